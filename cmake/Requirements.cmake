@@ -1,0 +1,72 @@
+# What must be there, found once, with a clear word when it is not.
+
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(Boost REQUIRED COMPONENTS program_options)
+find_package(nlohmann_json REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+find_package(spdlog REQUIRED)
+
+# --- MPI, with threads
+find_package(MPI COMPONENTS CXX)
+if(NOT MPI_CXX_FOUND)
+    message(FATAL_ERROR
+            "MPI was not found. Install Open MPI or load its module; "
+            "MPI_CXX_COMPILER names the compiler wrapper (mpicxx) to use.")
+endif()
+set(mpi_flavour "")
+if("${MPI_CXX_INCLUDE_DIRS};${MPI_CXX_COMPILER_INCLUDE_DIRS}" MATCHES "mpich")
+    set(mpi_flavour mpich)
+elseif("${MPI_CXX_INCLUDE_DIRS};${MPI_CXX_COMPILER_INCLUDE_DIRS}" MATCHES "openmpi")
+    set(mpi_flavour openmpi)
+endif()
+
+if(NOT DEFINED LOCKSTEP_MPI_THREADS)
+    try_run(LOCKSTEP_MPI_THREADS LOCKSTEP_MPI_COMPILES
+            ${PROJECT_BINARY_DIR}/probes ${PROJECT_SOURCE_DIR}/cmake/mpi_threads.cpp
+            LINK_LIBRARIES MPI::MPI_CXX)
+    if(NOT LOCKSTEP_MPI_COMPILES)
+        message(FATAL_ERROR "A program with MPI_Init_thread does not compile and link with "
+                            "${MPI_CXX_COMPILER}. Check that MPI installation.")
+    endif()
+endif()
+if(LOCKSTEP_MPI_THREADS STREQUAL "64")
+    message(FATAL_ERROR "This MPI (${MPI_CXX_COMPILER}) was built without thread support. "
+                        "Lockstep needs at least MPI_THREAD_SERIALIZED; use another MPI.")
+elseif(NOT LOCKSTEP_MPI_THREADS STREQUAL "0")
+    message(STATUS "MPI programs cannot be started on this host; its threads are checked at run time")
+endif()
+
+# --- HDF5, parallel, of the same MPI
+set(HDF5_PREFER_PARALLEL ON)
+if(NOT HDF5_C_COMPILER_EXECUTABLE AND mpi_flavour)
+    find_program(HDF5_C_COMPILER_EXECUTABLE NAMES h5pcc.${mpi_flavour} h5pcc)
+endif()
+find_package(HDF5 COMPONENTS C)
+if(NOT HDF5_FOUND)
+    message(FATAL_ERROR "HDF5 was not found. Install a parallel HDF5 for this MPI "
+                        "(Debian: libhdf5-openmpi-dev), or set HDF5_ROOT.")
+endif()
+if(NOT HDF5_IS_PARALLEL)
+    message(FATAL_ERROR "The HDF5 that was found (${HDF5_C_LIBRARIES}) is serial. "
+                        "Checkpoints are written by all ranks: install a parallel HDF5 for this MPI "
+                        "(Debian: libhdf5-openmpi-dev), or set HDF5_ROOT to one.")
+endif()
+if(NOT TARGET hdf5::hdf5)
+    message(FATAL_ERROR "CMake's FindHDF5 made no target for ${HDF5_C_LIBRARIES}; set HDF5_ROOT.")
+endif()
+
+# --- LibTorch
+if(LOCKSTEP_WITH_TORCH)
+    include(LibTorch)
+endif()
+
+# --- everything of ours is compiled alike
+add_library(lockstep_options INTERFACE)
+target_compile_features(lockstep_options INTERFACE cxx_std_20)
+target_include_directories(lockstep_options INTERFACE ${PROJECT_SOURCE_DIR}/include)
+# No contraction to fused multiply-add: it would make sums depend on the compiler.
+target_compile_options(lockstep_options INTERFACE -Wall -Wextra -ffp-contract=off
+                       $<$<BOOL:${LOCKSTEP_WARNINGS_AS_ERRORS}>:-Werror>)
+target_link_libraries(lockstep_options INTERFACE Threads::Threads)

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace lockstep {
+
+/// How the program ends; the values follow sysexits.h, and job scripts act on them.
+enum class ExitCode : int {
+    ok = 0,
+    different = 1,      ///< `checkpoint diff`: the two are not the same
+    usage = 64,         ///< the deck or the command line is wrong
+    data = 65,          ///< data or a checkpoint is damaged
+    no_input = 66,      ///< an input is missing
+    unavailable = 69,   ///< a device, NCCL, MPI or parallel HDF5 is not usable here
+    software = 70,      ///< a bug
+    memory = 71,        ///< out of host or device memory
+    cannot_create = 73, ///< output cannot be created
+    io = 74,            ///< disk full, or an I/O error
+    interrupted = 75,   ///< a signal or the walltime; the checkpoint is complete
+    rank_lost = 76,     ///< a rank was lost, stalled, or its replica diverged
+};
+
+/// What a message of ours says, always in this order.
+struct ErrorText {
+    std::string what; ///< what is wrong: "data.batch = 0 (deck.ini:7)"
+    std::string why;  ///< why that is wrong: "must be at least 1"
+    std::string next; ///< what to do: "set data.batch to the samples of one replica's step"
+};
+
+/// Any failure that the program can name: an exit code and a three-part message,
+/// printed as "what: why. next."
+class Error : public std::runtime_error {
+  public:
+    Error(ExitCode code, ErrorText text);
+
+    ExitCode code() const noexcept { return code_; }
+    ErrorText const& text() const noexcept { return text_; }
+
+  private:
+    ExitCode code_;
+    ErrorText text_;
+};
+
+/// The failure that all ranks of a communicator agreed on: the first failing rank's error, the
+/// same on every rank. Thrown by `agree` only.
+class AgreedError : public Error {
+  public:
+    AgreedError(ExitCode code, ErrorText text, int rank, std::string cause);
+
+    int rank() const noexcept { return rank_; }                   ///< the rank that failed first
+    std::string const& cause() const noexcept { return cause_; }  ///< "rank 3 (host) in PHASE"
+
+  private:
+    int rank_;
+    std::string cause_;
+};
+
+/// The code and message of whatever is being handled, for use in a catch block:
+/// `Error` as it is, a failed allocation as 71, everything else as 70.
+Error current_error();
+
+/// An `Error` for a failed system call, from `errno`: no space and quota are 74, a missing file 66,
+/// a missing right 73, the rest 74.
+Error system_error(std::string const& what, int error_number, std::string const& next);
+
+} // namespace lockstep

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace lockstep {
+
+/// An open file, read and written by position; closed when it goes. Move-only.
+/// Every member throws `Error` that names the path.
+class File {
+  public:
+    static File open_read(std::filesystem::path const& path);
+    static File open_write(std::filesystem::path const& path); ///< an existing file, read and write
+    static File create(std::filesystem::path const& path);     ///< new or emptied
+    static File append(std::filesystem::path const& path);     ///< made where it is missing
+
+    File(File&& other) noexcept;
+    File& operator=(File&& other) noexcept;
+    ~File();
+
+    std::filesystem::path const& path() const noexcept { return path_; }
+    std::uint64_t size() const;
+
+    /// Fills `into` from `offset`; a file that ends before is an error (65).
+    void read_at(std::uint64_t offset, std::span<std::byte> into) const;
+    void write_at(std::uint64_t offset, std::span<std::byte const> from) const;
+    void append_text(std::string const& text) const; ///< one write call, so lines stay whole
+    /// Claims blocks for the first `bytes` of the file, so that later writes cannot meet a full
+    /// disk; a full disk is an error (74) at once.
+    void claim_space(std::uint64_t bytes) const;
+    void sync() const; ///< fsync
+
+  private:
+    File(std::filesystem::path path, int flags);
+    std::filesystem::path path_;
+    int descriptor_ = -1;
+};
+
+/// The whole file as text.
+std::string read_text(std::filesystem::path const& path);
+
+/// Replaces a file durably: a temporary name, fsync, rename, fsync of the directory.
+void write_text_durably(std::filesystem::path const& path, std::string const& text);
+
+/// Renames and makes the new name durable (fsync of the directory).
+void rename_durably(std::filesystem::path const& from, std::filesystem::path const& to);
+
+/// Makes the directory and those above it; one that cannot be made is an error (73).
+void make_directories(std::filesystem::path const& path);
+
+/// Bytes free for us on the file system that holds `path`.
+std::uint64_t free_space(std::filesystem::path const& path);
+
+} // namespace lockstep

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep {
+
+/// Bytes that this host can still give to processes: /proc/meminfo, cut to what the process's
+/// control group (version 1 or 2) and address-space limit allow.
+std::uint64_t available_memory();
+
+/// Bytes of physical memory that this process uses now, and the most it ever used.
+std::uint64_t resident_memory();
+std::uint64_t peak_memory();
+
+/// Makes the allocator keep large blocks instead of mapping and returning them in every step.
+/// Training allocates the same blocks again and again; with glibc's defaults each of them costs
+/// page faults anew.
+void keep_large_blocks();
+
+} // namespace lockstep

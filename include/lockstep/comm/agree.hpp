@@ -1,0 +1,34 @@
+#pragma once
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/comm/communicator.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lockstep::comm {
+
+/// The vote at the end of a collective phase: every rank returns when `work` returned on all of
+/// them; otherwise every rank throws the same AgreedError, that of the lowest failing rank.
+/// `work` may throw freely, but must not fail on one rank between two collectives of its own.
+///
+/// Collective  over `comm`; same phase name on all ranks
+/// Throws      AgreedError on every rank
+void agree(Communicator const& comm, std::string_view phase, std::function<void()> const& work);
+
+/// The vote alone, for work that is not a function: `failure` is this rank's error, if it has one.
+///
+/// Collective  over `comm`
+/// Throws      AgreedError on every rank
+void agree_on(Communicator const& comm, std::string_view phase,
+              std::optional<Error> const& failure);
+
+/// The error of `work`, if it has one. Not collective.
+std::optional<Error> failure_of(std::function<void()> const& work);
+
+/// This host's name, as MPI tells it.
+std::string host_name();
+
+} // namespace lockstep::comm

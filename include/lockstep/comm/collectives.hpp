@@ -1,0 +1,95 @@
+#pragma once
+
+#include "lockstep/comm/communicator.hpp"
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::comm {
+
+/// What can be sent as it lies in memory.
+template <class T>
+concept Element = std::same_as<T, std::byte> || std::same_as<T, int> ||
+                  std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t> ||
+                  std::same_as<T, float> || std::same_as<T, double>;
+
+/// The MPI type of an element.
+template <Element T>
+MPI_Datatype datatype() {
+    if constexpr (std::same_as<T, std::byte>) {
+        return MPI_BYTE;
+    } else if constexpr (std::same_as<T, int>) {
+        return MPI_INT;
+    } else if constexpr (std::same_as<T, std::int64_t>) {
+        return MPI_INT64_T;
+    } else if constexpr (std::same_as<T, std::uint64_t>) {
+        return MPI_UINT64_T;
+    } else if constexpr (std::same_as<T, float>) {
+        return MPI_FLOAT;
+    } else {
+        return MPI_DOUBLE;
+    }
+}
+
+enum class Reduce { sum, minimum, maximum };
+
+/// Copies `values` of rank `root` to all ranks, in calls of at most 1 GiB.
+///
+/// Collective  same length and root on all ranks
+template <Element T>
+void broadcast(Communicator const& comm, std::span<T> values, int root = 0);
+
+/// Copies a text of rank `root` to all ranks; what others pass in is replaced.
+///
+/// Collective  same root on all ranks
+void broadcast_text(Communicator const& comm, std::string& text, int root = 0);
+
+/// Reduces element by element over all ranks, in place. Floating-point sums are in MPI's order:
+/// use it where each element is non-zero on one rank only, or for what need not be exact.
+///
+/// Collective  same length and operation on all ranks
+template <Element T>
+void all_reduce(Communicator const& comm, std::span<T> values, Reduce operation);
+
+template <Element T>
+T all_reduce(Communicator const& comm, T value, Reduce operation) {
+    all_reduce(comm, std::span<T>(&value, 1), operation);
+    return value;
+}
+
+/// The value of every rank, by rank.
+///
+/// Collective  over `comm`
+template <Element T>
+std::vector<T> all_gather(Communicator const& comm, T value);
+
+/// Slices of different length from all ranks into `whole`, by position: rank r's slice is
+/// [bounds[r], bounds[r+1]) and must lie there already on rank r.
+///
+/// Shape       bounds [ranks + 1], the same everywhere; whole [bounds.back()]
+/// Collective  over `comm`
+/// Throws      Error 70 when a slice exceeds 2^31 - 1 elements
+template <Element T>
+void all_gather_slices(Communicator const& comm, std::span<T> whole,
+                       std::span<std::int64_t const> bounds);
+
+/// One text from every rank, by rank.
+///
+/// Collective  over `comm`
+std::vector<std::string> all_gather_text(Communicator const& comm, std::string const& text);
+
+/// Waits for all ranks. A caller says in a comment what the wait orders.
+///
+/// Collective  over `comm`
+void barrier(Communicator const& comm);
+
+/// Whether `condition` holds on every rank.
+///
+/// Collective  over `comm`
+bool all_ranks(Communicator const& comm, bool condition);
+
+} // namespace lockstep::comm

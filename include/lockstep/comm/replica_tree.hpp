@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace lockstep::comm {
+
+/// The fixed binary tree over replicas 0 … V-1 in which everything is summed, so that a sum has
+/// one order on any number of ranks. The left child of a node of n replicas holds the first
+/// (n + 1) / 2 of them.
+struct TreeNode {
+    int first = 0; ///< first replica below this node
+    int count = 1; ///< replicas below this node
+
+    bool is_leaf() const noexcept { return count == 1; }
+    TreeNode left() const noexcept { return {first, (count + 1) / 2}; }
+    TreeNode right() const noexcept { return {first + left().count, count / 2}; }
+    friend bool operator==(TreeNode const&, TreeNode const&) = default;
+};
+
+/// One node of the tree for each rank, which together cover all replicas in rank order: each rank
+/// hosts a whole subtree. Found by splitting the largest node (the first of equals) until there is
+/// one for each rank.
+///
+/// Throws  Error 64 unless 1 <= ranks <= replicas
+std::vector<TreeNode> subtrees_of_ranks(int replicas, int ranks);
+
+/// Sums in tree order from the node down to `leaf` nodes: calls `add(into, from)` for each inner
+/// node, children first, where both name the first replica of a child; the sum of a node ends
+/// where its first replica lies. `leaf` says where to stop: at single replicas, or at the subtrees
+/// of ranks.
+void sum_in_tree_order(TreeNode node, std::function<bool(TreeNode)> const& leaf,
+                       std::function<void(int into, int from)> const& add);
+
+/// The sum of `values` [V] in the tree's order.
+double tree_sum(std::vector<double> const& values);
+
+} // namespace lockstep::comm

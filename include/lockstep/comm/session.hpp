@@ -1,0 +1,44 @@
+#pragma once
+
+#include "lockstep/comm/communicator.hpp"
+
+namespace lockstep::comm {
+
+/// MPI from MPI_Init_thread to MPI_Finalize, one a process. The only place that knows
+/// MPI_COMM_WORLD: everything else is handed `world()`, a duplicate.
+///
+/// Collective  construction and destruction, over all ranks of the job
+/// Throws      Error 69 when MPI cannot be started, or when every process is alone although the
+///             launcher started several (srun without its MPI plug-in)
+class MpiSession {
+  public:
+    MpiSession(int& argc, char**& argv);
+    MpiSession(MpiSession const&) = delete;
+    MpiSession& operator=(MpiSession const&) = delete;
+
+    /// Ends MPI; aborts the job instead when an error that was not agreed is unwinding, since the
+    /// other ranks would wait for this one for ever.
+    ~MpiSession();
+
+    Communicator const& world() const noexcept { return world_; }
+
+    /// MPI_THREAD_SINGLE … MPI_THREAD_MULTIPLE, as MPI granted it.
+    int thread_level() const noexcept { return thread_level_; }
+
+  private:
+    struct Environment {
+        Environment(int& argc, char**& argv);
+        ~Environment();
+        int thread_level = MPI_THREAD_SINGLE;
+    };
+
+    Environment environment_;
+    Communicator world_;
+    int thread_level_;
+};
+
+/// Ends all ranks at once with this exit code. The last resort for an error on one rank that the
+/// others do not know of; everything worth saying has been printed before.
+[[noreturn]] void abort_job(int exit_code);
+
+} // namespace lockstep::comm

@@ -1,0 +1,123 @@
+#pragma once
+
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/h5/handle.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::h5 {
+
+/// The element types of our files, all little-endian.
+enum class Type { u8, i16, i32, i64, u64, f16, f32, f64 };
+
+std::size_t size_of(Type type);
+std::string name_of(Type type);
+
+using Shape = std::vector<std::uint64_t>;
+std::uint64_t elements(Shape const& shape);
+
+/// What is known of a dataset without reading it.
+struct DatasetInfo {
+    std::string path;
+    std::optional<Type> type;            ///< absent: none of ours
+    Shape shape;
+    bool contiguous = false;             ///< and allocated, unfiltered, in one piece in this file
+    std::optional<std::uint64_t> offset; ///< of its first byte in the file, where contiguous
+};
+
+/// Whether a transfer really was collective; if not, HDF5's own cause bits.
+struct Transfer {
+    bool collective = false;
+    std::uint32_t cause = 0;
+};
+
+/// A part of a file's dataset that appears under a name and shape of its own: a virtual dataset.
+struct View {
+    std::string path;   ///< of the new dataset; groups on the way are made
+    std::string source; ///< path of the one-dimensional dataset in the same file
+    std::uint64_t first = 0;
+    Shape shape;
+};
+
+struct CreateOptions {
+    std::uint64_t user_block = 0;            ///< bytes before HDF5's own; a power of two >= 512
+    std::uint64_t alignment = std::uint64_t{1} << 12; ///< of each object of that size or more
+};
+
+/// An HDF5 file. Datasets are contiguous, claimed early and never filled.
+/// One thread of a process calls HDF5 at a time: the library here is not thread-safe.
+class File {
+  public:
+    /// A new file written by this process alone. Throws Error 73.
+    static File create(std::filesystem::path const& path, CreateOptions const& options = {});
+    /// An existing file for reading by this process alone; no file locks are taken.
+    /// Throws Error 66 when there is none, 65 when it is not HDF5 or was cut short.
+    static File open(std::filesystem::path const& path);
+    /// An existing file for reading and writing by all ranks together through MPI-IO.
+    ///
+    /// Collective  over `comm`, as is `close`
+    static File open_parallel(std::filesystem::path const& path, comm::Communicator const& comm);
+
+    std::filesystem::path const& path() const noexcept { return path_; }
+
+    void create_dataset(std::string const& path, Type type, Shape const& shape);
+    void create_view(View const& view, Type type);
+
+    /// Writes or reads the whole of a small dataset.
+    void write(std::string const& path, Type type, void const* values);
+    void read(std::string const& path, Type type, void* values) const;
+
+    /// Writes this rank's rows of a one-dimensional dataset, in calls of at most 256 MiB; a rank
+    /// may hold none.
+    ///
+    /// Shape       `bytes` holds whole elements of `type`, which is the dataset's own
+    /// Collective  when the file was opened in parallel: same `path` on all ranks, and the ranks
+    ///             agree on `calls`, the number of calls that the largest part needs
+    Transfer write_part(std::string const& path, Type type, std::uint64_t first,
+                        std::span<std::byte const> bytes, std::uint64_t calls);
+    static std::uint64_t calls_for(std::uint64_t bytes);
+
+    /// Reads elements [first, first + bytes / size) of a one-dimensional dataset.
+    void read_part(std::string const& path, Type type, std::uint64_t first,
+                   std::span<std::byte> bytes) const;
+
+    bool exists(std::string const& path) const;
+    DatasetInfo info(std::string const& path) const;
+    /// All datasets below the root, in order of their paths.
+    std::vector<DatasetInfo> datasets() const;
+
+    void set_attribute(std::string const& path, std::string const& name, std::string const& text);
+    void set_attribute(std::string const& path, std::string const& name, std::int64_t value);
+    void set_attribute(std::string const& path, std::string const& name,
+                       std::vector<double> const& values);
+    void set_attribute(std::string const& path, std::string const& name,
+                       std::vector<std::string> const& texts);
+    std::optional<std::string> text_attribute(std::string const& path,
+                                              std::string const& name) const;
+    std::optional<std::int64_t> integer_attribute(std::string const& path,
+                                                  std::string const& name) const;
+    std::optional<std::vector<double>> number_attribute(std::string const& path,
+                                                        std::string const& name) const;
+    std::optional<std::vector<std::string>> texts_attribute(std::string const& path,
+                                                            std::string const& name) const;
+
+    /// Writes everything to the file; in parallel this also syncs it on every rank.
+    void flush();
+    /// Closes now, so that a failure is an error and not lost. Throws Error 74.
+    void close();
+
+  private:
+    File(std::filesystem::path path, Handle file, bool parallel);
+
+    std::filesystem::path path_;
+    Handle file_;
+    bool parallel_ = false;
+};
+
+} // namespace lockstep::h5

@@ -1,0 +1,24 @@
+#include "lockstep/base/clock.hpp"
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+namespace lockstep {
+
+std::string utc_now() {
+    auto const now = std::chrono::system_clock::now();
+    auto const since_epoch = now.time_since_epoch();
+    auto const millis =
+        std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count() % 1000;
+    std::time_t const seconds = std::chrono::system_clock::to_time_t(now);
+    std::tm parts{};
+    gmtime_r(&seconds, &parts);
+    std::array<char, 32> date{};
+    std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+    std::array<char, 48> text{};
+    std::snprintf(text.data(), text.size(), "%s.%03dZ", date.data(), static_cast<int>(millis));
+    return text.data();
+}
+
+} // namespace lockstep

@@ -1,0 +1,198 @@
+#include "lockstep/base/file.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+namespace lockstep {
+
+namespace {
+
+constexpr char const* disk_advice = "Check the disk's free space, quota and health";
+
+void sync_directory(std::filesystem::path const& directory) {
+    auto const where = directory.empty() ? std::filesystem::path(".") : directory;
+    int const descriptor = ::open(where.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) {
+        throw system_error(concat("cannot open directory ", where.string()), errno, disk_advice);
+    }
+    int const result = ::fsync(descriptor);
+    int const error_number = errno;
+    ::close(descriptor);
+    // Some file systems cannot sync a directory and say EINVAL; renames are durable there anyhow.
+    if (result != 0 && error_number != EINVAL) {
+        throw system_error(concat("cannot sync directory ", where.string()), error_number,
+                           disk_advice);
+    }
+}
+
+} // namespace
+
+File::File(std::filesystem::path path, int flags) : path_(std::move(path)) {
+    descriptor_ = ::open(path_.c_str(), flags | O_CLOEXEC, 0644);
+    if (descriptor_ < 0) {
+        bool const creating = (flags & O_CREAT) != 0;
+        int const error_number = errno;
+        auto const what = concat(creating ? "cannot create " : "cannot open ", path_.string());
+        if (creating && error_number == ENOENT) {
+            throw Error(ExitCode::cannot_create,
+                        {what, "its directory does not exist", "Make the directory first"});
+        }
+        throw system_error(what, error_number, "Check the path and its permissions");
+    }
+}
+
+File File::open_read(std::filesystem::path const& path) { return {path, O_RDONLY}; }
+File File::open_write(std::filesystem::path const& path) { return {path, O_RDWR}; }
+File File::create(std::filesystem::path const& path) { return {path, O_RDWR | O_CREAT | O_TRUNC}; }
+File File::append(std::filesystem::path const& path) { return {path, O_WRONLY | O_CREAT | O_APPEND}; }
+
+File::File(File&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+File& File::operator=(File&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+}
+
+File::~File() {
+    if (descriptor_ >= 0) {
+        ::close(descriptor_);
+    }
+}
+
+std::uint64_t File::size() const {
+    struct stat info {};
+    if (::fstat(descriptor_, &info) != 0) {
+        throw system_error(concat("cannot read the size of ", path_.string()), errno, disk_advice);
+    }
+    return static_cast<std::uint64_t>(info.st_size);
+}
+
+void File::read_at(std::uint64_t offset, std::span<std::byte> into) const {
+    while (!into.empty()) {
+        auto const got =
+            ::pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            throw system_error(concat("cannot read ", path_.string(), " at byte ", offset), errno,
+                               disk_advice);
+        }
+        if (got == 0) {
+            throw Error(ExitCode::data,
+                        {concat(path_.string(), " ends at byte ", size()),
+                         concat(into.size(), " more bytes were expected at byte ", offset),
+                         "The file was cut short: make or copy it again"});
+        }
+        into = into.subspan(static_cast<std::size_t>(got));
+        offset += static_cast<std::uint64_t>(got);
+    }
+}
+
+void File::write_at(std::uint64_t offset, std::span<std::byte const> from) const {
+    while (!from.empty()) {
+        auto const put =
+            ::pwrite(descriptor_, from.data(), from.size(), static_cast<off_t>(offset));
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put <= 0) {
+            throw system_error(concat("cannot write ", path_.string()), put < 0 ? errno : ENOSPC,
+                               disk_advice);
+        }
+        from = from.subspan(static_cast<std::size_t>(put));
+        offset += static_cast<std::uint64_t>(put);
+    }
+}
+
+void File::append_text(std::string const& text) const {
+    std::size_t done = 0;
+    while (done < text.size()) {
+        auto const put = ::write(descriptor_, text.data() + done, text.size() - done);
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put <= 0) {
+            throw system_error(concat("cannot write ", path_.string()), put < 0 ? errno : ENOSPC,
+                               disk_advice);
+        }
+        done += static_cast<std::size_t>(put);
+    }
+}
+
+void File::claim_space(std::uint64_t bytes) const {
+    int const result = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
+    // A file system that cannot claim space is written without the claim.
+    if (result != 0 && result != EOPNOTSUPP && result != EINVAL) {
+        throw system_error(
+            concat("no room for ", bytes_text(bytes), " in ", path_.string()), result,
+            concat(bytes_text(free_space(path_.parent_path())),
+                   " are free there: remove files or point run.directory at another disk"));
+    }
+}
+
+void File::sync() const {
+    if (::fsync(descriptor_) != 0) {
+        throw system_error(concat("cannot sync ", path_.string()), errno, disk_advice);
+    }
+}
+
+std::string read_text(std::filesystem::path const& path) {
+    auto const file = File::open_read(path);
+    std::string text(file.size(), '\0');
+    file.read_at(0, std::as_writable_bytes(std::span(text)));
+    return text;
+}
+
+void write_text_durably(std::filesystem::path const& path, std::string const& text) {
+    auto const temporary = std::filesystem::path(path.string() + ".partial-" +
+                                                 std::to_string(::getpid()));
+    {
+        auto const file = File::create(temporary);
+        file.write_at(0, std::as_bytes(std::span(text)));
+        file.sync();
+    }
+    rename_durably(temporary, path);
+}
+
+void rename_durably(std::filesystem::path const& from, std::filesystem::path const& to) {
+    if (::rename(from.c_str(), to.c_str()) != 0) {
+        throw system_error(concat("cannot rename ", from.string(), " to ", to.string()), errno,
+                           disk_advice);
+    }
+    sync_directory(to.parent_path());
+}
+
+void make_directories(std::filesystem::path const& path) {
+    std::error_code failure;
+    std::filesystem::create_directories(path, failure);
+    if (failure || !std::filesystem::is_directory(path, failure)) {
+        throw Error(ExitCode::cannot_create,
+                    {concat("cannot make directory ", path.string()),
+                     failure ? failure.message() : "a file of that name is in the way",
+                     "Check its permissions, or set run.directory to a place that can be written"});
+    }
+}
+
+std::uint64_t free_space(std::filesystem::path const& path) {
+    struct statvfs info {};
+    auto const where = path.empty() ? std::filesystem::path(".") : path;
+    if (::statvfs(where.c_str(), &info) != 0) {
+        throw system_error(concat("cannot read the free space of ", where.string()), errno,
+                           disk_advice);
+    }
+    return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
+} // namespace lockstep

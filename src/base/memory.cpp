@@ -1,0 +1,99 @@
+#include "lockstep/base/memory.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace lockstep {
+
+namespace {
+
+constexpr auto unlimited = std::numeric_limits<std::uint64_t>::max();
+
+std::optional<std::uint64_t> number_in(std::string const& path) {
+    std::ifstream file(path);
+    std::uint64_t value = 0;
+    if (file >> value) {
+        return value;
+    }
+    return std::nullopt;
+}
+
+/// The memory of this process's own control group that is still free, where it has a limit.
+std::uint64_t group_headroom() {
+    std::ifstream groups("/proc/self/cgroup");
+    std::string line;
+    std::uint64_t headroom = unlimited;
+    while (std::getline(groups, line)) {
+        auto const first = line.find(':');
+        auto const second = line.find(':', first + 1);
+        if (second == std::string::npos) {
+            continue;
+        }
+        auto const controllers = line.substr(first + 1, second - first - 1);
+        auto const group = line.substr(second + 1);
+        std::optional<std::uint64_t> limit;
+        std::optional<std::uint64_t> used;
+        if (controllers.empty()) {
+            limit = number_in("/sys/fs/cgroup" + group + "/memory.max");
+            used = number_in("/sys/fs/cgroup" + group + "/memory.current");
+        } else if (controllers == "memory") {
+            auto const base = "/sys/fs/cgroup/memory" + group;
+            limit = number_in(base + "/memory.limit_in_bytes");
+            used = number_in(base + "/memory.usage_in_bytes");
+        }
+        if (limit && used) {
+            headroom = std::min(headroom, *limit > *used ? *limit - *used : 0);
+        }
+    }
+    return headroom;
+}
+
+std::uint64_t address_space_headroom() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return unlimited;
+    }
+    std::uint64_t const pages = number_in("/proc/self/statm").value_or(0);
+    std::uint64_t const used = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
+/// A line "NAME:  N kB" of a /proc file, in bytes.
+std::uint64_t kilobytes_in(char const* path, std::string const& name) {
+    std::ifstream file(path);
+    std::string line;
+    while (std::getline(file, line)) {
+        if (line.compare(0, name.size() + 1, name + ":") == 0) {
+            std::istringstream rest(line.substr(name.size() + 1));
+            std::uint64_t kilobytes = 0;
+            rest >> kilobytes;
+            return kilobytes * 1024;
+        }
+    }
+    return 0;
+}
+
+} // namespace
+
+std::uint64_t available_memory() {
+    return std::min({kilobytes_in("/proc/meminfo", "MemAvailable"), group_headroom(),
+                     address_space_headroom()});
+}
+
+std::uint64_t resident_memory() { return kilobytes_in("/proc/self/status", "VmRSS"); }
+std::uint64_t peak_memory() { return kilobytes_in("/proc/self/status", "VmHWM"); }
+
+void keep_large_blocks() {
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+}
+
+} // namespace lockstep

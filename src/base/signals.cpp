@@ -1,0 +1,54 @@
+#include "lockstep/base/signals.hpp"
+
+#include <array>
+#include <csignal>
+#include <cstring>
+
+namespace lockstep {
+
+namespace {
+
+// A handler may touch only lock-free static storage.
+volatile std::sig_atomic_t pending_signal = 0;
+
+constexpr std::array<int, 5> requests{SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGINT};
+
+extern "C" void note_signal(int number) {
+    if (number == SIGINT && pending_signal == SIGINT) {
+        std::signal(SIGINT, SIG_DFL);
+        std::raise(SIGINT);
+    }
+    pending_signal = number;
+}
+
+void install(int number, void (*handler)(int)) {
+    struct sigaction action {};
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, nullptr);
+}
+
+} // namespace
+
+SignalRequests::SignalRequests() {
+    pending_signal = 0;
+    for (int const number : requests) {
+        install(number, note_signal);
+    }
+}
+
+SignalRequests::~SignalRequests() {
+    for (int const number : requests) {
+        install(number, SIG_DFL);
+    }
+}
+
+int SignalRequests::pending() const noexcept { return pending_signal; }
+
+std::string signal_name(int number) {
+    char const* const name = sigabbrev_np(number);
+    return name == nullptr ? "signal " + std::to_string(number) : std::string("SIG") + name;
+}
+
+} // namespace lockstep

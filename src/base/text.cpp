@@ -1,0 +1,114 @@
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+namespace lockstep {
+
+std::string fixed(double value, int digits) {
+    std::array<char, 64> buffer{};
+    std::snprintf(buffer.data(), buffer.size(), "%.*f", digits, value);
+    return buffer.data();
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+    constexpr std::array<char const*, 6> units{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    auto value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    while (value >= 1024 && unit + 1 < units.size()) {
+        value /= 1024;
+        ++unit;
+    }
+    return concat(fixed(value, unit == 0 ? 0 : 1), " ", units[unit]);
+}
+
+std::string count_text(std::int64_t value) {
+    auto const digits = std::to_string(value < 0 ? -value : value);
+    std::string text;
+    text.append(value < 0 ? 1 : 0, '-');
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        if (i > 0 && (digits.size() - i) % 3 == 0) {
+            text.push_back(',');
+        }
+        text.push_back(digits[i]);
+    }
+    return text;
+}
+
+std::string duration_text(double seconds) {
+    if (seconds < 60) {
+        return concat(fixed(seconds, 1), " s");
+    }
+    auto const whole = static_cast<std::int64_t>(std::llround(seconds));
+    auto const two = [](std::int64_t n) { return concat(n < 10 ? "0" : "", n); };
+    if (whole < 3600) {
+        return concat(whole / 60, " min ", two(whole % 60), " s");
+    }
+    return concat(whole / 3600, " h ", two(whole % 3600 / 60), " min");
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            std::size_t const substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+        }
+    }
+    return row[b.size()];
+}
+
+std::string nearest_name(std::string_view name, std::vector<std::string> const& candidates) {
+    std::string best;
+    std::size_t best_distance = std::max<std::size_t>(2, name.size() / 2) + 1;
+    for (auto const& candidate : candidates) {
+        auto const distance = edit_distance(name, candidate);
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view blanks = " \t\r\n";
+    auto const first = text.find_first_not_of(blanks);
+    if (first == std::string_view::npos) {
+        return {};
+    }
+    return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+    std::vector<std::string> parts;
+    if (trimmed(text).empty()) {
+        return parts;
+    }
+    std::size_t begin = 0;
+    while (true) {
+        auto const end = text.find(separator, begin);
+        parts.emplace_back(trimmed(text.substr(begin, end - begin)));
+        if (end == std::string_view::npos) {
+            return parts;
+        }
+        begin = end + 1;
+    }
+}
+
+std::string joined(std::vector<std::string> const& parts, std::string_view separator) {
+    std::string text;
+    for (auto const& part : parts) {
+        text += (text.empty() ? "" : std::string(separator)) + part;
+    }
+    return text;
+}
+
+} // namespace lockstep

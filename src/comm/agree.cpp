@@ -1,0 +1,58 @@
+#include "lockstep/comm/agree.hpp"
+
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/collectives.hpp"
+
+#include <array>
+
+namespace lockstep::comm {
+
+namespace {
+
+// The parts of a failure travel as one text; this character occurs in none of them.
+constexpr char separator = '\x1f';
+
+} // namespace
+
+std::optional<Error> failure_of(std::function<void()> const& work) {
+    try {
+        work();
+        return std::nullopt;
+    } catch (...) {
+        return current_error();
+    }
+}
+
+void agree(Communicator const& comm, std::string_view phase, std::function<void()> const& work) {
+    agree_on(comm, phase, failure_of(work));
+}
+
+void agree_on(Communicator const& comm, std::string_view phase,
+              std::optional<Error> const& failure) {
+    int const mine = failure ? comm.rank() : comm.size();
+    int const first = all_reduce(comm, mine, Reduce::minimum);
+    if (first == comm.size()) {
+        return;
+    }
+    std::string message;
+    if (comm.rank() == first) {
+        auto const& text = failure->text();
+        message = concat(static_cast<int>(failure->code()), separator, text.what, separator,
+                         text.why, separator, text.next, separator, "rank ", first, " (",
+                         host_name(), ") in ", phase);
+    }
+    broadcast_text(comm, message, first);
+    auto parts = split(message, separator);
+    parts.resize(5);
+    throw AgreedError(static_cast<ExitCode>(std::stoi(parts[0])), {parts[1], parts[2], parts[3]},
+                      first, parts[4]);
+}
+
+std::string host_name() {
+    std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+    int length = 0;
+    check(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
+    return {name.data(), static_cast<std::size_t>(length)};
+}
+
+} // namespace lockstep::comm

@@ -1,0 +1,154 @@
+#include "lockstep/comm/collectives.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace lockstep::comm {
+
+namespace {
+
+// MPI counts are int; calls of this size keep far from the limit and from 2 GiB of bytes.
+constexpr std::size_t call_bytes = std::size_t{1} << 30;
+
+MPI_Op raw(Reduce operation) {
+    switch (operation) {
+    case Reduce::sum:
+        return MPI_SUM;
+    case Reduce::minimum:
+        return MPI_MIN;
+    case Reduce::maximum:
+        return MPI_MAX;
+    }
+    return MPI_OP_NULL;
+}
+
+template <Element T, class Call>
+void in_pieces(std::span<T> values, Call const& call) {
+    std::size_t const most = call_bytes / sizeof(T);
+    while (!values.empty()) {
+        auto const piece = values.first(std::min(most, values.size()));
+        call(piece);
+        values = values.subspan(piece.size());
+    }
+}
+
+} // namespace
+
+template <Element T>
+void broadcast(Communicator const& comm, std::span<T> values, int root) {
+    in_pieces(values, [&](std::span<T> piece) {
+        check(MPI_Bcast(piece.data(), static_cast<int>(piece.size()), datatype<T>(), root,
+                        comm.raw()),
+              "MPI_Bcast");
+    });
+}
+
+void broadcast_text(Communicator const& comm, std::string& text, int root) {
+    auto length = static_cast<std::uint64_t>(text.size());
+    broadcast(comm, std::span(&length, 1), root);
+    text.resize(length);
+    broadcast(comm, std::as_writable_bytes(std::span(text)), root);
+}
+
+template <Element T>
+void all_reduce(Communicator const& comm, std::span<T> values, Reduce operation) {
+    in_pieces(values, [&](std::span<T> piece) {
+        check(MPI_Allreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()),
+                            datatype<T>(), raw(operation), comm.raw()),
+              "MPI_Allreduce");
+    });
+}
+
+template <Element T>
+std::vector<T> all_gather(Communicator const& comm, T value) {
+    std::vector<T> values(static_cast<std::size_t>(comm.size()));
+    check(MPI_Allgather(&value, 1, datatype<T>(), values.data(), 1, datatype<T>(), comm.raw()),
+          "MPI_Allgather");
+    return values;
+}
+
+template <Element T>
+void all_gather_slices(Communicator const& comm, std::span<T> whole,
+                       std::span<std::int64_t const> bounds) {
+    auto const ranks = static_cast<std::size_t>(comm.size());
+    std::vector<int> counts(ranks);
+    std::vector<int> offsets(ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        auto const count = bounds[rank + 1] - bounds[rank];
+        if (count > std::numeric_limits<int>::max() ||
+            bounds[rank] > std::numeric_limits<int>::max()) {
+            throw Error(ExitCode::software, {"all_gather_slices of more than 2^31 - 1 elements",
+                                             "MPI counts with int", "Please report this"});
+        }
+        counts[rank] = static_cast<int>(count);
+        offsets[rank] = static_cast<int>(bounds[rank]);
+    }
+    check(MPI_Allgatherv(MPI_IN_PLACE, 0, datatype<T>(), whole.data(), counts.data(),
+                         offsets.data(), datatype<T>(), comm.raw()),
+          "MPI_Allgatherv");
+}
+
+std::vector<std::string> all_gather_text(Communicator const& comm, std::string const& text) {
+    auto const lengths = all_gather(comm, static_cast<std::int64_t>(text.size()));
+    std::vector<std::int64_t> bounds(lengths.size() + 1, 0);
+    std::partial_sum(lengths.begin(), lengths.end(), bounds.begin() + 1);
+    std::string whole(static_cast<std::size_t>(bounds.back()), '\0');
+    auto const mine = static_cast<std::size_t>(comm.rank());
+    std::copy(text.begin(), text.end(),
+              whole.begin() + static_cast<std::ptrdiff_t>(bounds[mine]));
+    all_gather_slices(comm, std::as_writable_bytes(std::span(whole)), bounds);
+    std::vector<std::string> texts;
+    for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
+        texts.push_back(whole.substr(static_cast<std::size_t>(bounds[rank]),
+                                     static_cast<std::size_t>(lengths[rank])));
+    }
+    return texts;
+}
+
+void barrier(Communicator const& comm) { check(MPI_Barrier(comm.raw()), "MPI_Barrier"); }
+
+bool all_ranks(Communicator const& comm, bool condition) {
+    return all_reduce(comm, condition ? 1 : 0, Reduce::minimum) == 1;
+}
+
+template void broadcast(Communicator const&, std::span<std::byte>, int);
+template void all_reduce(Communicator const&, std::span<std::byte>, Reduce);
+template std::vector<std::byte> all_gather(Communicator const&, std::byte);
+template void all_gather_slices(Communicator const&, std::span<std::byte>,
+                                std::span<std::int64_t const>);
+
+template void broadcast(Communicator const&, std::span<int>, int);
+template void all_reduce(Communicator const&, std::span<int>, Reduce);
+template std::vector<int> all_gather(Communicator const&, int);
+template void all_gather_slices(Communicator const&, std::span<int>,
+                                std::span<std::int64_t const>);
+
+template void broadcast(Communicator const&, std::span<std::int64_t>, int);
+template void all_reduce(Communicator const&, std::span<std::int64_t>, Reduce);
+template std::vector<std::int64_t> all_gather(Communicator const&, std::int64_t);
+template void all_gather_slices(Communicator const&, std::span<std::int64_t>,
+                                std::span<std::int64_t const>);
+
+template void broadcast(Communicator const&, std::span<std::uint64_t>, int);
+template void all_reduce(Communicator const&, std::span<std::uint64_t>, Reduce);
+template std::vector<std::uint64_t> all_gather(Communicator const&, std::uint64_t);
+template void all_gather_slices(Communicator const&, std::span<std::uint64_t>,
+                                std::span<std::int64_t const>);
+
+template void broadcast(Communicator const&, std::span<float>, int);
+template void all_reduce(Communicator const&, std::span<float>, Reduce);
+template std::vector<float> all_gather(Communicator const&, float);
+template void all_gather_slices(Communicator const&, std::span<float>,
+                                std::span<std::int64_t const>);
+
+template void broadcast(Communicator const&, std::span<double>, int);
+template void all_reduce(Communicator const&, std::span<double>, Reduce);
+template std::vector<double> all_gather(Communicator const&, double);
+template void all_gather_slices(Communicator const&, std::span<double>,
+                                std::span<std::int64_t const>);
+
+} // namespace lockstep::comm

@@ -1,0 +1,64 @@
+#include "lockstep/comm/session.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <cstdlib>
+#include <exception>
+
+namespace lockstep::comm {
+
+namespace {
+
+/// The number of tasks that the launcher says it started; 0 where no launcher says so.
+int launched_tasks() {
+    // Under mpirun inside a Slurm job the SLURM_* variables describe mpirun's daemons, not ranks.
+    for (char const* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+        char const* const text = std::getenv(name);
+        if (text != nullptr) {
+            return std::atoi(text);
+        }
+    }
+    return 0;
+}
+
+} // namespace
+
+MpiSession::Environment::Environment(int& argc, char**& argv) {
+    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &thread_level) != MPI_SUCCESS) {
+        throw Error(ExitCode::unavailable, {"MPI_Init_thread failed", "MPI cannot be started here",
+                                            "Check the MPI installation and the launcher"});
+    }
+}
+
+MpiSession::Environment::~Environment() {
+    if (std::uncaught_exceptions() > 0) {
+        MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::software));
+    }
+    MPI_Finalize();
+}
+
+MpiSession::MpiSession(int& argc, char**& argv)
+    : environment_(argc, argv), world_(MPI_COMM_WORLD), thread_level_(environment_.thread_level) {
+    int const tasks = launched_tasks();
+    if (world_.size() == 1 && tasks > 1) {
+        char const* const task = std::getenv("SLURM_PROCID");
+        if (task == nullptr || std::atoi(task) == 0) {
+            throw Error(ExitCode::unavailable,
+                        {concat("the launcher started ", tasks,
+                                " tasks, but each of them is rank 0 of 1"),
+                         "this launcher does not speak to this MPI",
+                         "Use srun --mpi=pmix, or mpirun inside the allocation"});
+        }
+        std::exit(static_cast<int>(ExitCode::unavailable)); // task 0 says why
+    }
+}
+
+MpiSession::~MpiSession() = default;
+
+void abort_job(int exit_code) {
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+    std::_Exit(exit_code);
+}
+
+} // namespace lockstep::comm

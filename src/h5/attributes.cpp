@@ -1,0 +1,156 @@
+#include "lockstep/h5/file.hpp"
+
+#include <algorithm>
+
+#include <hdf5.h>
+
+namespace lockstep::h5 {
+
+namespace {
+
+Handle text_type(std::size_t length) {
+    Handle type{check(H5Tcopy(H5T_C_S1), "H5Tcopy"), H5Tclose};
+    // Fixed length: texts of variable length cannot go through MPI-IO.
+    check(H5Tset_size(type.id(), std::max<std::size_t>(length, 1)), "H5Tset_size");
+    check(H5Tset_strpad(type.id(), H5T_STR_NULLPAD), "H5Tset_strpad");
+    check(H5Tset_cset(type.id(), H5T_CSET_UTF8), "H5Tset_cset");
+    return type;
+}
+
+Handle space_of_count(std::optional<std::size_t> count) {
+    if (!count) {
+        return {check(H5Screate(H5S_SCALAR), "H5Screate"), H5Sclose};
+    }
+    hsize_t const extent = *count;
+    return {check(H5Screate_simple(1, &extent, nullptr), "H5Screate_simple"), H5Sclose};
+}
+
+void write_attribute(Id file, std::string const& path, std::string const& name, Id stored,
+                     Handle const& space, void const* values) {
+    if (H5Aexists_by_name(file, path.c_str(), name.c_str(), H5P_DEFAULT) > 0) {
+        check(H5Adelete_by_name(file, path.c_str(), name.c_str(), H5P_DEFAULT),
+              "H5Adelete_by_name");
+    }
+    Handle const attribute{check(H5Acreate_by_name(file, path.c_str(), name.c_str(), stored,
+                                                   space.id(), H5P_DEFAULT, H5P_DEFAULT,
+                                                   H5P_DEFAULT),
+                                 "H5Acreate_by_name of " + name),
+                           H5Aclose};
+    check(H5Awrite(attribute.id(), stored, values), "H5Awrite of " + name);
+}
+
+std::optional<Handle> find_attribute(Id file, std::string const& path, std::string const& name) {
+    if (H5Aexists_by_name(file, path.c_str(), name.c_str(), H5P_DEFAULT) <= 0) {
+        return std::nullopt;
+    }
+    return Handle{check(H5Aopen_by_name(file, path.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
+                        "H5Aopen_by_name of " + name),
+                  H5Aclose};
+}
+
+std::size_t count_of(Handle const& attribute) {
+    Handle const space{check(H5Aget_space(attribute.id()), "H5Aget_space"), H5Sclose};
+    return static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.id()));
+}
+
+bool is_of_class(Handle const& attribute, std::initializer_list<H5T_class_t> classes) {
+    Handle const type{check(H5Aget_type(attribute.id()), "H5Aget_type"), H5Tclose};
+    return std::find(classes.begin(), classes.end(), H5Tget_class(type.id())) != classes.end();
+}
+
+} // namespace
+
+void File::set_attribute(std::string const& path, std::string const& name,
+                         std::string const& text) {
+    std::string const padded = text.empty() ? std::string(1, '\0') : text;
+    write_attribute(file_.id(), path, name, text_type(padded.size()).id(),
+                    space_of_count(std::nullopt), padded.data());
+}
+
+void File::set_attribute(std::string const& path, std::string const& name, std::int64_t value) {
+    write_attribute(file_.id(), path, name, H5T_STD_I64LE, space_of_count(std::nullopt), &value);
+}
+
+void File::set_attribute(std::string const& path, std::string const& name,
+                         std::vector<double> const& values) {
+    write_attribute(file_.id(), path, name, H5T_IEEE_F64LE, space_of_count(values.size()),
+                    values.data());
+}
+
+void File::set_attribute(std::string const& path, std::string const& name,
+                         std::vector<std::string> const& texts) {
+    std::size_t longest = 1;
+    for (auto const& text : texts) {
+        longest = std::max(longest, text.size());
+    }
+    std::string packed(longest * texts.size(), '\0');
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        std::copy(texts[i].begin(), texts[i].end(),
+                  packed.begin() + static_cast<std::ptrdiff_t>(i * longest));
+    }
+    write_attribute(file_.id(), path, name, text_type(longest).id(), space_of_count(texts.size()),
+                    packed.data());
+}
+
+std::optional<std::vector<std::string>> File::texts_attribute(std::string const& path,
+                                                              std::string const& name) const {
+    auto const attribute = find_attribute(file_.id(), path, name);
+    if (!attribute || !is_of_class(*attribute, {H5T_STRING})) {
+        return std::nullopt;
+    }
+    Handle const stored{check(H5Aget_type(attribute->id()), "H5Aget_type"), H5Tclose};
+    auto const count = count_of(*attribute);
+    std::vector<std::string> texts;
+    if (H5Tis_variable_str(stored.id()) > 0) {
+        // As h5py writes them.
+        std::vector<char*> raw(count, nullptr);
+        check(H5Aread(attribute->id(), stored.id(), static_cast<void*>(raw.data())), "H5Aread");
+        for (char* const text : raw) {
+            texts.emplace_back(text == nullptr ? "" : text);
+            H5free_memory(text);
+        }
+        return texts;
+    }
+    auto const length = H5Tget_size(stored.id());
+    std::string packed(length * count, '\0');
+    check(H5Aread(attribute->id(), stored.id(), packed.data()), "H5Aread");
+    for (std::size_t i = 0; i < count; ++i) {
+        auto text = packed.substr(i * length, length);
+        text.erase(std::find(text.begin(), text.end(), '\0'), text.end());
+        texts.push_back(std::move(text));
+    }
+    return texts;
+}
+
+std::optional<std::string> File::text_attribute(std::string const& path,
+                                                std::string const& name) const {
+    auto texts = texts_attribute(path, name);
+    if (!texts || texts->empty()) {
+        return std::nullopt;
+    }
+    return std::move(texts->front());
+}
+
+std::optional<std::int64_t> File::integer_attribute(std::string const& path,
+                                                    std::string const& name) const {
+    auto const attribute = find_attribute(file_.id(), path, name);
+    if (!attribute || !is_of_class(*attribute, {H5T_INTEGER}) || count_of(*attribute) != 1) {
+        return std::nullopt;
+    }
+    std::int64_t value = 0;
+    check(H5Aread(attribute->id(), H5T_NATIVE_INT64, &value), "H5Aread of " + name);
+    return value;
+}
+
+std::optional<std::vector<double>> File::number_attribute(std::string const& path,
+                                                          std::string const& name) const {
+    auto const attribute = find_attribute(file_.id(), path, name);
+    if (!attribute || !is_of_class(*attribute, {H5T_INTEGER, H5T_FLOAT})) {
+        return std::nullopt;
+    }
+    std::vector<double> values(count_of(*attribute));
+    check(H5Aread(attribute->id(), H5T_NATIVE_DOUBLE, values.data()), "H5Aread of " + name);
+    return values;
+}
+
+} // namespace lockstep::h5

@@ -1,0 +1,91 @@
+#include "types.hpp"
+
+#include "lockstep/base/error.hpp"
+
+#include <array>
+#include <utility>
+
+namespace lockstep::h5 {
+
+namespace {
+
+constexpr std::array all_types{Type::u8,  Type::i16, Type::i32, Type::i64,
+                               Type::u64, Type::f16, Type::f32, Type::f64};
+
+Handle copy_of(hid_t type) { return {check(H5Tcopy(type), "H5Tcopy"), H5Tclose}; }
+
+/// IEEE 754 binary16, as h5py writes it.
+Handle half_type() {
+    auto type = copy_of(H5T_IEEE_F32LE);
+    check(H5Tset_fields(type.id(), 15, 10, 5, 0, 10), "H5Tset_fields");
+    check(H5Tset_size(type.id(), 2), "H5Tset_size");
+    check(H5Tset_ebias(type.id(), 15), "H5Tset_ebias");
+    return type;
+}
+
+} // namespace
+
+std::size_t size_of(Type type) {
+    switch (type) {
+    case Type::u8:
+        return 1;
+    case Type::i16:
+    case Type::f16:
+        return 2;
+    case Type::i32:
+    case Type::f32:
+        return 4;
+    case Type::i64:
+    case Type::u64:
+    case Type::f64:
+        return 8;
+    }
+    return 0;
+}
+
+std::string name_of(Type type) {
+    constexpr std::array<char const*, 8> names{"u8",  "i16", "i32", "i64",
+                                               "u64", "f16", "f32", "f64"};
+    return names.at(static_cast<std::size_t>(type));
+}
+
+std::uint64_t elements(Shape const& shape) {
+    std::uint64_t count = 1;
+    for (auto const extent : shape) {
+        count *= extent;
+    }
+    return count;
+}
+
+Handle stored_type(Type type) {
+    switch (type) {
+    case Type::u8:
+        return copy_of(H5T_STD_U8LE);
+    case Type::i16:
+        return copy_of(H5T_STD_I16LE);
+    case Type::i32:
+        return copy_of(H5T_STD_I32LE);
+    case Type::i64:
+        return copy_of(H5T_STD_I64LE);
+    case Type::u64:
+        return copy_of(H5T_STD_U64LE);
+    case Type::f16:
+        return half_type();
+    case Type::f32:
+        return copy_of(H5T_IEEE_F32LE);
+    case Type::f64:
+        return copy_of(H5T_IEEE_F64LE);
+    }
+    throw Error(ExitCode::software, {"an element type without an HDF5 form", "", ""});
+}
+
+std::optional<Type> known_type(Id type) {
+    for (auto const candidate : all_types) {
+        if (H5Tequal(type, stored_type(candidate).id()) > 0) {
+            return candidate;
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace lockstep::h5

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "lockstep/h5/file.hpp"
+
+#include <optional>
+
+#include <hdf5.h>
+
+namespace lockstep::h5 {
+
+/// Our element type as HDF5 stores it; f16 is made anew and closed with the handle.
+Handle stored_type(Type type);
+
+/// Which of our types this HDF5 type is, if any.
+std::optional<Type> known_type(Id type);
+
+} // namespace lockstep::h5

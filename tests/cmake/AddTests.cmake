@@ -1,0 +1,51 @@
+# lockstep_add_unit_test(room/name [TORCH])         tests/unit/room/name_test.cpp, one process
+# lockstep_add_mpi_test(room/name NP 1 2 4 [TORCH]) tests/mpi/room/name_test.cpp, one ctest entry for
+#                                                   each rank count: mpi.room.name.np4
+# An HDF5 error stack on the output is a failure everywhere.
+
+set(lockstep_mpi_environment
+    "OMP_NUM_THREADS=1;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_mpi_yield_when_idle=1;OMPI_MCA_hwloc_base_binding_policy=none")
+
+function(lockstep_test_binary target main source)
+    add_executable(${target} ${source} $<TARGET_OBJECTS:${main}>)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support)
+    target_link_libraries(${target} PRIVATE lockstep_options MPI::MPI_CXX Catch2::Catch2
+                          $<IF:$<BOOL:${ARGN}>,lockstep_train,lockstep_core>)
+    set_target_properties(${target} PROPERTIES
+                          RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    if(ARGN)
+        target_precompile_headers(${target} REUSE_FROM lockstep_train_objects)
+        target_link_libraries(${target} PRIVATE lockstep::torch)
+    endif()
+endfunction()
+
+function(lockstep_add_unit_test path)
+    cmake_parse_arguments(test "TORCH" "" "" ${ARGN})
+    if(test_TORCH AND NOT LOCKSTEP_WITH_TORCH)
+        return()
+    endif()
+    string(REPLACE "/" "." name ${path})
+    lockstep_test_binary(unit.${name} lockstep_serial_main unit/${path}_test.cpp
+                         ${test_TORCH})
+    add_test(NAME unit.${name} COMMAND unit.${name})
+    set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 120
+                         FAIL_REGULAR_EXPRESSION "HDF5-DIAG"
+                         ENVIRONMENT "${lockstep_mpi_environment}")
+endfunction()
+
+function(lockstep_add_mpi_test path)
+    cmake_parse_arguments(test "TORCH" "" "NP" ${ARGN})
+    if(test_TORCH AND NOT LOCKSTEP_WITH_TORCH)
+        return()
+    endif()
+    string(REPLACE "/" "." name ${path})
+    lockstep_test_binary(mpi.${name} lockstep_mpi_main mpi/${path}_test.cpp ${test_TORCH})
+    foreach(ranks IN LISTS test_NP)
+        add_test(NAME mpi.${name}.np${ranks}
+                 COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
+                         $<TARGET_FILE:mpi.${name}> --expect-ranks ${ranks})
+        set_tests_properties(mpi.${name}.np${ranks} PROPERTIES LABELS mpi TIMEOUT 120
+                             PROCESSORS ${ranks} FAIL_REGULAR_EXPRESSION "HDF5-DIAG"
+                             ENVIRONMENT "${lockstep_mpi_environment}")
+    endforeach()
+endfunction()

@@ -1,0 +1,9 @@
+#pragma once
+
+// Catch2 as it is installed: version 2 (Debian 12) or 3.
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+using Catch::Approx;
+#else
+#include <catch2/catch.hpp>
+#endif

@@ -1,0 +1,36 @@
+#include "catch.hpp"
+
+#include "lockstep/base/error.hpp"
+
+#include <cerrno>
+#include <new>
+
+using namespace lockstep;
+
+TEST_CASE("a message says what, why and what next, in this order") {
+    Error const error(ExitCode::usage, {"data.batch = 0", "must be at least 1", "Set it to 32"});
+    CHECK(std::string(error.what()) == "data.batch = 0: must be at least 1. Set it to 32");
+    CHECK(error.code() == ExitCode::usage);
+}
+
+TEST_CASE("whatever is thrown becomes an error with an exit code") {
+    auto const code_of = [](auto const& thrower) {
+        try {
+            thrower();
+        } catch (...) {
+            return current_error().code();
+        }
+        return ExitCode::ok;
+    };
+    CHECK(code_of([] { throw std::bad_alloc(); }) == ExitCode::memory);
+    CHECK(code_of([] { throw std::runtime_error("x"); }) == ExitCode::software);
+    CHECK(code_of([] { throw 1; }) == ExitCode::software);
+    CHECK(code_of([] { throw Error(ExitCode::data, {}); }) == ExitCode::data);
+}
+
+TEST_CASE("system errors map to what a job script should do") {
+    CHECK(system_error("x", ENOSPC, "").code() == ExitCode::io);
+    CHECK(system_error("x", ENOENT, "").code() == ExitCode::no_input);
+    CHECK(system_error("x", EACCES, "").code() == ExitCode::cannot_create);
+    CHECK(system_error("x", ENOMEM, "").code() == ExitCode::memory);
+}

@@ -1,0 +1,45 @@
+#include "catch.hpp"
+#include "scratch_dir.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+
+#include <array>
+
+using namespace lockstep;
+
+TEST_CASE("what is written at a position is read from it") {
+    test::ScratchDir const scratch;
+    auto const file = File::create(scratch / "f");
+    std::array const bytes{std::byte{1}, std::byte{2}, std::byte{3}};
+    file.write_at(5, bytes);
+    CHECK(file.size() == 8);
+    std::array<std::byte, 3> back{};
+    file.read_at(5, back);
+    CHECK(back == bytes);
+    CHECK_THROWS_AS(file.read_at(6, back), Error);
+}
+
+TEST_CASE("a durable text replaces the old one and leaves nothing else") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "t", "one");
+    write_text_durably(scratch / "t", "two");
+    CHECK(read_text(scratch / "t") == "two");
+    CHECK(std::distance(std::filesystem::directory_iterator(scratch.path()), {}) == 1);
+}
+
+TEST_CASE("missing files and directories carry their exit codes") {
+    test::ScratchDir const scratch;
+    auto const code_of = [](auto const& work) {
+        try {
+            work();
+        } catch (Error const& error) {
+            return error.code();
+        }
+        return ExitCode::ok;
+    };
+    CHECK(code_of([&] { File::open_read(scratch / "none"); }) == ExitCode::no_input);
+    CHECK(code_of([&] { File::create(scratch / "no/such/place"); }) == ExitCode::cannot_create);
+    write_text_durably(scratch / "file", "x");
+    CHECK(code_of([&] { make_directories(scratch / "file/below"); }) == ExitCode::cannot_create);
+}

@@ -1,0 +1,3 @@
+lockstep_add_unit_test(base/text)
+lockstep_add_unit_test(base/error)
+lockstep_add_unit_test(base/file)

@@ -1,0 +1,31 @@
+#include "catch.hpp"
+
+#include "lockstep/base/text.hpp"
+
+using namespace lockstep;
+
+TEST_CASE("sizes, counts and durations read like a person writes them") {
+    CHECK(bytes_text(0) == "0 B");
+    CHECK(bytes_text(1536) == "1.5 KiB");
+    CHECK(bytes_text(std::uint64_t{3} << 30) == "3.0 GiB");
+    CHECK(count_text(60000) == "60,000");
+    CHECK(count_text(999) == "999");
+    CHECK(count_text(-1234567) == "-1,234,567");
+    CHECK(duration_text(4.24) == "4.2 s");
+    CHECK(duration_text(63) == "1 min 03 s");
+    CHECK(duration_text(7380) == "2 h 03 min");
+}
+
+TEST_CASE("a misspelt name leads to the one that was meant, and a strange one to none") {
+    std::vector<std::string> const keys{"train.epochs", "optimizer.learning-rate", "data.batch"};
+    CHECK(nearest_name("optimizer.learning-rat", keys) == "optimizer.learning-rate");
+    CHECK(nearest_name("data.bacth", keys) == "data.batch");
+    CHECK(nearest_name("zzz", keys).empty());
+    CHECK(edit_distance("kitten", "sitting") == 3);
+}
+
+TEST_CASE("lists are split at the separator and trimmed") {
+    CHECK(split(" a, b ,c", ',') == std::vector<std::string>{"a", "b", "c"});
+    CHECK(split("  ", ',').empty());
+    CHECK(split("a,,b", ',').size() == 3);
+}
