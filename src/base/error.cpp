@@ -1,7 +1,9 @@
 #include "lockstep/base/error.hpp"
 
+#include "lockstep/base/memory.hpp"
 #include "lockstep/base/text.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -21,6 +23,14 @@ std::string sentence(ErrorText const& text) {
     return message;
 }
 
+Error out_of_memory(std::string const& why) {
+    return Error(ExitCode::memory,
+                 {"out of memory",
+                  concat(why, "; the host can give this process ", bytes_text(available_memory())),
+                  "Lower data.batch or the model's size, start fewer ranks per host, or ask for "
+                  "more memory"});
+}
+
 } // namespace
 
 Error::Error(ExitCode code, ErrorText text)
@@ -35,11 +45,18 @@ Error current_error() {
     } catch (Error const& error) {
         return error;
     } catch (std::bad_alloc const&) {
-        return Error(ExitCode::memory,
-                     {"out of host memory", "an allocation failed",
-                      "Lower data.batch or the model's size, or ask for more memory per rank"});
+        return out_of_memory("an allocation failed");
     } catch (std::exception const& error) {
-        return Error(ExitCode::software, {"internal error", error.what(), "Please report this"});
+        // LibTorch appends a stack of calls after the first line.
+        std::string text = error.what();
+        text.erase(std::min(text.find('\n'), text.size()));
+        // Its allocators throw no std::bad_alloc; only their texts tell.
+        for (char const* phrase : {"allocate memory", "out of memory", "not enough memory"}) {
+            if (text.find(phrase) != std::string::npos) {
+                return out_of_memory(text);
+            }
+        }
+        return Error(ExitCode::software, {"internal error", text, "Please report this"});
     } catch (...) {
         return Error(ExitCode::software,
                      {"internal error", "an unknown exception", "Please report this"});

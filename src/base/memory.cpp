@@ -91,6 +91,15 @@ std::uint64_t available_memory() {
 std::uint64_t resident_memory() { return kilobytes_in("/proc/self/status", "VmRSS"); }
 std::uint64_t peak_memory() { return kilobytes_in("/proc/self/status", "VmHWM"); }
 
+void limit_memory(std::uint64_t more) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_DATA, &limit) == 0) {
+        auto const wanted = kilobytes_in("/proc/self/status", "VmData") + more;
+        limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
+        setrlimit(RLIMIT_DATA, &limit);
+    }
+}
+
 void keep_large_blocks() {
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());

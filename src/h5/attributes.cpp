@@ -1,5 +1,7 @@
 #include "lockstep/h5/file.hpp"
 
+#include "types.hpp"
+
 #include <algorithm>
 
 #include <hdf5.h>
@@ -7,15 +9,6 @@
 namespace lockstep::h5 {
 
 namespace {
-
-Handle text_type(std::size_t length) {
-    Handle type{check(H5Tcopy(H5T_C_S1), "H5Tcopy"), H5Tclose};
-    // Fixed length: texts of variable length cannot go through MPI-IO.
-    check(H5Tset_size(type.id(), std::max<std::size_t>(length, 1)), "H5Tset_size");
-    check(H5Tset_strpad(type.id(), H5T_STR_NULLPAD), "H5Tset_strpad");
-    check(H5Tset_cset(type.id(), H5T_CSET_UTF8), "H5Tset_cset");
-    return type;
-}
 
 Handle space_of_count(std::optional<std::size_t> count) {
     if (!count) {
@@ -51,6 +44,11 @@ std::optional<Handle> find_attribute(Id file, std::string const& path, std::stri
 std::size_t count_of(Handle const& attribute) {
     Handle const space{check(H5Aget_space(attribute.id()), "H5Aget_space"), H5Sclose};
     return static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.id()));
+}
+
+herr_t collect_attribute_name(hid_t, char const* name, H5A_info_t const*, void* into) {
+    static_cast<std::vector<std::string>*>(into)->emplace_back(name);
+    return 0;
 }
 
 bool is_of_class(Handle const& attribute, std::initializer_list<H5T_class_t> classes) {
@@ -90,6 +88,14 @@ void File::set_attribute(std::string const& path, std::string const& name,
     }
     write_attribute(file_.id(), path, name, text_type(longest).id(), space_of_count(texts.size()),
                     packed.data());
+}
+
+std::vector<std::string> File::attribute_names(std::string const& path) const {
+    std::vector<std::string> names;
+    check(H5Aiterate_by_name(file_.id(), path.c_str(), H5_INDEX_NAME, H5_ITER_INC, nullptr,
+                             collect_attribute_name, &names, H5P_DEFAULT),
+          "H5Aiterate_by_name (reading names)");
+    return names;
 }
 
 std::optional<std::vector<std::string>> File::texts_attribute(std::string const& path,

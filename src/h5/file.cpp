@@ -211,6 +211,22 @@ void File::read_part(std::string const& path, Type type, std::uint64_t first,
     }
 }
 
+void File::read_rows(std::string const& path, Type type, Rows rows, void* values) const {
+    auto const dataset = open_dataset(file_, path);
+    Handle const file_space{check(H5Dget_space(dataset.id()), "H5Dget_space"), H5Sclose};
+    auto shape = shape_of(file_space.id());
+    std::vector<hsize_t> start(shape.size(), 0);
+    start[0] = rows.first;
+    shape[0] = rows.count;
+    std::vector<hsize_t> const count(shape.begin(), shape.end());
+    check(H5Sselect_hyperslab(file_space.id(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
+                              nullptr),
+          "H5Sselect_hyperslab");
+    check(H5Dread(dataset.id(), stored_type(type).id(), space_of(shape).id(), file_space.id(),
+                  H5P_DEFAULT, values),
+          "H5Dread of " + path);
+}
+
 bool File::exists(std::string const& path) const {
     // Every group on the way must be asked for by itself.
     for (auto slash = path.find('/', 1); slash != std::string::npos;

@@ -2,6 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -49,6 +50,15 @@ std::string name_of(Type type) {
     return names.at(static_cast<std::size_t>(type));
 }
 
+std::optional<Type> type_named(std::string const& name) {
+    for (auto const candidate : all_types) {
+        if (name_of(candidate) == name) {
+            return candidate;
+        }
+    }
+    return std::nullopt;
+}
+
 std::uint64_t elements(Shape const& shape) {
     std::uint64_t count = 1;
     for (auto const extent : shape) {
@@ -77,6 +87,15 @@ Handle stored_type(Type type) {
         return copy_of(H5T_IEEE_F64LE);
     }
     throw Error(ExitCode::software, {"an element type without an HDF5 form", "", ""});
+}
+
+Handle text_type(std::size_t length) {
+    Handle type{check(H5Tcopy(H5T_C_S1), "H5Tcopy"), H5Tclose};
+    // Fixed length: texts of variable length cannot go through MPI-IO.
+    check(H5Tset_size(type.id(), std::max<std::size_t>(length, 1)), "H5Tset_size");
+    check(H5Tset_strpad(type.id(), H5T_STR_NULLPAD), "H5Tset_strpad");
+    check(H5Tset_cset(type.id(), H5T_CSET_UTF8), "H5Tset_cset");
+    return type;
 }
 
 std::optional<Type> known_type(Id type) {

@@ -11,6 +11,9 @@ namespace lockstep::h5 {
 /// Our element type as HDF5 stores it; f16 is made anew and closed with the handle.
 Handle stored_type(Type type);
 
+/// A text of that many bytes, stored in place.
+Handle text_type(std::size_t length);
+
 /// Which of our types this HDF5 type is, if any.
 std::optional<Type> known_type(Id type);
 

@@ -10,12 +10,15 @@ function(lockstep_test_binary target main source)
     add_executable(${target} ${source} $<TARGET_OBJECTS:${main}>)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support)
     target_link_libraries(${target} PRIVATE lockstep_options MPI::MPI_CXX Catch2::Catch2
-                          $<IF:$<BOOL:${ARGN}>,lockstep_train,lockstep_core>)
+                          lockstep_core)
     set_target_properties(${target} PROPERTIES
                           RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     if(ARGN)
-        target_precompile_headers(${target} REUSE_FROM lockstep_train_objects)
-        target_link_libraries(${target} PRIVATE lockstep::torch)
+        target_link_libraries(${target} PRIVATE lockstep_trainer lockstep::torch)
+        # Compiled like the library, so that its precompiled torch header fits.
+        set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+        target_compile_options(${target} PRIVATE -fPIC)
+        target_precompile_headers(${target} REUSE_FROM lockstep_nn)
     endif()
 endfunction()
 

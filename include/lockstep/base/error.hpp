@@ -56,6 +56,17 @@ class AgreedError : public Error {
     std::string cause_;
 };
 
+/// A failure of one rank that the others do not know of, in the middle of a step.
+class RankError : public Error {
+  public:
+    RankError(Error const& error, std::string where) : Error(error), where_(std::move(where)) {}
+
+    std::string const& where() const noexcept { return where_; } ///< "training at step 12"
+
+  private:
+    std::string where_;
+};
+
 /// The code and message of whatever is being handled, for use in a catch block:
 /// `Error` as it is, a failed allocation as 71, everything else as 70.
 Error current_error();

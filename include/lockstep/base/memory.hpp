@@ -12,6 +12,10 @@ std::uint64_t available_memory();
 std::uint64_t resident_memory();
 std::uint64_t peak_memory();
 
+/// Lets this process take at most `more` bytes beyond what it has, so that asking for too much
+/// fails with an error (71) instead of the kernel ending some process of the host.
+void limit_memory(std::uint64_t more);
+
 /// Makes the allocator keep large blocks instead of mapping and returning them in every step.
 /// Training allocates the same blocks again and again; with glibc's defaults each of them costs
 /// page faults anew.

@@ -18,6 +18,7 @@ enum class Type { u8, i16, i32, i64, u64, f16, f32, f64 };
 
 std::size_t size_of(Type type);
 std::string name_of(Type type);
+std::optional<Type> type_named(std::string const& name); ///< absent: none of ours
 
 using Shape = std::vector<std::uint64_t>;
 std::uint64_t elements(Shape const& shape);
@@ -73,6 +74,11 @@ class File {
     void write(std::string const& path, Type type, void const* values);
     void read(std::string const& path, Type type, void* values) const;
 
+    /// Makes or reads a text of any length: a scalar dataset of one fixed-length UTF-8 string.
+    /// Attributes are for short texts, since HDF5 limits an object's to 64 KiB.
+    void write_text(std::string const& path, std::string const& text);
+    std::string read_text(std::string const& path) const;
+
     /// Writes this rank's rows of a one-dimensional dataset, in calls of at most 256 MiB; a rank
     /// may hold none.
     ///
@@ -87,6 +93,13 @@ class File {
     void read_part(std::string const& path, Type type, std::uint64_t first,
                    std::span<std::byte> bytes) const;
 
+    /// Rows of a dataset of any layout and number of dimensions, converted to `type`.
+    struct Rows {
+        std::uint64_t first = 0;
+        std::uint64_t count = 0;
+    };
+    void read_rows(std::string const& path, Type type, Rows rows, void* values) const;
+
     bool exists(std::string const& path) const;
     DatasetInfo info(std::string const& path) const;
     /// All datasets below the root, in order of their paths.
@@ -98,6 +111,8 @@ class File {
                        std::vector<double> const& values);
     void set_attribute(std::string const& path, std::string const& name,
                        std::vector<std::string> const& texts);
+    /// The names of all attributes of a group or dataset, sorted.
+    std::vector<std::string> attribute_names(std::string const& path) const;
     std::optional<std::string> text_attribute(std::string const& path,
                                               std::string const& name) const;
     std::optional<std::int64_t> integer_attribute(std::string const& path,

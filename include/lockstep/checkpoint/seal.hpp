@@ -1,0 +1,67 @@
+#pragma once
+
+#include "lockstep/base/file.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+namespace lockstep::checkpoint {
+
+/// Bytes of the seal: the user block in front of HDF5's own bytes.
+inline constexpr std::uint64_t seal_bytes = 4096;
+
+/// What proves that a file is complete and unchanged: its length and a hash of each block of all
+/// its bytes behind the seal, HDF5's metadata and the gaps between datasets included. The seal
+/// hashes itself, and what it does not use of the user block is zero, so that there is no bit in
+/// the file whose change goes unseen.
+///
+/// As stored, little-endian: "LOCKSTEPSEAL", version (u32), length, bytes of a block, number of
+/// blocks (u64 each), XXH3-64 of each block, XXH3-64 of all of the seal before; zeros to the end.
+struct Seal {
+    static constexpr std::uint64_t most_blocks = 480;
+
+    std::uint64_t length = 0;      ///< of the whole file
+    std::uint64_t block_bytes = 0; ///< all blocks but the last are that long
+    std::vector<std::uint64_t> hashes;
+
+    /// A seal with all hashes zero. The block size is the smallest power of two of at least
+    /// 64 KiB that makes at most 480 blocks.
+    static Seal for_length(std::uint64_t length);
+
+    std::uint64_t first_byte(std::uint64_t block) const; ///< in the file
+    std::uint64_t last_byte(std::uint64_t block) const;
+
+    std::array<std::byte, seal_bytes> encoded() const;
+    /// Throws  Error 65 that names `path` unless every one of the bytes is as it was encoded
+    static Seal decoded(std::span<std::byte const, seal_bytes> bytes,
+                        std::filesystem::path const& path);
+
+    friend bool operator==(Seal const&, Seal const&) = default;
+};
+
+/// The seal of a file; whether the file's length and blocks agree with it is not looked at.
+///
+/// Throws  Error 65 when there is none or it is damaged
+Seal read_seal(File const& file);
+
+/// Throws Error 65 unless the file has a seal and the length that the seal tells.
+void require_sealed(File const& file);
+
+/// XXH3-64 of a block as it is in the file now, read a MiB at a time.
+///
+/// Throws  Error 65 when the file ends before the block does
+std::uint64_t hash_of_block(File const& file, Seal const& seal, std::uint64_t block);
+
+/// The first byte, counted from `offset`, at which the file and `bytes` differ; the length of
+/// `bytes` when they do not.
+std::uint64_t first_difference(File const& file, std::uint64_t offset,
+                               std::span<std::byte const> bytes);
+
+/// Hashes all blocks of a finished file of one writer, writes the seal and syncs.
+void write_seal(File const& file);
+
+} // namespace lockstep::checkpoint

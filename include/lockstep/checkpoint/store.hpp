@@ -1,0 +1,70 @@
+#pragma once
+
+#include "lockstep/checkpoint/writer.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockstep::checkpoint {
+
+/// A checkpoint by its name; it may be damaged.
+struct Entry {
+    std::int64_t step = 0;
+    std::filesystem::path path;
+};
+
+/// A checkpoint that verifies, and what was passed over to find it.
+struct Found {
+    std::int64_t step = 0;
+    std::filesystem::path path;
+    std::vector<std::string> skipped; ///< newer ones that do not verify, each with the reason
+};
+
+/// The checkpoints/ directory of a run.
+class Store {
+  public:
+    /// `keep` (at least 1) is how many checkpoints `save` leaves. Makes nothing yet.
+    Store(std::filesystem::path directory, int keep);
+
+    std::filesystem::path const& directory() const noexcept { return directory_; }
+
+    /// DIRECTORY/step-00001200.h5
+    std::filesystem::path path_for(std::int64_t step) const;
+
+    /// All finished checkpoints, the newest (highest step) first; none when there is no directory.
+    std::vector<Entry> list() const;
+
+    /// The newest checkpoint that verifies on all ranks; none when there is no checkpoint at all.
+    ///
+    /// Collective  over `comm`; the answer is the same on all ranks
+    /// Throws      AgreedError 65 when there are checkpoints and none verifies
+    std::optional<Found> newest_good(comm::Communicator const& comm) const;
+
+    /// Writes the checkpoint of a step, then prunes: the `keep` newest and the one just written
+    /// stay. Partial files that another attempt left before this store was made go as well.
+    ///
+    /// Units       seconds are wall time on this rank
+    /// Collective  over `comm`; same step and attempt on all ranks
+    /// Throws      AgreedError as `write`; earlier checkpoints are all there then
+    Written save(comm::Communicator const& comm, Snapshot const& snapshot, std::int64_t step,
+                 std::string const& attempt) const;
+
+    /// Removes all but the `keep` newest checkpoints and the newest that verifies; returns what
+    /// was removed. For one process.
+    ///
+    /// Throws  Error 64 when keep < 1; 65 when none verifies, and then nothing is removed
+    std::vector<std::filesystem::path> prune(int keep) const;
+
+  private:
+    std::vector<std::filesystem::path> remove_beyond(int keep, std::int64_t good_step) const;
+    void remove_stale_partials(std::string const& attempt) const;
+
+    std::filesystem::path directory_;
+    int keep_;
+    std::filesystem::file_time_type made_;
+};
+
+} // namespace lockstep::checkpoint

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lockstep::config {
+
+// The deck: every key a user can set, as plain structs. Names and defaults are the contract's;
+// `describe` in deck.cpp is the one list of them, from which text is parsed, checked and printed.
+
+struct Run {
+    std::string name;               ///< the deck's name
+    std::string directory;          ///< runs/NAME
+    std::int64_t seed = 0;
+    std::int64_t replicas = 0;      ///< V; 0: the ranks of the first start
+    std::string device = "auto";    ///< auto, cpu, cuda, cuda:N
+    std::string mode = "auto";      ///< auto, single, ddp
+    std::int64_t threads = 1;       ///< per replica
+    bool deterministic = true;
+};
+
+struct Data {
+    std::string train;
+    std::string validation;
+    std::string test;
+    std::string inputs = "inputs";
+    std::string targets = "targets";
+    std::int64_t batch = 32;        ///< samples per replica and micro-batch
+    std::int64_t global_batch = 0;  ///< over all replicas; 0: `batch` counts
+    bool drop_last = false;
+    std::int64_t workers = 2;
+    std::int64_t prefetch = 4;
+    std::string shuffle = "full";   ///< full, none
+};
+
+/// Keys of a section that belong to what `name` or `kind` chooses; it checks them itself.
+using OwnKeys = std::map<std::string, std::string>;
+
+struct Model {
+    std::string name;
+    OwnKeys own;
+};
+
+struct Task {
+    std::string kind = "classification";
+    std::string metric = "accuracy"; ///< what `best` means by default
+    OwnKeys own;
+};
+
+struct Optimizer {
+    std::string name = "adamw";     ///< adamw, sgd
+    double learning_rate = 0.001;
+    std::string scale_learning_rate = "none"; ///< none, linear, sqrt
+    std::int64_t reference_replicas = 1;
+    double weight_decay = 0.01;     ///< biases and norms are exempt
+    double momentum = 0;
+    bool nesterov = false;
+    std::vector<double> betas = {0.9, 0.999};
+    double epsilon = 1e-8;
+    double clip_norm = 0;           ///< 0: off
+    std::int64_t accumulate = 1;    ///< micro-batches per step
+};
+
+struct Schedule {
+    std::string name = "constant";  ///< constant, cosine, step
+    double warmup_epochs = 0;
+    std::int64_t warmup_steps = 0;
+    double minimum = 0;             ///< cosine's last rate, as a share of the peak
+    std::int64_t step_epochs = 30;
+    double factor = 0.1;
+};
+
+struct Communication {
+    std::string backend = "auto";   ///< auto, mpi, nccl
+    std::string reduction = "ordered";
+    std::int64_t timeout_seconds = 300;
+    std::int64_t check_replicas_every = 100; ///< steps; 0: never
+};
+
+struct Checkpoint {
+    std::int64_t every_steps = 1000; ///< 0: only at the end
+    double every_minutes = 0;        ///< 0: off
+    std::int64_t keep = 3;
+    std::string resume = "auto";     ///< auto, none, a file
+    std::string best;                ///< metric; the task's own when empty
+};
+
+struct Monitor {
+    std::int64_t log_every = 50;
+    std::string progress = "auto";   ///< auto, bar, plain, none
+};
+
+struct Train {
+    double epochs = 0;               ///< 0: not limited by epochs
+    std::int64_t steps = 0;          ///< 0: not limited by steps
+    std::int64_t validate_every = 0; ///< steps; 0: at the end of each epoch
+};
+
+struct Deck {
+    Run run;
+    Data data;
+    Model model;
+    Task task;
+    Optimizer optimizer;
+    Schedule schedule;
+    Communication communication;
+    Checkpoint checkpoint;
+    Monitor monitor;
+    Train train;
+};
+
+/// What may happen to a key when a run is resumed.
+enum class AtResume {
+    free,   ///< may change: length, logging, checkpoint, workers, backend
+    forced, ///< changes the result: only with --force, which is recorded
+    renewed ///< describes this start only
+};
+
+/// A key and its value, as text.
+struct Setting {
+    std::string key;   ///< "optimizer.learning-rate"
+    std::string value;
+    AtResume at_resume = AtResume::free;
+};
+
+/// All keys with their values, in the order of the contract.
+std::vector<Setting> settings(Deck const& deck);
+
+/// The deck as an INI text that, read again, gives the same deck.
+std::string to_text(Deck const& deck);
+
+/// The settings that differ and may not change at a resume.
+std::vector<std::string> forbidden_changes(Deck const& before, Deck const& now);
+
+} // namespace lockstep::config

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+
+#include <string>
+#include <vector>
+
+namespace lockstep::config {
+
+/// A key that belongs to a model or a task: its name, default and meaning.
+struct OwnKey {
+    std::string name;
+    std::string default_value;
+    std::string meaning;
+};
+
+/// The keys of a model or task, with defaults filled in and types checked on the way out.
+class OwnValues {
+  public:
+    /// Throws  Error 64 for a key that `known` does not hold, with the nearest that it does
+    OwnValues(std::string section, OwnKeys const& given, std::vector<OwnKey> const& known);
+
+    std::int64_t integer(std::string const& key, std::int64_t minimum) const; ///< throws Error 64
+    double number(std::string const& key, double minimum, double maximum) const;
+    bool boolean(std::string const& key) const;
+    std::string text(std::string const& key) const;
+    std::vector<std::int64_t> integers(std::string const& key, std::int64_t minimum) const;
+
+  private:
+    std::string section_;
+    OwnKeys values_;
+};
+
+} // namespace lockstep::config

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace lockstep::data {
+
+/// Positions [first, first + count) of an epoch's order, or samples of a file.
+struct Span {
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+};
+
+struct PlanOptions {
+    std::int64_t samples = 0;
+    std::int64_t batch = 1; ///< per replica and micro-batch
+    int replicas = 1;
+    int accumulate = 1;     ///< micro-batches per step
+    bool drop_last = false;
+    bool shuffle = true;
+    std::uint64_t seed = 0;
+};
+
+/// Which sample is learnt by which replica in which step: arithmetic on (seed, epoch, step), the
+/// same on any number of ranks; every sample exactly once an epoch.
+///
+/// A step takes replicas * batch * accumulate positions of the epoch's order. The last step takes
+/// what is left: full micro-batches first, the rest dealt evenly. A rest of fewer than two samples
+/// a replica joins the step before, since batch norm needs two.
+class TrainPlan {
+  public:
+    /// Throws  Error 64 when there are fewer than two samples for each replica, or when drop_last
+    ///         leaves no step
+    explicit TrainPlan(PlanOptions const& options);
+
+    std::int64_t steps_per_epoch() const noexcept { return steps_; }
+    std::int64_t samples_per_epoch() const noexcept { return learnt_; }
+    std::int64_t samples_in_step(std::int64_t step) const;
+    int micro_batches(std::int64_t step) const;
+
+    /// The positions of a replica in a micro-batch; may be none.
+    Span part(std::int64_t step, int micro, int replica) const;
+
+    /// The samples at these positions of the epoch's order.
+    std::vector<std::int64_t> indices(std::int64_t epoch, Span positions) const;
+
+  private:
+    PlanOptions options_;
+    std::int64_t micro_samples_; ///< of a full micro-batch, all replicas
+    std::int64_t step_samples_;
+    std::int64_t learnt_;
+    std::int64_t steps_;
+};
+
+/// Fixed batches in file order for evaluation; batch j is on one rank only.
+struct EvaluationPlan {
+    std::int64_t samples = 0;
+    std::int64_t batch = 1;
+
+    std::int64_t batches() const { return (samples + batch - 1) / batch; }
+    Span part(std::int64_t j) const;
+    Span batches_of(int rank, int ranks) const;
+};
+
+} // namespace lockstep::data

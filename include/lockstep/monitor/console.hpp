@@ -1,0 +1,38 @@
+#pragma once
+
+#include "lockstep/base/clock.hpp"
+#include "lockstep/monitor/log.hpp"
+#include "lockstep/monitor/progress_bar.hpp"
+#include "lockstep/train/report.hpp"
+
+namespace lockstep::monitor {
+
+/// A run as a person reads it: a listing at the start, a bar on a terminal or sparse lines in a
+/// log while it trains, a line for each epoch, measurement, new best and checkpoint, a summary.
+class Console : public train::Observer {
+  public:
+    /// `style` is monitor.progress: auto, bar, plain or none.
+    Console(Log log, std::string const& style);
+
+    void on(train::Event const& event) override;
+
+  private:
+    void show(train::Started const& event);
+    void show(train::Resumed const& event);
+    void show(train::Step const& event);
+    void show(train::Measured const& event);
+    void show(train::Epoch const& event);
+    void show(train::CheckpointWritten const& event);
+    void show(train::Signalled const& event);
+    void show(train::Ended const& event);
+    void line(std::string const& text);
+
+    Log log_;
+    ProgressBar bar_;
+    bool plain_;
+    std::string directory_;
+    Stopwatch since_line_;
+    double rate_ = 0; ///< samples/s, smoothed
+};
+
+} // namespace lockstep::monitor

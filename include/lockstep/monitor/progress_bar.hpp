@@ -1,0 +1,31 @@
+#pragma once
+
+#include "lockstep/base/clock.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace lockstep::monitor {
+
+/// One line at the foot of a terminal that is drawn again in place, a few times a second.
+class ProgressBar {
+  public:
+    /// A bar that is not shown does nothing.
+    explicit ProgressBar(bool shown) : shown_(shown) {}
+
+    bool shown() const noexcept { return shown_; }
+    /// `done` of `all`, with a text behind it; drawn at most ten times a second.
+    void draw(std::int64_t done, std::int64_t all, std::string const& text);
+    /// Takes the bar away, so that a line can be written.
+    void clear();
+
+  private:
+    bool shown_;
+    bool drawn_ = false;
+    Stopwatch since_drawn_;
+};
+
+/// Whether standard output is a terminal.
+bool on_terminal();
+
+} // namespace lockstep::monitor

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+namespace lockstep::nn {
+
+/// What a model is fed and what it shall give.
+struct Interface {
+    std::vector<std::int64_t> sample_shape; ///< of one sample, without the batch
+    std::int64_t outputs = 0;               ///< classes
+};
+
+/// The key from which a model's layers draw random numbers in one forward pass. Set by the replica
+/// before it, from (seed, step, replica, micro-batch); so no number depends on which rank runs the
+/// replica, or on what ran before.
+struct RandomKey {
+    std::uint64_t value = 0;
+};
+
+/// A network of ours.
+class Model : public torch::nn::Module {
+  public:
+    /// Shape  inputs [n, sample…] float32; returns [n, outputs]
+    virtual torch::Tensor forward(torch::Tensor inputs) = 0;
+
+    void set_random_key(std::uint64_t key) { random_key_->value = key; }
+
+  protected:
+    std::shared_ptr<RandomKey> const& random_key() const { return random_key_; }
+
+  private:
+    std::shared_ptr<RandomKey> random_key_ = std::make_shared<RandomKey>();
+};
+
+} // namespace lockstep::nn

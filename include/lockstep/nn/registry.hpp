@@ -1,0 +1,28 @@
+#pragma once
+
+#include "lockstep/config/own_keys.hpp"
+#include "lockstep/nn/model.hpp"
+
+#include <functional>
+
+namespace lockstep::nn {
+
+/// A model that a deck can name.
+struct ModelKind {
+    std::string name;
+    std::string meaning;
+    std::vector<config::OwnKey> keys;
+    std::function<std::shared_ptr<Model>(config::OwnValues const&, Interface const&)> make;
+};
+
+/// All models, by name.
+std::vector<ModelKind> model_kinds();
+
+/// The deck's model, initialised from the seed alone: the same bits wherever it is made.
+///
+/// Throws  Error 64 when the deck names no model of ours, a key it does not have, or a shape that
+///         it cannot take
+std::shared_ptr<Model> make_model(config::Model const& chosen, Interface const& interface,
+                                  std::uint64_t seed);
+
+} // namespace lockstep::nn

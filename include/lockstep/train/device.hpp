@@ -1,0 +1,23 @@
+#pragma once
+
+#include "lockstep/comm/topology.hpp"
+#include "lockstep/config/deck.hpp"
+
+#include <torch/torch.h>
+
+namespace lockstep::train {
+
+/// The device of this rank: what the deck names; with `auto`, the GPU of its local rank, or the
+/// CPU where there is none.
+///
+/// Throws  Error 69 when the deck names a device that is not here, 64 when it is no device's name
+torch::Device choose_device(config::Run const& run, comm::Topology const& topology);
+
+/// Makes LibTorch compute the same bits every time: thread count, deterministic operators,
+/// denormals flushed to zero (they slow backward threefold).
+void configure_torch(config::Run const& run);
+
+/// "cpu" or "cuda:0".
+std::string device_text(torch::Device device);
+
+} // namespace lockstep::train

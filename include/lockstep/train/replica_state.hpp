@@ -1,0 +1,51 @@
+#pragma once
+
+#include "lockstep/checkpoint/reader.hpp"
+#include "lockstep/checkpoint/snapshot.hpp"
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/train/arena.hpp"
+#include "lockstep/train/optimizer.hpp"
+
+#include <filesystem>
+#include <vector>
+
+namespace lockstep::train {
+
+/// The large state of a run as a checkpoint sees it: parameters and buffers, which every rank has,
+/// and the optimizer's state, of which each rank has its slice.
+class ReplicaState {
+  public:
+    struct Parts {
+        Layout const& layout;
+        Arena const& arena;
+        Buffers& buffers;
+        SliceOptimizer& optimizer;
+        std::vector<std::int64_t> slices; ///< [ranks + 1]
+        int rank = 0;
+    };
+
+    explicit ReplicaState(Parts parts);
+
+    /// Arrays, views and this rank's parts; the record is the caller's. The snapshot borrows
+    /// memory of this object and of the parts: write it before the next step.
+    checkpoint::Snapshot snapshot();
+
+    /// Takes everything from a checkpoint, whatever number of ranks wrote it.
+    ///
+    /// Throws  Error 65 when its arrays are not this model's
+    void restore(checkpoint::Reader const& reader);
+
+    /// Writes the model as plain datasets, model/NAME. For one process.
+    void write_model(std::filesystem::path const& path, checkpoint::Record const& record);
+
+  private:
+    Parts parts_;
+    std::vector<torch::Tensor> on_host_; ///< copies of device memory, while a snapshot is used
+};
+
+/// Loads a model's parameters and buffers, by name, from best.h5 or from a checkpoint.
+///
+/// Throws  Error 66 when the file is missing, 65 when it is damaged or holds another model
+void load_model(nn::Model& model, std::filesystem::path const& path);
+
+} // namespace lockstep::train

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace lockstep::train {
+
+// What a run tells its observers. No torch here: the rooms above read these.
+
+struct Started {
+    std::string version;
+    std::vector<std::string> host_of_rank;
+    std::vector<std::string> device_of_rank;
+    std::vector<std::int64_t> replicas_of_rank;
+    std::int64_t replicas = 0;
+    std::int64_t seed = 0;
+    std::string model;
+    std::int64_t parameters = 0;         ///< scalars that are trained
+    std::string backend;
+    std::int64_t batch = 0;              ///< samples per replica and micro-batch
+    std::int64_t accumulate = 1;
+    std::int64_t train_samples = 0;
+    std::int64_t validation_samples = 0;
+    std::int64_t test_samples = 0;
+    std::int64_t steps_per_epoch = 0;
+    std::int64_t total_steps = 0;
+    double base_rate = 0;                ///< as the deck says
+    double peak_rate = 0;                ///< after scaling by replicas
+    std::vector<std::string> class_names;
+    std::vector<std::int64_t> class_counts;
+    std::string directory;
+    std::uint64_t memory_needed = 0;     ///< bytes per rank, without activations
+};
+
+struct Resumed {
+    std::string file;
+    std::int64_t step = 0;
+    std::vector<std::string> skipped;    ///< files passed over, and why
+    std::vector<std::string> forced;     ///< deck changes that --force allowed
+};
+
+struct Step {
+    std::int64_t step = 0;               ///< steps done, this one included
+    std::int64_t total_steps = 0;
+    double epoch = 0;
+    double loss = 0;                     ///< mean over all replicas' samples
+    double learning_rate = 0;
+    double grad_norm = 0;
+    std::int64_t samples = 0;
+    bool logged = false;                 ///< a step of monitor.log-every
+    double step_s = 0;
+    double data_s = 0;
+    double forward_s = 0;
+    double backward_s = 0;
+    double communication_s = 0;          ///< exposed: the time in which this rank only waited
+    double update_s = 0;
+};
+
+struct Measured {                        ///< a validation or a test
+    std::string set;                     ///< "validation" or "test"
+    std::int64_t step = 0;
+    double epoch = 0;
+    double loss = 0;
+    std::int64_t samples = 0;
+    std::map<std::string, double> metrics;
+    double seconds = 0;
+    bool best = false;
+    std::string best_metric;
+};
+
+struct Epoch {
+    std::int64_t epoch = 0;              ///< epochs done
+    std::int64_t step = 0;
+    double loss = 0;                     ///< mean over the epoch's samples while they were learnt
+    double accuracy = 0;
+    std::int64_t samples = 0;
+    double seconds = 0;
+    double samples_per_s = 0;
+};
+
+struct CheckpointWritten {
+    std::int64_t step = 0;
+    std::string file;
+    std::uint64_t bytes = 0;
+    double seconds = 0;
+    bool collective = false;
+};
+
+struct Signalled {
+    std::int64_t step = 0;
+    std::string signal;
+    int rank = 0;
+};
+
+struct Ended {
+    std::string reason;                  ///< "finished", "already finished" or the signal's name
+    std::int64_t step = 0;
+    std::int64_t steps_done = 0;         ///< in this attempt
+    double seconds = 0;
+    double samples_per_s = 0;            ///< mean over this attempt's training
+    double communication_share = 0;      ///< exposed communication over step time
+    std::uint64_t peak_memory = 0;       ///< bytes, the largest of all ranks
+    std::string best_metric;
+    double best = 0;
+    std::int64_t best_step = -1;         ///< -1: nothing was measured
+};
+
+using Event =
+    std::variant<Started, Resumed, Step, Measured, Epoch, CheckpointWritten, Signalled, Ended>;
+
+/// Hears what a run does; lives on rank 0. May throw only for output that cannot be written.
+class Observer {
+  public:
+    virtual ~Observer() = default;
+    virtual void on(Event const& event) = 0;
+};
+
+} // namespace lockstep::train

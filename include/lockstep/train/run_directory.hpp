@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace lockstep::train {
+
+/// A run's directory, held by rank 0 while the run lives: another live job that wants it gets 73.
+class RunDirectory {
+  public:
+    /// Makes the directory and locks it.
+    ///
+    /// Throws  Error 73 when it cannot be made or written, or when another job holds it
+    explicit RunDirectory(std::filesystem::path path);
+    RunDirectory(RunDirectory const&) = delete;
+    RunDirectory& operator=(RunDirectory const&) = delete;
+    ~RunDirectory();
+
+    /// Moves everything of an earlier run aside, to PATH.archived-TIME; nothing is deleted.
+    void archive() const;
+
+    std::filesystem::path const& path() const noexcept { return path_; }
+
+  private:
+    std::filesystem::path path_;
+    int lock_ = -1;
+};
+
+} // namespace lockstep::train

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "lockstep/base/signals.hpp"
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/comm/topology.hpp"
+#include "lockstep/config/deck.hpp"
+#include "lockstep/train/report.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lockstep::train {
+
+/// What a run is started with.
+struct Order {
+    config::Deck deck;
+    bool force = false;    ///< deck changes that change the result are allowed at a resume
+    std::string version;   ///< of the program
+    /// Makes rank 0's observers, once the run's directory stands.
+    std::function<std::vector<std::unique_ptr<Observer>>(config::Deck const&)> observers;
+};
+
+/// Trains what the deck says: opens the data, resumes from the newest good checkpoint or starts
+/// anew, steps, validates, writes checkpoints, and measures the test set with the best model.
+///
+/// Collective  over `world`; same order on all ranks
+/// Throws      AgreedError on every rank for what can be agreed on; RankError on one rank alone in
+///             the middle of a step, after which the caller must end the job
+/// Returns     why it ended; `reason` is a signal's name when it was interrupted
+Ended train(comm::Communicator const& world, Order const& order, SignalRequests const& signals);
+
+/// Measures the deck's test set, or its validation set where there is none, with the model of a
+/// checkpoint or of a best.h5; exact on any number of ranks.
+///
+/// Collective  over `world`
+/// Throws      AgreedError: 66 or 65 for the file or the data, 64 when the deck has neither set
+Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck,
+                       std::filesystem::path const& file);
+
+} // namespace lockstep::train

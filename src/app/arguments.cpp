@@ -1,0 +1,55 @@
+#include "command.hpp"
+
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+
+namespace lockstep::app {
+
+std::string take_option(std::vector<std::string>& arguments, std::string const& name,
+                        std::string const& otherwise) {
+    for (auto at = arguments.begin(); at != arguments.end(); ++at) {
+        if (at->starts_with(name + "=")) {
+            auto const value = at->substr(name.size() + 1);
+            arguments.erase(at);
+            return value;
+        }
+        if (*at == name) {
+            if (std::next(at) == arguments.end()) {
+                throw Error(ExitCode::usage, {concat("option ", name), "its value is missing",
+                                              concat("Write ", name, " VALUE")});
+            }
+            auto const value = *std::next(at);
+            arguments.erase(at, at + 2);
+            return value;
+        }
+    }
+    return otherwise;
+}
+
+bool take_flag(std::vector<std::string>& arguments, std::string const& name) {
+    auto const at = std::find(arguments.begin(), arguments.end(), name);
+    if (at == arguments.end()) {
+        return false;
+    }
+    arguments.erase(at);
+    return true;
+}
+
+void expect_arguments(std::vector<std::string> const& arguments, std::size_t least,
+                      std::size_t most, std::string const& usage) {
+    for (auto const& argument : arguments) {
+        if (argument.starts_with("--")) {
+            throw Error(ExitCode::usage, {concat("unknown option ", argument),
+                                          "the command has no such option", concat("Usage: ", usage)});
+        }
+    }
+    if (arguments.size() < least || arguments.size() > most) {
+        throw Error(ExitCode::usage,
+                    {concat(arguments.size(), arguments.size() == 1 ? " argument" : " arguments"),
+                     arguments.size() < least ? "something is missing" : "there are too many",
+                     concat("Usage: ", usage)});
+    }
+}
+
+} // namespace lockstep::app

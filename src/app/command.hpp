@@ -1,0 +1,42 @@
+#pragma once
+
+#include "lockstep/base/error.hpp"
+
+#include <string>
+#include <vector>
+
+namespace lockstep::app {
+
+/// The words of a command line, and the program's own argc and argv for MPI.
+struct Invocation {
+    std::vector<std::string> arguments; ///< after the command's name
+    int argc = 0;
+    char** argv = nullptr;
+};
+
+/// A subcommand of the program. `run` prints what it has to say and returns the exit code; it may
+/// throw `Error`, which main prints.
+struct Command {
+    std::string name;
+    std::string usage;
+    std::string meaning;
+    ExitCode (*run)(Invocation const&);
+};
+
+ExitCode data_command(Invocation const& invocation);
+ExitCode checkpoint_command(Invocation const& invocation);
+
+/// Commands that need LibTorch, by name; found in the training library, which is loaded then.
+ExitCode train_side_command(std::string const& name, Invocation const& invocation);
+
+/// Takes "--name VALUE" or "--name=VALUE" out of the arguments; `otherwise` where it is missing.
+std::string take_option(std::vector<std::string>& arguments, std::string const& name,
+                        std::string const& otherwise);
+/// Takes "--name" out of the arguments; whether it was there.
+bool take_flag(std::vector<std::string>& arguments, std::string const& name);
+/// Throws Error 64 when an argument is left that begins with "--", or when there are fewer
+/// arguments than `least` or more than `most`.
+void expect_arguments(std::vector<std::string> const& arguments, std::size_t least,
+                      std::size_t most, std::string const& usage);
+
+} // namespace lockstep::app

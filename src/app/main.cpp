@@ -1,0 +1,75 @@
+#include "command.hpp"
+
+#include "build_info.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <iostream>
+
+namespace {
+
+using namespace lockstep;
+using namespace lockstep::app;
+
+std::vector<Command> commands() {
+    return {
+        {"train", "DECK... [--section.key VALUE]... [--force]", "the main job",
+         [](Invocation const& i) { return train_side_command("train", i); }},
+        {"evaluate", "DECK CHECKPOINT", "measures the test (or validation) set with a checkpoint",
+         [](Invocation const& i) { return train_side_command("evaluate", i); }},
+        {"data", "import KIND SOURCE OUT | info FILE... | verify FILE...",
+         "makes data sets and looks into them", data_command},
+        {"checkpoint", "info FILE|RUN | verify FILE|RUN | diff A B", "looks into checkpoints",
+         checkpoint_command},
+        {"models", "", "what model.name can be, with the keys of each",
+         [](Invocation const& i) { return train_side_command("models", i); }},
+        {"tasks", "", "what task.kind can be, with the keys of each",
+         [](Invocation const& i) { return train_side_command("tasks", i); }},
+    };
+}
+
+void print_help() {
+    std::cout << "lockstep " << build::version << ": distributed training, exact on any number of "
+              << "ranks\n\nUsage: [mpirun -n RANKS] lockstep COMMAND ...\n\n";
+    for (auto const& command : commands()) {
+        std::cout << "  " << command.name << " " << command.usage << "\n      " << command.meaning
+                  << "\n";
+    }
+    std::cout << "\nlockstep COMMAND --help says more.\n";
+}
+
+ExitCode dispatch(int argc, char** argv) {
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
+        print_help();
+        return arguments.empty() ? ExitCode::usage : ExitCode::ok;
+    }
+    if (arguments[0] == "--version") {
+        std::cout << "lockstep " << build::version << "\n";
+        return ExitCode::ok;
+    }
+    std::vector<std::string> names;
+    for (auto const& command : commands()) {
+        names.push_back(command.name);
+        if (command.name == arguments[0]) {
+            arguments.erase(arguments.begin());
+            return command.run({arguments, argc, argv});
+        }
+    }
+    auto const near = nearest_name(arguments[0], names);
+    throw Error(ExitCode::usage,
+                {concat("unknown command ", arguments[0]), concat("there are ", joined(names, ", ")),
+                 near.empty() ? std::string("lockstep --help lists them")
+                              : concat("Did you mean ", near, "?")});
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return static_cast<int>(dispatch(argc, argv));
+    } catch (...) {
+        auto const error = current_error();
+        std::cerr << "lockstep: " << error.what() << std::endl;
+        return static_cast<int>(error.code());
+    }
+}

@@ -1,0 +1,57 @@
+#include "commands.hpp"
+
+#include "build_info.hpp"
+#include "deck_on_all_ranks.hpp"
+#include "lockstep/base/signals.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/config/deck_source.hpp"
+#include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/monitor/console.hpp"
+#include "lockstep/monitor/metrics_file.hpp"
+#include "lockstep/train/trainer.hpp"
+
+#include <iostream>
+
+namespace lockstep::app {
+
+namespace {
+
+std::vector<std::unique_ptr<train::Observer>> observers(config::Deck const& deck) {
+    std::filesystem::path const directory = deck.run.directory;
+    std::vector<std::unique_ptr<train::Observer>> all;
+    all.push_back(std::make_unique<monitor::MetricsFile>(directory / "metrics.jsonl"));
+    all.push_back(std::make_unique<monitor::Console>(monitor::Log(directory / "log.txt"),
+                                                     deck.monitor.progress));
+    return all;
+}
+
+} // namespace
+
+ExitCode train_command(Invocation const& invocation) {
+    auto arguments = invocation.arguments;
+    if (take_flag(arguments, "--help")) {
+        std::cout << "lockstep train DECK... [--section.key VALUE]... [--force]\n\nKeys of the deck "
+                     "and their defaults:\n"
+                  << config::keys_help();
+        return ExitCode::ok;
+    }
+    bool const force = take_flag(arguments, "--force");
+    return monitor::run_collectively(
+        invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
+            SignalRequests const signals;
+            auto const [deck, others] = read_deck(context.world, arguments, 0);
+            comm::agree(context.world, "reading the command line", [&, &others = others] {
+                expect_arguments(others, 0, 0, "lockstep train DECK... [--section.key VALUE]...");
+            });
+            context.log_file = std::filesystem::path(deck.run.directory) / "log.txt";
+            auto const ended = train::train(
+                context.world,
+                {.deck = deck, .force = force, .version = build::version, .observers = observers},
+                signals);
+            bool const complete = ended.reason == "finished" || ended.reason == "already finished";
+            return complete ? ExitCode::ok : ExitCode::interrupted;
+        });
+}
+
+} // namespace lockstep::app

@@ -1,0 +1,62 @@
+#include "lockstep/base/inject.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+#include <unistd.h>
+
+namespace lockstep {
+
+namespace {
+
+struct Fault {
+    std::string kind;
+    std::int64_t rank = 0;
+    std::int64_t step = 0;
+};
+
+Fault parse(std::string const& text) {
+    Fault fault;
+    for (auto const& part : split(text, ':')) {
+        if (part.starts_with("rank=")) {
+            fault.rank = std::atoll(part.c_str() + 5);
+        } else if (part.starts_with("step=")) {
+            fault.step = std::atoll(part.c_str() + 5);
+        } else {
+            fault.kind = part;
+        }
+    }
+    return fault;
+}
+
+} // namespace
+
+void inject_fault(int rank, std::int64_t step) {
+    char const* const text = std::getenv("LOCKSTEP_INJECT");
+    if (text == nullptr) {
+        return;
+    }
+    auto const fault = parse(text);
+    if (fault.rank != rank || fault.step != step) {
+        return;
+    }
+    if (fault.kind == "kill") {
+        std::raise(SIGKILL);
+    } else if (fault.kind == "throw") {
+        throw Error(ExitCode::software, {"an injected fault", text, "Unset LOCKSTEP_INJECT"});
+    } else if (fault.kind == "hang") {
+        while (true) {
+            ::sleep(1);
+        }
+    } else {
+        throw Error(ExitCode::usage, {concat("LOCKSTEP_INJECT = ", text),
+                                      "expected kill, throw or hang, with :rank=R:step=S",
+                                      "Correct or unset it"});
+    }
+}
+
+} // namespace lockstep

@@ -1,0 +1,103 @@
+#include "lockstep/checkpoint/model_file.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/seal.hpp"
+#include "lockstep/checkpoint/writer.hpp"
+
+#include <algorithm>
+#include <system_error>
+#include <unistd.h>
+
+#include "record.hpp"
+
+namespace lockstep::checkpoint {
+
+namespace {
+
+void check_form(NamedArray const& array) {
+    auto const expected = h5::elements(array.shape) * h5::size_of(array.type);
+    if (array.bytes.size() != expected) {
+        throw Error(ExitCode::software,
+                    {concat(array.path, " has ", array.bytes.size(), " bytes"),
+                     concat("its shape needs ", expected), "Please report this"});
+    }
+}
+
+void write_datasets(std::filesystem::path const& path, std::vector<NamedArray> const& arrays,
+                    Record const& record) {
+    auto file = h5::File::create(path, {.user_block = seal_bytes});
+    for (auto const& array : arrays) {
+        file.create_dataset(array.path, array.type, array.shape);
+        file.write(array.path, array.type, array.bytes.data());
+    }
+    write_record(file, record, model_format);
+    file.close();
+}
+
+Error lacking(std::filesystem::path const& path, std::string const& what) {
+    return {ExitCode::data,
+            {concat(path.string(), " has no ", what), "it is of another model or damaged",
+             "Check that it is the right model file"}};
+}
+
+} // namespace
+
+void write_model(std::filesystem::path const& path, std::vector<NamedArray> const& arrays,
+                 Record const& record) {
+    auto bytes = overhead_of(record, arrays.size());
+    for (auto const& array : arrays) {
+        check_form(array);
+        bytes += array.bytes.size();
+    }
+    auto const partial = partial_path(path, std::to_string(::getpid()));
+    try {
+        try_space(partial, bytes);
+        write_datasets(partial, arrays, record);
+        write_seal(File::open_write(partial));
+        rename_durably(partial, path);
+    } catch (...) {
+        std::error_code ignored; // the failure that brought us here is the one to tell
+        std::filesystem::remove(partial, ignored);
+        throw;
+    }
+}
+
+bool is_model_file(std::filesystem::path const& path) {
+    return h5::File::open(path).text_attribute("/", "format") == model_format;
+}
+
+ModelFile::ModelFile(std::filesystem::path const& path) : file_(File::open_read(path)) {
+    require_sealed(file_);
+    auto const h5 = h5::File::open(path);
+    record_ = read_record(h5, model_format);
+    for (auto const& info : h5.datasets()) {
+        if (info.path.starts_with(concat(record_group, "/"))) {
+            continue;
+        }
+        if (!info.type || (!info.offset && h5::elements(info.shape) > 0)) {
+            throw lacking(path, concat("plain numbers in ", info.path));
+        }
+        entries_.push_back({info.path, *info.type, info.shape});
+        offsets_.push_back(info.offset.value_or(0));
+    }
+}
+
+ModelFile::Entry const& ModelFile::entry(std::string const& path) const {
+    auto const found = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](Entry const& known) { return known.path == path; });
+    if (found == entries_.end()) {
+        throw lacking(file_.path(), path);
+    }
+    return *found;
+}
+
+void ModelFile::read(std::string const& path, std::span<std::byte> into) const {
+    auto const& known = entry(path);
+    if (into.size() != h5::elements(known.shape) * h5::size_of(known.type)) {
+        throw lacking(file_.path(), concat(into.size(), " bytes of ", path));
+    }
+    file_.read_at(offsets_[static_cast<std::size_t>(&known - entries_.data())], into);
+}
+
+} // namespace lockstep::checkpoint

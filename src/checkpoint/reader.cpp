@@ -1,0 +1,65 @@
+#include "lockstep/checkpoint/reader.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/seal.hpp"
+
+#include <algorithm>
+
+#include "record.hpp"
+
+namespace lockstep::checkpoint {
+
+namespace {
+
+Error lacking(std::filesystem::path const& path, std::string const& what) {
+    return {ExitCode::data,
+            {concat(path.string(), " has no ", what), "it is of another model or damaged",
+             "Check that it is the right checkpoint"}};
+}
+
+} // namespace
+
+Reader::Reader(std::filesystem::path const& path)
+    : file_(File::open_read(path)), bytes_(file_.size()) {
+    require_sealed(file_);
+    auto const h5 = h5::File::open(path);
+    record_ = read_record(h5, checkpoint_format);
+    read_layout(h5.read_text(layout_path), path, arrays_, views_);
+    for (auto const& array : arrays_) {
+        auto const info = h5.info(array.name);
+        if (info.type != array.type || info.shape != h5::Shape{array.elements} ||
+            (array.elements > 0 && !info.offset)) {
+            throw lacking(path, concat("array ", array.name, " of the form that its layout tells"));
+        }
+        offsets_.push_back(info.offset.value_or(0));
+    }
+}
+
+bool Reader::has(std::string const& array) const {
+    return std::any_of(arrays_.begin(), arrays_.end(),
+                       [&](Array const& known) { return known.name == array; });
+}
+
+Array const& Reader::array(std::string const& name) const {
+    auto const found = std::find_if(arrays_.begin(), arrays_.end(),
+                                    [&](Array const& known) { return known.name == name; });
+    if (found == arrays_.end()) {
+        throw lacking(path(), concat("array ", name));
+    }
+    return *found;
+}
+
+void Reader::read(std::string const& array, std::uint64_t first, std::span<std::byte> into) const {
+    auto const& known = this->array(array);
+    auto const unit = h5::size_of(known.type);
+    auto const count = into.size() / unit;
+    if (into.size() % unit != 0 || first > known.elements || count > known.elements - first) {
+        throw lacking(path(), concat("elements ", first, " to ", first + count, " in array ", array,
+                                     " of ", known.elements));
+    }
+    auto const index = static_cast<std::size_t>(&known - arrays_.data());
+    file_.read_at(offsets_[index] + first * unit, into);
+}
+
+} // namespace lockstep::checkpoint

@@ -1,0 +1,284 @@
+#include "lockstep/checkpoint/writer.hpp"
+
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/hash.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/seal.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "record.hpp"
+
+namespace lockstep::checkpoint {
+
+namespace {
+
+Error wrong_snapshot(std::string const& what, std::string const& why) {
+    return {ExitCode::software, {what, why, "Please report this"}};
+}
+
+/// One checkpoint on its way to the disk; each member is a phase that ends in a vote.
+class Commit {
+  public:
+    Commit(comm::Communicator const& comm, Snapshot const& snapshot, std::filesystem::path path,
+           std::filesystem::path partial)
+        : comm_(comm), snapshot_(snapshot), path_(std::move(path)), partial_(std::move(partial)) {}
+
+    void check();
+    void lay_out();
+    bool write_parts();
+    void read_back();
+    void seal();
+
+    std::uint64_t length() const { return length_; }
+
+  private:
+    void check_own_parts() const;
+    void check_tiling() const;
+    void create_file();
+
+    std::vector<Array> const& arrays() const { return snapshot_.arrays; }
+    std::uint64_t count_of(std::size_t array) const {
+        return snapshot_.parts[array].bytes.size() / h5::size_of(arrays()[array].type);
+    }
+
+    comm::Communicator const& comm_;
+    Snapshot const& snapshot_;
+    std::filesystem::path path_;
+    std::filesystem::path partial_;
+    std::vector<std::uint64_t> offsets_; ///< in the file, of each array
+    std::uint64_t length_ = 0;           ///< of the file
+    std::optional<File> file_;           ///< behind HDF5, from `read_back` on
+};
+
+void Commit::check() {
+    auto const own = hash64(layout_text(arrays(), snapshot_.views));
+    auto roots = own;
+    comm::broadcast(comm_, std::span(&roots, 1));
+    comm::agree(comm_, "checking the snapshot", [&] {
+        if (own != roots) {
+            throw wrong_snapshot("arrays or views of the checkpoint differ between ranks",
+                                 "they must be the same on all");
+        }
+        check_own_parts();
+    });
+    check_tiling();
+}
+
+void Commit::check_own_parts() const {
+    if (snapshot_.parts.size() != arrays().size()) {
+        throw wrong_snapshot(concat(snapshot_.parts.size(), " parts for ", arrays().size(),
+                                    " arrays of the checkpoint"),
+                             "each array needs one");
+    }
+    for (std::size_t i = 0; i < arrays().size(); ++i) {
+        auto const& array = arrays()[i];
+        auto const& part = snapshot_.parts[i];
+        if (part.bytes.size() % h5::size_of(array.type) != 0 || part.first > array.elements ||
+            count_of(i) > array.elements - part.first) {
+            throw wrong_snapshot(
+                concat("the part of ", array.name, " at element ", part.first, " of ",
+                       part.bytes.size(), " bytes"),
+                concat("the array has ", array.elements, " elements of ", h5::name_of(array.type)));
+        }
+    }
+    for (auto const& view : snapshot_.views) {
+        auto const source = std::find_if(arrays().begin(), arrays().end(), [&](auto const& array) {
+            return array.name == view.source;
+        });
+        auto const count = h5::elements(view.shape);
+        if (source == arrays().end() || view.first > source->elements ||
+            count > source->elements - view.first) {
+            throw wrong_snapshot(concat("the view ", view.path, " of ", view.source),
+                                 "there is no such array, or it ends before the view does");
+        }
+    }
+}
+
+/// Every element has to come from exactly one rank, or the file would keep old bytes of the disk.
+void Commit::check_tiling() const {
+    auto const ranks = static_cast<std::size_t>(comm_.size());
+    std::vector<std::uint64_t> bounds(arrays().size() * ranks * 2, 0); // first, count
+    for (std::size_t i = 0; i < arrays().size(); ++i) {
+        auto const mine = 2 * (i * ranks + static_cast<std::size_t>(comm_.rank()));
+        bounds[mine] = snapshot_.parts[i].first;
+        bounds[mine + 1] = count_of(i);
+    }
+    comm::all_reduce(comm_, std::span(bounds), comm::Reduce::sum);
+    comm::agree(comm_, "checking the snapshot", [&] {
+        for (std::size_t i = 0; i < arrays().size(); ++i) {
+            std::vector<std::pair<std::uint64_t, std::uint64_t>> pieces;
+            for (std::size_t rank = 0; rank < ranks; ++rank) {
+                auto const at = 2 * (i * ranks + rank);
+                if (bounds[at + 1] > 0) {
+                    pieces.emplace_back(bounds[at], bounds[at + 1]);
+                }
+            }
+            std::sort(pieces.begin(), pieces.end());
+            std::uint64_t reached = 0;
+            for (auto const& [first, count] : pieces) {
+                if (first != reached) {
+                    break;
+                }
+                reached += count;
+            }
+            if (reached != arrays()[i].elements) {
+                throw wrong_snapshot(concat("the parts of ", arrays()[i].name, " do not tile it"),
+                                     concat("they leave off or overlap at element ", reached,
+                                            " of ", arrays()[i].elements));
+            }
+        }
+    });
+}
+
+void Commit::lay_out() {
+    offsets_.resize(arrays().size() + 1);
+    comm::agree(comm_, "laying out the checkpoint", [&] {
+        if (comm_.is_root()) {
+            create_file();
+        }
+    });
+    offsets_.back() = length_;
+    comm::broadcast(comm_, std::span(offsets_));
+    length_ = offsets_.back();
+}
+
+/// Alone, since creating hundreds of datasets together costs seconds.
+void Commit::create_file() {
+    auto bytes = overhead_of(snapshot_.record, arrays().size() + snapshot_.views.size());
+    for (auto const& array : arrays()) {
+        bytes += array.elements * h5::size_of(array.type);
+    }
+    try_space(partial_, bytes);
+
+    auto file = h5::File::create(partial_, {.user_block = seal_bytes});
+    for (auto const& array : arrays()) {
+        file.create_dataset(array.name, array.type, {array.elements});
+    }
+    for (auto const& view : snapshot_.views) {
+        file.create_view(view, *file.info(view.source).type);
+    }
+    write_record(file, snapshot_.record, checkpoint_format);
+    file.write_text(layout_path, layout_text(arrays(), snapshot_.views));
+    for (std::size_t i = 0; i < arrays().size(); ++i) {
+        offsets_[i] = file.info(arrays()[i].name).offset.value_or(0); // none has an empty array
+    }
+    file.close();
+
+    auto const raw = File::open_write(partial_);
+    length_ = raw.size();
+    // Within the collective write a full disk could not be survived.
+    raw.claim_space(length_);
+}
+
+bool Commit::write_parts() {
+    comm::agree(comm_, "finding the laid-out checkpoint", [&] {
+        if (auto const found = File::open_write(partial_).size(); found != length_) {
+            throw Error(ExitCode::io,
+                        {concat(partial_.string(), " has ", found, " bytes here"),
+                         concat("rank 0 made it with ", length_),
+                         "Put the run's directory on a file system that all hosts share"});
+        }
+    });
+    std::vector<std::uint64_t> calls;
+    for (auto const& part : snapshot_.parts) {
+        calls.push_back(h5::File::calls_for(part.bytes.size()));
+    }
+    comm::all_reduce(comm_, std::span(calls), comm::Reduce::maximum);
+
+    std::optional<h5::File> file;
+    comm::agree(comm_, "opening the checkpoint",
+                [&] { file.emplace(h5::File::open_parallel(partial_, comm_)); });
+    bool collective = true;
+    comm::agree(comm_, "writing the checkpoint", [&] {
+        for (std::size_t i = 0; i < arrays().size(); ++i) {
+            auto const& part = snapshot_.parts[i];
+            auto const transfer = file->write_part(arrays()[i].name, arrays()[i].type, part.first,
+                                                   part.bytes, calls[i]);
+            collective = collective && transfer.collective;
+        }
+        file->flush(); // closing alone does not sync
+    });
+    comm::agree(comm_, "closing the checkpoint", [&] { file->close(); });
+    return comm::all_ranks(comm_, collective);
+}
+
+void Commit::read_back() {
+    comm::agree(comm_, "reading the checkpoint back", [&] {
+        file_.emplace(File::open_write(partial_));
+        for (std::size_t i = 0; i < arrays().size(); ++i) {
+            auto const& part = snapshot_.parts[i];
+            auto const offset = offsets_[i] + part.first * h5::size_of(arrays()[i].type);
+            auto const same = first_difference(*file_, offset, part.bytes);
+            if (same != part.bytes.size()) {
+                throw Error(ExitCode::io, {concat("byte ", offset + same, " of ", partial_.string(),
+                                                  " (", arrays()[i].name, ")"),
+                                           "what was read back is not what was written",
+                                           "Check the disk, and MPI-IO on this file system"});
+            }
+        }
+    });
+}
+
+void Commit::seal() {
+    auto seal = Seal::for_length(length_);
+    comm::agree(comm_, "hashing the checkpoint", [&] {
+        auto const ranks = static_cast<std::uint64_t>(comm_.size());
+        for (auto block = static_cast<std::uint64_t>(comm_.rank()); block < seal.hashes.size();
+             block += ranks) {
+            seal.hashes[block] = hash_of_block(*file_, seal, block);
+        }
+    });
+    // Each is zero on all ranks but one.
+    comm::all_reduce(comm_, std::span(seal.hashes), comm::Reduce::sum);
+    comm::agree(comm_, "sealing the checkpoint", [&] {
+        if (comm_.is_root()) {
+            if (auto const found = file_->size(); found != length_) {
+                throw Error(ExitCode::io, {concat(partial_.string(), " has ", found, " bytes"),
+                                           concat("it was laid out with ", length_),
+                                           "Check MPI-IO on this file system"});
+            }
+            file_->write_at(0, seal.encoded());
+        }
+        file_->sync();
+    });
+    comm::agree(comm_, "renaming the checkpoint", [&] {
+        if (comm_.is_root()) {
+            rename_durably(partial_, path_);
+        }
+    });
+}
+
+} // namespace
+
+std::filesystem::path partial_path(std::filesystem::path const& path, std::string const& attempt) {
+    return path.string() + ".partial-" + attempt;
+}
+
+Written write(comm::Communicator const& comm, Snapshot const& snapshot,
+              std::filesystem::path const& path, std::string const& attempt) {
+    Stopwatch const watch;
+    auto const partial = partial_path(path, attempt);
+    try {
+        Commit commit(comm, snapshot, path, partial);
+        commit.check();
+        commit.lay_out();
+        bool const collective = commit.write_parts();
+        commit.read_back();
+        commit.seal();
+        return {path, commit.length(), watch.seconds(), collective};
+    } catch (...) {
+        if (comm.is_root()) {
+            std::error_code ignored; // the failure that brought us here is the one to tell
+            std::filesystem::remove(partial, ignored);
+        }
+        throw;
+    }
+}
+
+} // namespace lockstep::checkpoint

@@ -1,0 +1,129 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace lockstep::config {
+
+/// What a key accepts, beside its type.
+struct Rule {
+    double minimum = std::numeric_limits<double>::lowest();
+    double maximum = std::numeric_limits<double>::max();
+    std::vector<std::string> choices{}; ///< for texts; any when empty
+    AtResume at_resume = AtResume::free;
+};
+
+inline Rule at_least(double minimum, AtResume at_resume = AtResume::free) {
+    return {.minimum = minimum, .at_resume = at_resume};
+}
+
+inline Rule between(double minimum, double maximum, AtResume at_resume = AtResume::free) {
+    return {.minimum = minimum, .maximum = maximum, .at_resume = at_resume};
+}
+
+inline Rule one_of(std::vector<std::string> choices, AtResume at_resume = AtResume::free) {
+    return {.choices = std::move(choices), .at_resume = at_resume};
+}
+
+inline Rule any(AtResume at_resume = AtResume::free) { return {.at_resume = at_resume}; }
+
+/// The one list of the deck's keys: calls visit(key, value, rule, meaning) for each of them and
+/// visit.own(section, keys) where a section holds keys of what it names.
+template <class SomeDeck, class Visitor>
+void describe(SomeDeck& deck, Visitor& visit) {
+    auto const fixed = AtResume::forced;
+
+    visit("run.name", deck.run.name, any(AtResume::renewed), "name of the run; the deck's name");
+    visit("run.directory", deck.run.directory, any(AtResume::renewed),
+          "where everything goes; runs/NAME");
+    visit("run.seed", deck.run.seed, at_least(0, fixed), "of all random numbers");
+    visit("run.replicas", deck.run.replicas, at_least(0, fixed),
+          "logical data-parallel replicas; 0: the ranks of the first start");
+    visit("run.device", deck.run.device, any(), "auto, cpu, cuda or cuda:N");
+    visit("run.mode", deck.run.mode, one_of({"auto", "single", "ddp"}), "how replicas are spread");
+    visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads of one replica");
+    visit("run.deterministic", deck.run.deterministic, any(fixed),
+          "refuse operators without a deterministic form");
+
+    visit("data.train", deck.data.train, any(fixed), "a file, a list or a glob");
+    visit("data.validation", deck.data.validation, any(fixed), "measured while training");
+    visit("data.test", deck.data.test, any(), "measured after training, with the best model");
+    visit("data.inputs", deck.data.inputs, any(fixed), "name of the inputs in the files");
+    visit("data.targets", deck.data.targets, any(fixed), "name of the targets in the files");
+    visit("data.batch", deck.data.batch, at_least(1, fixed), "samples per replica and micro-batch");
+    visit("data.global-batch", deck.data.global_batch, at_least(0, fixed),
+          "samples per micro-batch over all replicas; 0: data.batch counts");
+    visit("data.drop-last", deck.data.drop_last, any(fixed), "leave out an epoch's short last step");
+    visit("data.workers", deck.data.workers, between(1, 256), "loader threads per rank");
+    visit("data.prefetch", deck.data.prefetch, between(1, 1024), "batches read ahead");
+    visit("data.shuffle", deck.data.shuffle, one_of({"full", "none"}, fixed), "order of an epoch");
+
+    visit("model.name", deck.model.name, any(fixed), "see lockstep models");
+    visit.own("model", deck.model.own);
+
+    visit("task.kind", deck.task.kind, any(fixed), "see lockstep tasks");
+    visit("task.metric", deck.task.metric, any(), "the metric that says which model is best");
+    visit.own("task", deck.task.own);
+
+    auto& optimizer = deck.optimizer;
+    visit("optimizer.name", optimizer.name, one_of({"adamw", "sgd"}, fixed), "update rule");
+    visit("optimizer.learning-rate", optimizer.learning_rate, at_least(0, fixed), "peak rate");
+    visit("optimizer.scale-learning-rate", optimizer.scale_learning_rate,
+          one_of({"none", "linear", "sqrt"}, fixed), "by replicas / reference-replicas");
+    visit("optimizer.reference-replicas", optimizer.reference_replicas, at_least(1, fixed),
+          "the replicas that learning-rate was chosen for");
+    visit("optimizer.weight-decay", optimizer.weight_decay, at_least(0, fixed),
+          "not of biases and norms");
+    visit("optimizer.momentum", optimizer.momentum, between(0, 1, fixed), "of sgd");
+    visit("optimizer.nesterov", optimizer.nesterov, any(fixed), "of sgd");
+    visit("optimizer.betas", optimizer.betas, between(0, 1, fixed), "of adamw");
+    visit("optimizer.epsilon", optimizer.epsilon, at_least(0, fixed), "of adamw");
+    visit("optimizer.clip-norm", optimizer.clip_norm, at_least(0, fixed),
+          "largest norm of the gradient; 0: off");
+    visit("optimizer.accumulate", optimizer.accumulate, at_least(1, fixed),
+          "micro-batches per step");
+
+    visit("schedule.name", deck.schedule.name, one_of({"constant", "cosine", "step"}, fixed),
+          "of the learning rate");
+    visit("schedule.warmup-epochs", deck.schedule.warmup_epochs, at_least(0, fixed),
+          "linear from 0 to the peak");
+    visit("schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
+          "the same, in steps");
+    visit("schedule.minimum", deck.schedule.minimum, between(0, 1, fixed),
+          "cosine's end, as a share of the peak");
+    visit("schedule.step-epochs", deck.schedule.step_epochs, at_least(1, fixed),
+          "epochs between falls of step");
+    visit("schedule.factor", deck.schedule.factor, between(0, 1, fixed), "of each fall of step");
+
+    visit("communication.backend", deck.communication.backend, one_of({"auto", "mpi", "nccl"}),
+          "what carries gradients");
+    visit("communication.reduction", deck.communication.reduction, one_of({"ordered"}, fixed),
+          "order in which gradients are summed");
+    visit("communication.timeout-seconds", deck.communication.timeout_seconds, at_least(1),
+          "longest wait for another rank's device");
+    visit("communication.check-replicas-every", deck.communication.check_replicas_every,
+          at_least(0), "steps between comparisons of all ranks' weights; 0: never");
+
+    visit("checkpoint.every-steps", deck.checkpoint.every_steps, at_least(0),
+          "steps between checkpoints; 0: only first and last");
+    visit("checkpoint.every-minutes", deck.checkpoint.every_minutes, at_least(0),
+          "minutes between checkpoints; 0: off");
+    visit("checkpoint.keep", deck.checkpoint.keep, at_least(1), "checkpoints that are kept");
+    visit("checkpoint.resume", deck.checkpoint.resume, any(AtResume::renewed),
+          "auto, none, or a file");
+    visit("checkpoint.best", deck.checkpoint.best, any(), "metric of best.h5; task.metric");
+
+    visit("monitor.log-every", deck.monitor.log_every, at_least(1), "steps between step records");
+    visit("monitor.progress", deck.monitor.progress, one_of({"auto", "bar", "plain", "none"}),
+          "what is shown while training");
+
+    visit("train.epochs", deck.train.epochs, at_least(0), "passes over data.train; 0: no limit");
+    visit("train.steps", deck.train.steps, at_least(0), "optimizer steps; 0: no limit");
+    visit("train.validate-every", deck.train.validate_every, at_least(0),
+          "steps; 0: after each epoch");
+}
+
+} // namespace lockstep::config

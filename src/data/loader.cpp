@@ -1,0 +1,89 @@
+#include "lockstep/data/loader.hpp"
+
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+
+namespace lockstep::data {
+
+Loader::Loader(Dataset const& dataset, Request request, LoaderOptions const& options)
+    : dataset_(dataset), request_(std::move(request)),
+      slots_(static_cast<std::size_t>(std::max(options.prefetch, 1)) + 1) {
+    for (int i = 0; i < std::max(options.workers, 1); ++i) {
+        workers_.emplace_back([this] { work(); });
+    }
+}
+
+Loader::~Loader() {
+    {
+        std::lock_guard const lock(mutex_);
+        stop_ = true;
+    }
+    changed_.notify_all();
+    for (auto& worker : workers_) {
+        worker.join();
+    }
+}
+
+void Loader::work() {
+    auto const slots = static_cast<std::int64_t>(slots_.size());
+    while (true) {
+        std::unique_lock lock(mutex_);
+        // The slot of the batch in use, taken_ - 1, stays as it is.
+        changed_.wait(lock, [&] { return stop_ || claimed_ - std::max<std::int64_t>(taken_ - 1, 0) < slots; });
+        if (stop_) {
+            return;
+        }
+        auto const k = claimed_++;
+        auto& slot = slots_[static_cast<std::size_t>(k % slots)];
+        lock.unlock();
+        slot.failure = nullptr;
+        try {
+            fill(k, slot);
+        } catch (...) {
+            slot.failure = std::current_exception();
+        }
+        lock.lock();
+        slot.ready = true;
+        stop_ = stop_ || slot.last;
+        lock.unlock();
+        changed_.notify_all();
+    }
+}
+
+void Loader::fill(std::int64_t k, Slot& slot) const {
+    auto indices = request_(k);
+    slot.last = !indices.has_value();
+    if (slot.last) {
+        return;
+    }
+    auto& batch = slot.batch;
+    batch.indices = std::move(*indices);
+    batch.inputs.resize(batch.indices.size() * h5::elements(dataset_.sample_shape()));
+    batch.targets.resize(batch.indices.size());
+    dataset_.read_inputs(batch.indices, batch.inputs);
+    dataset_.read_targets(batch.indices, batch.targets);
+}
+
+Batch const& Loader::next() {
+    std::unique_lock lock(mutex_);
+    auto& slot = slots_[static_cast<std::size_t>(taken_ % static_cast<std::int64_t>(slots_.size()))];
+    if (taken_ > 0) {
+        auto& used = slots_[static_cast<std::size_t>((taken_ - 1) %
+                                                     static_cast<std::int64_t>(slots_.size()))];
+        used.ready = false;
+    }
+    ++taken_;
+    changed_.notify_all(); // the slot that was in use is free
+    changed_.wait(lock, [&] { return slot.ready; });
+    if (slot.failure) {
+        std::rethrow_exception(slot.failure);
+    }
+    if (slot.last) {
+        throw Error(ExitCode::software,
+                    {"the loader was asked for a batch after the last", "", "Please report this"});
+    }
+    return slot.batch;
+}
+
+} // namespace lockstep::data

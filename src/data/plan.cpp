@@ -1,0 +1,87 @@
+#include "lockstep/data/plan.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/random.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/data/order.hpp"
+
+#include <algorithm>
+
+namespace lockstep::data {
+
+namespace {
+
+/// Part `which` of `parts` nearly equal parts of `count`.
+Span share(std::int64_t count, std::int64_t which, std::int64_t parts) {
+    auto const first = count * which / parts;
+    return {first, count * (which + 1) / parts - first};
+}
+
+} // namespace
+
+TrainPlan::TrainPlan(PlanOptions const& options)
+    : options_(options), micro_samples_(options.batch * options.replicas),
+      step_samples_(micro_samples_ * options.accumulate), learnt_(options.samples) {
+    std::int64_t const fewest = 2 * options.replicas;
+    if (options.samples < fewest) {
+        throw Error(ExitCode::usage,
+                    {concat(options.samples, " training samples for ", options.replicas,
+                            " replicas"),
+                     "each replica needs at least two samples",
+                     concat("Set run.replicas to at most ", std::max<std::int64_t>(
+                                                                options.samples / 2, 1),
+                            ", or give more data")});
+    }
+    steps_ = learnt_ / step_samples_;
+    auto const rest = learnt_ % step_samples_;
+    if (options.drop_last) {
+        learnt_ -= rest;
+        if (steps_ == 0) {
+            throw Error(ExitCode::usage,
+                        {concat("data.drop-last with ", options.samples, " samples"),
+                         concat("a step takes ", step_samples_, ", so none would be left"),
+                         "Set data.drop-last = false or lower data.batch"});
+        }
+    } else if (rest >= fewest || (rest > 0 && steps_ == 0)) {
+        ++steps_;
+    }
+}
+
+std::int64_t TrainPlan::samples_in_step(std::int64_t step) const {
+    return step + 1 < steps_ ? step_samples_ : learnt_ - step * step_samples_;
+}
+
+int TrainPlan::micro_batches(std::int64_t step) const {
+    auto const needed = (samples_in_step(step) + micro_samples_ - 1) / micro_samples_;
+    return static_cast<int>(std::min<std::int64_t>(needed, options_.accumulate));
+}
+
+Span TrainPlan::part(std::int64_t step, int micro, int replica) const {
+    auto const begin = step * step_samples_ + micro * micro_samples_;
+    bool const last_micro = micro + 1 == micro_batches(step);
+    auto const count =
+        last_micro ? samples_in_step(step) - micro * micro_samples_ : micro_samples_;
+    auto const own = share(count, replica, options_.replicas);
+    return {begin + own.first, own.count};
+}
+
+std::vector<std::int64_t> TrainPlan::indices(std::int64_t epoch, Span positions) const {
+    Permutation const order(
+        options_.samples,
+        random_key(options_.seed, Stream::order, {static_cast<std::uint64_t>(epoch)}));
+    std::vector<std::int64_t> samples(static_cast<std::size_t>(positions.count));
+    for (std::int64_t i = 0; i < positions.count; ++i) {
+        auto const position = positions.first + i;
+        samples[static_cast<std::size_t>(i)] = options_.shuffle ? order(position) : position;
+    }
+    return samples;
+}
+
+Span EvaluationPlan::part(std::int64_t j) const {
+    auto const first = j * batch;
+    return {first, std::min(batch, samples - first)};
+}
+
+Span EvaluationPlan::batches_of(int rank, int ranks) const { return share(batches(), rank, ranks); }
+
+} // namespace lockstep::data

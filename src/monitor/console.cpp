@@ -1,0 +1,176 @@
+#include "lockstep/monitor/console.hpp"
+
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace lockstep::monitor {
+
+namespace {
+
+constexpr double plain_line_s = 10; ///< between two lines of a log while steps go on
+
+std::string percent(double share) { return concat(fixed(100 * share, 2), " %"); }
+
+std::string metrics_text(std::map<std::string, double> const& metrics) {
+    std::string text;
+    for (auto const& [name, value] : metrics) {
+        text += concat("  ", name, " ", name == "accuracy" ? percent(value) : fixed(value, 4));
+    }
+    return text;
+}
+
+/// "rank 0 node1 cpu (2 replicas)" and so on; neighbours that are alike share a line.
+std::vector<std::string> rank_lines(train::Started const& e) {
+    std::vector<std::string> lines;
+    for (std::size_t first = 0; first < e.host_of_rank.size();) {
+        std::size_t last = first;
+        while (last + 1 < e.host_of_rank.size() &&
+               e.host_of_rank[last + 1] == e.host_of_rank[first] &&
+               e.device_of_rank[last + 1] == e.device_of_rank[first] &&
+               e.replicas_of_rank[last + 1] == e.replicas_of_rank[first]) {
+            ++last;
+        }
+        auto const ranks = first == last ? concat("rank ", first) : concat("ranks ", first, "-", last);
+        lines.push_back(concat("  ", ranks, " on ", e.host_of_rank[first], ", ",
+                               e.device_of_rank[first], ", ", e.replicas_of_rank[first],
+                               e.replicas_of_rank[first] == 1 ? " replica" : " replicas", " each"));
+        first = last + 1;
+    }
+    return lines;
+}
+
+} // namespace
+
+Console::Console(Log log, std::string const& style)
+    : log_(std::move(log)), bar_(style == "bar" || (style == "auto" && on_terminal())),
+      plain_(style == "plain" || (style == "auto" && !bar_.shown())) {}
+
+void Console::on(train::Event const& event) {
+    std::visit([this](auto const& e) { show(e); }, event);
+}
+
+void Console::line(std::string const& text) {
+    bar_.clear();
+    log_.line(text);
+}
+
+void Console::show(train::Started const& e) {
+    directory_ = e.directory;
+    std::map<std::string, int> hosts;
+    for (auto const& host : e.host_of_rank) {
+        ++hosts[host];
+    }
+    line(concat("lockstep ", e.version, ": ", e.host_of_rank.size(), " ranks on ", hosts.size(),
+                hosts.size() == 1 ? " host, " : " hosts, ", e.replicas, " replicas, gradients over ",
+                e.backend, ", seed ", e.seed));
+    for (auto const& text : rank_lines(e)) {
+        line(text);
+    }
+    line(concat("model ", e.model, ": ", count_text(e.parameters), " parameters, at least ",
+                bytes_text(e.memory_needed), " a rank"));
+    line(concat("data: ", count_text(e.train_samples), " training, ",
+                count_text(e.validation_samples), " validation, ", count_text(e.test_samples),
+                " test samples"));
+    for (std::size_t i = 0; i < e.class_names.size() && e.class_names.size() <= 32; ++i) {
+        line(concat("  class ", i, " ", e.class_names[i], ": ", count_text(e.class_counts[i]), " (",
+                    percent(static_cast<double>(e.class_counts[i]) /
+                            static_cast<double>(std::max<std::int64_t>(e.train_samples, 1))),
+                    ")"));
+    }
+    line(concat("batch: ", e.batch, " x ", e.replicas, " replicas x ", e.accumulate,
+                " micro-batches = ", e.batch * e.replicas * e.accumulate, " samples a step, ",
+                e.steps_per_epoch, " steps an epoch, ", e.total_steps, " steps in all, ",
+                (e.steps_per_epoch * e.accumulate), " batches a replica and epoch"));
+    line(concat("learning rate: ", e.base_rate, " in the deck, ", e.peak_rate,
+                " after scaling by replicas"));
+    line(concat("directory: ", e.directory));
+}
+
+void Console::show(train::Resumed const& e) {
+    for (auto const& skipped : e.skipped) {
+        line(concat("passed over ", skipped));
+    }
+    for (auto const& forced : e.forced) {
+        line(concat("changed by --force: ", forced));
+    }
+    line(concat("resumed from ", e.file, " at step ", e.step));
+}
+
+void Console::show(train::Step const& e) {
+    auto const now = static_cast<double>(e.samples) / e.step_s;
+    rate_ = rate_ == 0 ? now : 0.95 * rate_ + 0.05 * now;
+    auto const left = static_cast<double>(e.total_steps - e.step) *
+                      static_cast<double>(e.samples) / rate_;
+    auto const text =
+        concat("epoch ", fixed(e.epoch, 2), "  loss ", fixed(e.loss, 4), "  rate ",
+               fixed(e.learning_rate, 5), "  ", count_text(static_cast<std::int64_t>(rate_)),
+               " samples/s  ", duration_text(left), " left");
+    bar_.draw(e.step, e.total_steps, text);
+    if (e.logged) {
+        auto const plain = concat("step ", e.step, "/", e.total_steps, "  ", text);
+        if (plain_ && (since_line_.seconds() > plain_line_s || e.step == 1)) {
+            since_line_.restart();
+            log_.line(plain);
+        } else {
+            log_.note(plain);
+        }
+    }
+}
+
+void Console::show(train::Measured const& e) {
+    line(concat(e.set, " at step ", e.step, ": loss ", fixed(e.loss, 4), metrics_text(e.metrics),
+                "  (", count_text(e.samples), " samples, ", duration_text(e.seconds), ")"));
+    if (e.best) {
+        double const value =
+            e.best_metric == "loss" ? e.loss : e.metrics.at(e.best_metric);
+        line(concat("new best ", e.best_metric, ": ",
+                    e.best_metric == "accuracy" ? percent(value) : fixed(value, 4), " at step ",
+                    e.step));
+    }
+}
+
+void Console::show(train::Epoch const& e) {
+    line(concat("epoch ", e.epoch, ": training loss ", fixed(e.loss, 4), "  accuracy ",
+                percent(e.accuracy), "  (", duration_text(e.seconds), ", ",
+                count_text(static_cast<std::int64_t>(e.samples_per_s)), " samples/s)"));
+}
+
+void Console::show(train::CheckpointWritten const& e) {
+    auto const text = concat("checkpoint ", e.file, ": ", bytes_text(e.bytes), " in ",
+                             fixed(e.seconds, 3), " s",
+                             e.collective ? "" : ", not collective: HDF5 fell back to slow writes");
+    bar_.clear();
+    if (e.collective) {
+        log_.note(text);
+    } else {
+        log_.line(text);
+    }
+}
+
+void Console::show(train::Signalled const& e) {
+    line(concat("rank ", e.rank, " got ", e.signal, ": ending after step ", e.step,
+                " with a checkpoint"));
+}
+
+void Console::show(train::Ended const& e) {
+    if (e.reason == "already finished") {
+        line(concat("this run is finished at step ", e.step,
+                    ": nothing to train. Raise train.epochs to go on, or begin anew with "
+                    "--checkpoint.resume none"));
+        return;
+    }
+    line(concat(e.reason, " at step ", e.step, ": ", e.steps_done, " steps in ",
+                duration_text(e.seconds), ", ",
+                count_text(static_cast<std::int64_t>(e.samples_per_s)),
+                " samples/s, communication ", percent(e.communication_share),
+                " of the step, peak memory ", bytes_text(e.peak_memory), " a rank"));
+    if (e.best_step >= 0) {
+        line(concat("best ", e.best_metric, " ",
+                    e.best_metric == "accuracy" ? percent(e.best) : fixed(e.best, 4), " at step ",
+                    e.best_step, ": ", directory_, "/best.h5"));
+    }
+}
+
+} // namespace lockstep::monitor

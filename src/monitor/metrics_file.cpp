@@ -1,0 +1,111 @@
+#include "lockstep/monitor/metrics_file.hpp"
+
+#include "lockstep/base/memory.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace lockstep::monitor {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ToJson {
+    Json operator()(train::Started const& e) const {
+        return {{"event", "start"},
+                {"version", e.version},
+                {"ranks", e.host_of_rank.size()},
+                {"hosts", e.host_of_rank},
+                {"devices", e.device_of_rank},
+                {"replicas", e.replicas},
+                {"seed", e.seed},
+                {"model", e.model},
+                {"parameters", e.parameters},
+                {"backend", e.backend},
+                {"batch", e.batch},
+                {"accumulate", e.accumulate},
+                {"train_samples", e.train_samples},
+                {"validation_samples", e.validation_samples},
+                {"test_samples", e.test_samples},
+                {"steps_per_epoch", e.steps_per_epoch},
+                {"total_steps", e.total_steps},
+                {"learning_rate", e.peak_rate}};
+    }
+    Json operator()(train::Resumed const& e) const {
+        return {{"event", "resume"},
+                {"file", e.file},
+                {"step", e.step},
+                {"skipped", e.skipped},
+                {"forced", e.forced}};
+    }
+    Json operator()(train::Step const& e) const {
+        return {{"event", "step"},
+                {"step", e.step},
+                {"epoch", e.epoch},
+                {"loss", e.loss},
+                {"learning_rate", e.learning_rate},
+                {"samples_per_s", static_cast<double>(e.samples) / e.step_s},
+                {"step_ms", 1e3 * e.step_s},
+                {"data_ms", 1e3 * e.data_s},
+                {"forward_ms", 1e3 * e.forward_s},
+                {"backward_ms", 1e3 * e.backward_s},
+                {"communication_ms", 1e3 * e.communication_s},
+                {"update_ms", 1e3 * e.update_s},
+                {"grad_norm", e.grad_norm},
+                {"memory_bytes", resident_memory()}};
+    }
+    Json operator()(train::Measured const& e) const {
+        Json json{{"event", e.set},     {"step", e.step},       {"epoch", e.epoch},
+                  {"loss", e.loss},     {"samples", e.samples}, {"seconds", e.seconds},
+                  {"best", e.best}};
+        for (auto const& [name, value] : e.metrics) {
+            json[name] = value;
+        }
+        return json;
+    }
+    Json operator()(train::Epoch const& e) const {
+        return {{"event", "epoch"},     {"step", e.step},       {"epoch", e.epoch},
+                {"loss", e.loss},       {"accuracy", e.accuracy}, {"samples", e.samples},
+                {"seconds", e.seconds}, {"samples_per_s", e.samples_per_s}};
+    }
+    Json operator()(train::CheckpointWritten const& e) const {
+        return {{"event", "checkpoint"}, {"step", e.step},       {"file", e.file},
+                {"bytes", e.bytes},      {"seconds", e.seconds}, {"collective", e.collective}};
+    }
+    Json operator()(train::Signalled const& e) const {
+        return {{"event", "signal"}, {"step", e.step}, {"signal", e.signal}, {"rank", e.rank}};
+    }
+    Json operator()(train::Ended const& e) const {
+        Json json{{"event", "end"},
+                  {"reason", e.reason},
+                  {"step", e.step},
+                  {"steps_done", e.steps_done},
+                  {"seconds", e.seconds},
+                  {"samples_per_s", e.samples_per_s},
+                  {"communication_share", e.communication_share},
+                  {"peak_memory_bytes", e.peak_memory}};
+        if (e.best_step >= 0) {
+            json["best_metric"] = e.best_metric;
+            json["best"] = e.best;
+            json["best_step"] = e.best_step;
+        }
+        return json;
+    }
+};
+
+} // namespace
+
+MetricsFile::MetricsFile(std::filesystem::path const& path) : file_(File::append(path)) {}
+
+void MetricsFile::on(train::Event const& event) {
+    auto const* const step = std::get_if<train::Step>(&event);
+    if (step != nullptr && !step->logged) {
+        return;
+    }
+    auto json = std::visit(ToJson{}, event);
+    json["time"] = utc_now();
+    json["elapsed_s"] = since_start_.seconds();
+    file_.append_text(json.dump() + "\n");
+}
+
+} // namespace lockstep::monitor

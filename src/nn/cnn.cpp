@@ -1,0 +1,88 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/nn/dropout.hpp"
+#include "models.hpp"
+
+namespace lockstep::nn {
+
+namespace {
+
+/// Blocks of 3 × 3 convolution, batch norm, ReLU and 2 × 2 max-pooling, then two fully connected
+/// layers. Samples are [height, width] or [channels, height, width].
+class Cnn : public Model {
+  public:
+    Cnn(config::OwnValues const& values, Interface const& interface) {
+        auto shape = interface.sample_shape;
+        if (shape.size() == 2) {
+            shape.insert(shape.begin(), 1);
+            add_channel_ = true;
+        }
+        if (shape.size() != 3) {
+            throw Error(ExitCode::usage,
+                        {"model.name = cnn",
+                         concat("a sample has ", shape.size(), " dimensions; images have 2 or 3"),
+                         "Use model.name = mlp, or data of images"});
+        }
+        bool const normalise = values.boolean("batch-norm");
+        auto const dropout = values.number("dropout", 0, 0.999);
+        auto channels = shape[0];
+        auto height = shape[1];
+        auto width = shape[2];
+        for (auto const wider : values.integers("channels", 1)) {
+            features_->push_back(
+                torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, wider, 3).padding(1)));
+            if (normalise) {
+                features_->push_back(torch::nn::BatchNorm2d(wider));
+            }
+            features_->push_back(torch::nn::ReLU());
+            features_->push_back(torch::nn::MaxPool2d(2));
+            channels = wider;
+            height /= 2;
+            width /= 2;
+        }
+        if (height == 0 || width == 0) {
+            throw Error(ExitCode::usage,
+                        {concat("model.channels = ", values.text("channels")),
+                         concat("images of ", shape[1], " x ", shape[2],
+                                " cannot be halved that often"),
+                         "Name fewer channels"});
+        }
+        auto const hidden = values.integer("hidden", 1);
+        classifier_->push_back(torch::nn::Linear(channels * height * width, hidden));
+        classifier_->push_back(torch::nn::ReLU());
+        if (dropout > 0) {
+            classifier_->push_back(Dropout(dropout, 1, random_key()));
+        }
+        classifier_->push_back(torch::nn::Linear(hidden, interface.outputs));
+        register_module("features", features_);
+        register_module("classifier", classifier_);
+    }
+
+    torch::Tensor forward(torch::Tensor inputs) override {
+        if (add_channel_) {
+            inputs = inputs.unsqueeze(1);
+        }
+        return classifier_->forward(features_->forward(inputs).flatten(1));
+    }
+
+  private:
+    bool add_channel_ = false;
+    torch::nn::Sequential features_;
+    torch::nn::Sequential classifier_;
+};
+
+} // namespace
+
+ModelKind cnn_kind() {
+    return {"cnn",
+            "convolution, batch norm, ReLU and pooling blocks, then two fully connected layers",
+            {{"channels", "16, 32", "channels of the blocks; each halves height and width"},
+             {"hidden", "64", "width of the hidden fully connected layer"},
+             {"batch-norm", "true", "batch norm after each convolution"},
+             {"dropout", "0", "share of hidden activations that is dropped"}},
+            [](config::OwnValues const& values, Interface const& interface) {
+                return std::make_shared<Cnn>(values, interface);
+            }};
+}
+
+} // namespace lockstep::nn

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "lockstep/nn/registry.hpp"
+
+namespace lockstep::nn {
+
+ModelKind cnn_kind();
+ModelKind mlp_kind();
+
+} // namespace lockstep::nn

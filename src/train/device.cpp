@@ -1,0 +1,47 @@
+#include "lockstep/train/device.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+namespace lockstep::train {
+
+torch::Device choose_device(config::Run const& run, comm::Topology const& topology) {
+    int const devices = torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
+    if (run.device == "cpu") {
+        return torch::kCPU;
+    }
+    if (run.device == "auto") {
+        int const index = comm::device_of(topology, devices);
+        return index < 0 ? torch::Device(torch::kCPU)
+                         : torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(index));
+    }
+    bool const numbered = run.device.rfind("cuda:", 0) == 0;
+    auto const digits = numbered ? run.device.substr(5) : std::string();
+    bool const valid = run.device == "cuda" ||
+                       (numbered && !digits.empty() && digits.size() < 4 &&
+                        digits.find_first_not_of("0123456789") == std::string::npos);
+    if (!valid) {
+        throw Error(ExitCode::usage, {concat("run.device = ", run.device),
+                                      "expected auto, cpu, cuda or cuda:N", "Correct the value"});
+    }
+    int const index = numbered ? std::stoi(digits) : comm::device_of(topology, devices);
+    if (index < 0 || index >= devices) {
+        throw Error(ExitCode::unavailable,
+                    {concat("run.device = ", run.device),
+                     concat("this host offers ", devices, " CUDA devices to LibTorch"),
+                     "Set run.device = auto or cpu, or check the driver and the LibTorch build"});
+    }
+    return {torch::kCUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
+void configure_torch(config::Run const& run) {
+    torch::set_num_threads(static_cast<int>(run.threads));
+    at::globalContext().setDeterministicAlgorithms(run.deterministic, /*warn_only=*/false);
+    at::globalContext().setFlushDenormal(true);
+}
+
+std::string device_text(torch::Device device) {
+    return device.str();
+}
+
+} // namespace lockstep::train

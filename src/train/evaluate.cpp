@@ -1,0 +1,67 @@
+#include "lockstep/train/evaluate.hpp"
+
+#include "lockstep/base/clock.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/replica_tree.hpp"
+#include "lockstep/data/plan.hpp"
+#include "lockstep/train/local_step.hpp"
+
+#include <numeric>
+
+namespace lockstep::train {
+
+EvaluateOptions evaluate_options(config::Data const& data, torch::Device device) {
+    return {.loader = {static_cast<int>(data.workers), static_cast<int>(data.prefetch)},
+            .device = device};
+}
+
+Evaluation evaluate(comm::Communicator const& comm, nn::Model& model, task::Task const& task,
+                    data::Dataset const& dataset, EvaluateOptions const& options) {
+    Stopwatch const watch;
+    torch::NoGradGuard const no_grad;
+    data::EvaluationPlan const plan{dataset.samples(), options.batch};
+    auto const mine = plan.batches_of(comm.rank(), comm.size());
+    std::vector<double> losses(static_cast<std::size_t>(plan.batches()), 0);
+    std::vector<double> weights(losses.size(), 0);
+    std::vector<std::int64_t> counts(task.counts(), 0);
+
+    bool const was_training = model.is_training();
+    model.eval();
+    comm::agree(comm, "evaluation", [&] {
+        data::Loader loader(
+            dataset,
+            [&](std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
+                if (k >= mine.count) {
+                    return std::nullopt;
+                }
+                auto const part = plan.part(mine.first + k);
+                std::vector<std::int64_t> indices(static_cast<std::size_t>(part.count));
+                std::iota(indices.begin(), indices.end(), part.first);
+                return indices;
+            },
+            options.loader);
+        std::vector<std::int64_t> const shape(dataset.sample_shape().begin(),
+                                              dataset.sample_shape().end());
+        for (std::int64_t k = 0; k < mine.count; ++k) {
+            auto const tally =
+                task.evaluate(model, to_tensors(loader.next(), shape, options.device));
+            auto const batch = static_cast<std::size_t>(mine.first + k);
+            losses[batch] = tally.loss_sum;
+            weights[batch] = tally.weight;
+            for (std::size_t i = 0; i < counts.size(); ++i) {
+                counts[i] += tally.counts[i];
+            }
+        }
+    });
+    model.train(was_training);
+
+    // Each batch is non-zero on one rank only, so these sums are exact.
+    comm::all_reduce(comm, std::span(losses), comm::Reduce::sum);
+    comm::all_reduce(comm, std::span(weights), comm::Reduce::sum);
+    comm::all_reduce(comm, std::span(counts), comm::Reduce::sum);
+    return {comm::tree_sum(losses) / comm::tree_sum(weights), dataset.samples(),
+            task.metrics(counts), watch.seconds()};
+}
+
+} // namespace lockstep::train

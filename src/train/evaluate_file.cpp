@@ -1,0 +1,49 @@
+#include "lockstep/train/trainer.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/nn/registry.hpp"
+#include "lockstep/train/device.hpp"
+#include "lockstep/train/evaluate.hpp"
+#include "lockstep/train/replica_state.hpp"
+#include "opening.hpp"
+
+namespace lockstep::train {
+
+Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck,
+                       std::filesystem::path const& file) {
+    auto const topology = comm::Topology::discover(world);
+    bool const has_test = !trimmed(deck.data.test).empty();
+    std::unique_ptr<data::Dataset> dataset;
+    std::unique_ptr<task::Task> task;
+    std::shared_ptr<nn::Model> model;
+    torch::Device device = torch::kCPU;
+    comm::agree(world, "opening the data and the model", [&] {
+        device = choose_device(deck.run, topology);
+        configure_torch(deck.run);
+        dataset = open_dataset(deck.data, has_test ? deck.data.test : deck.data.validation);
+        if (!dataset) {
+            throw Error(ExitCode::usage, {"data.test and data.validation are not set",
+                                          "there is nothing to measure", "Set one of them"});
+        }
+        task = task::make_task(deck.task, dataset->classes());
+        std::vector<std::int64_t> const shape(dataset->sample_shape().begin(),
+                                              dataset->sample_shape().end());
+        model = nn::make_model(deck.model, {shape, dataset->classes()},
+                               static_cast<std::uint64_t>(deck.run.seed));
+        model->to(device);
+        load_model(*model, file);
+    });
+    auto const result =
+        evaluate(world, *model, *task, *dataset, evaluate_options(deck.data, device));
+    return {.set = has_test ? "test" : "validation",
+            .loss = result.loss,
+            .samples = result.samples,
+            .metrics = result.metrics,
+            .seconds = result.seconds,
+            .best = false,
+            .best_metric = {}};
+}
+
+} // namespace lockstep::train

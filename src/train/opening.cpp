@@ -1,0 +1,165 @@
+#include "opening.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/reader.hpp"
+#include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/replica_tree.hpp"
+#include "lockstep/config/deck_source.hpp"
+#include "lockstep/nn/registry.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+namespace lockstep::train {
+
+namespace {
+
+/// The deck that a checkpoint was written under.
+config::Deck stored_deck(std::filesystem::path const& file) {
+    config::DeckSource source;
+    std::istringstream lines(checkpoint::Reader(file).record().deck);
+    std::string line;
+    std::string section;
+    while (std::getline(lines, line)) {
+        auto const equals = line.find(" = ");
+        if (!line.empty() && line.front() == '[') {
+            section = line.substr(1, line.size() - 2);
+        } else if (equals != std::string::npos) {
+            source.set(section + "." + line.substr(0, equals),
+                       {line.substr(equals + 3), concat("the deck in ", file.string())});
+        }
+    }
+    return source.parse();
+}
+
+/// What does not depend on a checkpoint: the batch of a replica.
+void settle_batch(config::Deck& deck) {
+    auto& data = deck.data;
+    if (data.global_batch == 0) {
+        return;
+    }
+    if (data.global_batch % deck.run.replicas != 0) {
+        throw Error(ExitCode::usage,
+                    {concat("data.global-batch = ", data.global_batch),
+                     concat("it is not a multiple of the ", deck.run.replicas, " replicas"),
+                     concat("Set it to ",
+                            std::max<std::int64_t>(data.global_batch / deck.run.replicas, 1) *
+                                deck.run.replicas,
+                            ", or change run.replicas")});
+    }
+    data.batch = data.global_batch / deck.run.replicas;
+}
+
+} // namespace
+
+OpenedRun open_run(comm::Communicator const& world, Order const& order) {
+    OpenedRun run{order.deck, nullptr, std::nullopt, {}};
+    auto& deck = run.deck;
+    auto const checkpoints = std::filesystem::path(deck.run.directory) / "checkpoints";
+    comm::agree(world, "opening the run's directory", [&] {
+        if (deck.run.mode == "single" && world.size() > 1) {
+            throw Error(ExitCode::usage, {concat("run.mode = single on ", world.size(), " ranks"),
+                                          "single is one rank", "Set run.mode = auto, or start one"});
+        }
+        if (world.is_root()) {
+            run.directory = std::make_unique<RunDirectory>(deck.run.directory);
+            if (deck.checkpoint.resume == "none" && std::filesystem::exists(checkpoints)) {
+                run.directory->archive();
+            }
+            make_directories(checkpoints);
+        }
+    });
+    auto const& resume = deck.checkpoint.resume;
+    if (resume == "auto") {
+        run.found = checkpoint::Store(checkpoints, static_cast<int>(deck.checkpoint.keep))
+                        .newest_good(world);
+    } else if (resume != "none") {
+        checkpoint::verify_together(world, resume);
+        run.found = checkpoint::Found{0, resume, {}};
+    }
+    comm::agree(world, "settling the deck", [&] {
+        if (run.found) {
+            auto const before = stored_deck(run.found->path);
+            if (deck.run.replicas == 0) {
+                deck.run.replicas = before.run.replicas;
+            }
+            auto comparable = deck;
+            settle_batch(comparable);
+            run.forced = config::forbidden_changes(before, comparable);
+            if (!run.forced.empty() && !order.force) {
+                throw Error(ExitCode::usage,
+                            {concat("the deck of run ", deck.run.directory, " was changed"),
+                             joined(run.forced, "; "),
+                             "Change it back, allow it with --force, or begin anew with "
+                             "--checkpoint.resume none"});
+            }
+        } else if (deck.run.replicas == 0) {
+            deck.run.replicas = world.size();
+        }
+        comm::subtrees_of_ranks(static_cast<int>(deck.run.replicas), world.size());
+        settle_batch(deck);
+    });
+    return run;
+}
+
+std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files) {
+    if (trimmed(files).empty()) {
+        return nullptr;
+    }
+    return std::make_unique<data::Dataset>(
+        data::DatasetOptions{files, data.inputs, data.targets});
+}
+
+Workload open_workload(config::Deck const& deck) {
+    if (trimmed(deck.data.train).empty()) {
+        throw Error(ExitCode::usage, {"data.train is not set", "there is nothing to learn from",
+                                      "Set it to a file, a list or a glob"});
+    }
+    Workload work;
+    work.train = open_dataset(deck.data, deck.data.train);
+    work.validation = open_dataset(deck.data, deck.data.validation);
+    work.test = open_dataset(deck.data, deck.data.test);
+    for (auto const* other : {work.validation.get(), work.test.get()}) {
+        if (other != nullptr && (other->sample_shape() != work.train->sample_shape() ||
+                                 other->classes() > work.train->classes())) {
+            throw Error(ExitCode::data,
+                        {"data.validation or data.test does not fit data.train",
+                         "its samples have another shape, or it has classes that are never learnt",
+                         "Import all sets alike"});
+        }
+    }
+    work.sample_shape.assign(work.train->sample_shape().begin(), work.train->sample_shape().end());
+    work.task = task::make_task(deck.task, work.train->classes());
+    work.task->more_is_better(deck.task.metric);
+    work.model = nn::make_model(deck.model, {work.sample_shape, work.train->classes()},
+                                static_cast<std::uint64_t>(deck.run.seed));
+    work.model->train();
+    return work;
+}
+
+data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset) {
+    return data::TrainPlan({.samples = dataset.samples(),
+                            .batch = deck.data.batch,
+                            .replicas = static_cast<int>(deck.run.replicas),
+                            .accumulate = static_cast<int>(deck.optimizer.accumulate),
+                            .drop_last = deck.data.drop_last,
+                            .shuffle = deck.data.shuffle == "full",
+                            .seed = static_cast<std::uint64_t>(deck.run.seed)});
+}
+
+std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch) {
+    auto const by_epochs = std::llround(train.epochs * static_cast<double>(steps_per_epoch));
+    if (train.epochs > 0 && train.steps > 0) {
+        return std::min<std::int64_t>(by_epochs, train.steps);
+    }
+    if (train.epochs > 0 || train.steps > 0) {
+        return train.epochs > 0 ? by_epochs : train.steps;
+    }
+    throw Error(ExitCode::usage, {"train.epochs and train.steps are both 0",
+                                  "the run would never end", "Set at least one of them"});
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "lockstep/checkpoint/store.hpp"
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/data/dataset.hpp"
+#include "lockstep/data/plan.hpp"
+#include "lockstep/nn/model.hpp"
+#include "lockstep/task/task.hpp"
+#include "lockstep/train/run_directory.hpp"
+#include "lockstep/train/trainer.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace lockstep::train {
+
+/// A run's directory and where the run goes on from; the deck with everything in it decided.
+struct OpenedRun {
+    config::Deck deck;
+    std::unique_ptr<RunDirectory> directory; ///< on rank 0 only
+    std::optional<checkpoint::Found> found;  ///< what to resume from
+    std::vector<std::string> forced;         ///< changes that --force allowed
+};
+
+/// Locks the directory, finds the newest good checkpoint, and settles the deck: names, replicas,
+/// batch. Verifies that the deck may change as it did.
+///
+/// Collective  over `world`
+/// Throws      AgreedError: 73 for a directory that cannot be used, 65 when all checkpoints are
+///             damaged, 64 for a change that needs --force, for an indivisible global batch, or for
+///             more ranks than replicas
+OpenedRun open_run(comm::Communicator const& world, Order const& order);
+
+/// The data sets, the task and the model of a deck.
+struct Workload {
+    std::unique_ptr<data::Dataset> train;
+    std::unique_ptr<data::Dataset> validation; ///< none: null
+    std::unique_ptr<data::Dataset> test;       ///< none: null
+    std::unique_ptr<task::Task> task;
+    std::shared_ptr<nn::Model> model;
+    std::vector<std::int64_t> sample_shape;
+};
+
+/// Opens one data set of the deck; null when `files` is empty.
+std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files);
+
+/// Throws  Error as Dataset, make_task and make_model do
+Workload open_workload(config::Deck const& deck);
+
+/// The plan of training epochs. Throws Error 64 when there are too few samples.
+data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset);
+
+/// Steps of the whole run: the earlier of train.epochs and train.steps.
+///
+/// Throws  Error 64 when the deck sets neither
+std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch);
+
+} // namespace lockstep::train

@@ -1,0 +1,53 @@
+#include "lockstep/train/progress.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+template <class Map>
+auto value_of(Map const& values, std::string const& name) {
+    auto const found = values.find(name);
+    if (found == values.end()) {
+        throw Error(ExitCode::data, {concat("the checkpoint's record has no ", name),
+                                     "it was not written by this version of the program",
+                                     "Resume with the version that wrote it"});
+    }
+    return found->second;
+}
+
+} // namespace
+
+std::int64_t integer_of(checkpoint::Record const& record, std::string const& name) {
+    return value_of(record.integers, name);
+}
+
+double real_of(checkpoint::Record const& record, std::string const& name) {
+    return value_of(record.reals, name);
+}
+
+void Progress::write_to(checkpoint::Record& record) const {
+    record.integers["step"] = step;
+    record.integers["epoch_correct"] = epoch_correct;
+    record.integers["best_step"] = best_step;
+    record.reals["epoch_loss_sum"] = epoch_loss_sum;
+    record.reals["epoch_weight"] = epoch_weight;
+    record.reals["best"] = best;
+    record.history = history;
+}
+
+Progress Progress::read_from(checkpoint::Record const& record) {
+    Progress progress;
+    progress.step = integer_of(record, "step");
+    progress.epoch_correct = integer_of(record, "epoch_correct");
+    progress.best_step = integer_of(record, "best_step");
+    progress.epoch_loss_sum = real_of(record, "epoch_loss_sum");
+    progress.epoch_weight = real_of(record, "epoch_weight");
+    progress.best = real_of(record, "best");
+    progress.history = record.history;
+    return progress;
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,170 @@
+#include "lockstep/train/replica_state.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/model_file.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+constexpr char const* parameters_name = "state/parameters";
+constexpr char const* floats_name = "state/buffers_f32";
+constexpr char const* integers_name = "state/buffers_i64";
+
+std::string optimizer_name(std::string const& state) { return "state/" + state; }
+
+std::span<std::byte const> bytes_of(torch::Tensor const& tensor) {
+    return {static_cast<std::byte const*>(tensor.const_data_ptr()), tensor.nbytes()};
+}
+
+std::span<std::byte> writable_bytes_of(torch::Tensor const& tensor) {
+    return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
+}
+
+h5::Type type_of(torch::Tensor const& tensor) {
+    return tensor.scalar_type() == torch::kInt64 ? h5::Type::i64 : h5::Type::f32;
+}
+
+} // namespace
+
+ReplicaState::ReplicaState(Parts parts) : parts_(std::move(parts)) {}
+
+checkpoint::Snapshot ReplicaState::snapshot() {
+    checkpoint::Snapshot snapshot;
+    on_host_.clear();
+    auto const rank = static_cast<std::size_t>(parts_.rank);
+    auto const first = parts_.slices[rank];
+    auto const count = parts_.slices[rank + 1] - first;
+    auto const size = static_cast<std::uint64_t>(parts_.layout.size);
+
+    auto const add_slice = [&](std::string const& name, torch::Tensor const& slice) {
+        on_host_.push_back(slice.cpu());
+        snapshot.arrays.push_back({name, h5::Type::f32, size});
+        snapshot.parts.push_back({static_cast<std::uint64_t>(first), bytes_of(on_host_.back())});
+    };
+    add_slice(parameters_name, parts_.arena.parameters().narrow(0, first, count));
+    for (std::size_t i = 0; i < parts_.optimizer.state_names().size(); ++i) {
+        add_slice(optimizer_name(parts_.optimizer.state_names()[i]), parts_.optimizer.state(i));
+    }
+    // Buffers are small and the same everywhere: rank 0 writes them.
+    auto const add_buffers = [&](std::string const& name, torch::Tensor const& values) {
+        auto const elements = static_cast<std::uint64_t>(values.numel());
+        if (elements > 0) {
+            snapshot.arrays.push_back({name, type_of(values), elements});
+            snapshot.parts.push_back(
+                {0, parts_.rank == 0 ? bytes_of(values) : std::span<std::byte const>{}});
+        }
+    };
+    add_buffers(floats_name, parts_.buffers.floats);
+    add_buffers(integers_name, parts_.buffers.integers);
+
+    snapshot.views = parts_.layout.views("model", parameters_name);
+    auto const buffers = parts_.buffers.views("model", floats_name, integers_name);
+    snapshot.views.insert(snapshot.views.end(), buffers.begin(), buffers.end());
+    for (auto const& state : parts_.optimizer.state_names()) {
+        auto const views = parts_.layout.views("optimizer/" + state, optimizer_name(state));
+        snapshot.views.insert(snapshot.views.end(), views.begin(), views.end());
+    }
+    return snapshot;
+}
+
+void ReplicaState::restore(checkpoint::Reader const& reader) {
+    torch::NoGradGuard const no_grad;
+    auto const fill = [&](std::string const& name, std::int64_t first, torch::Tensor const& into,
+                          std::int64_t whole) {
+        if (whole == 0) {
+            return;
+        }
+        if (reader.array(name).elements != static_cast<std::uint64_t>(whole)) {
+            throw Error(ExitCode::data,
+                        {concat(name, " in ", reader.path().string()),
+                         concat("it has ", reader.array(name).elements, " elements, the deck's model ",
+                                whole),
+                         "Resume with the model that was trained, or start a new run"});
+        }
+        auto const host = torch::empty(into.sizes(), into.options().device(torch::kCPU));
+        reader.read(name, static_cast<std::uint64_t>(first), writable_bytes_of(host));
+        into.copy_(host);
+    };
+    auto const size = parts_.layout.size;
+    auto const first = parts_.slices[static_cast<std::size_t>(parts_.rank)];
+    fill(parameters_name, 0, parts_.arena.parameters(), size);
+    for (std::size_t i = 0; i < parts_.optimizer.state_names().size(); ++i) {
+        fill(optimizer_name(parts_.optimizer.state_names()[i]), first, parts_.optimizer.state(i),
+             size);
+    }
+    fill(floats_name, 0, parts_.buffers.floats, parts_.buffers.floats.numel());
+    fill(integers_name, 0, parts_.buffers.integers, parts_.buffers.integers.numel());
+    parts_.buffers.restore();
+}
+
+void ReplicaState::write_model(std::filesystem::path const& path,
+                               checkpoint::Record const& record) {
+    std::vector<checkpoint::NamedArray> arrays;
+    auto const parameters = parts_.arena.parameters().cpu();
+    for (auto const& view : parts_.layout.views("model", "")) {
+        auto const values = parameters.narrow(0, static_cast<std::int64_t>(view.first),
+                                              static_cast<std::int64_t>(h5::elements(view.shape)));
+        arrays.push_back({view.path, h5::Type::f32, view.shape, bytes_of(values)});
+    }
+    for (auto const& view : parts_.buffers.views("model", floats_name, integers_name)) {
+        auto const& flat =
+            view.source == floats_name ? parts_.buffers.floats : parts_.buffers.integers;
+        auto const values = flat.narrow(0, static_cast<std::int64_t>(view.first),
+                                        static_cast<std::int64_t>(h5::elements(view.shape)));
+        arrays.push_back({view.path, type_of(flat), view.shape, bytes_of(values)});
+    }
+    checkpoint::write_model(path, arrays, record);
+}
+
+namespace {
+
+/// Fills each named tensor of the model by `read(path, elements, into)`.
+template <class Read>
+void fill_model(nn::Model& model, Read const& read) {
+    torch::NoGradGuard const no_grad;
+    auto const fill = [&](std::string const& name, torch::Tensor tensor) {
+        auto const host = torch::empty(tensor.sizes(), tensor.options().device(torch::kCPU));
+        read("model/" + path_of(name), writable_bytes_of(host));
+        tensor.copy_(host);
+    };
+    for (auto& item : model.named_parameters()) {
+        fill(item.key(), item.value().detach());
+    }
+    for (auto& item : model.named_buffers()) {
+        fill(item.key(), item.value());
+    }
+}
+
+/// Fills a model from the views of a checkpoint.
+void load_from_checkpoint(nn::Model& model, checkpoint::Reader const& reader) {
+    fill_model(model, [&](std::string const& path, std::span<std::byte> into) {
+        for (auto const& view : reader.views()) {
+            auto const& array = reader.array(view.source);
+            if (view.path == path &&
+                h5::elements(view.shape) * h5::size_of(array.type) == into.size()) {
+                reader.read(view.source, view.first, into);
+                return;
+            }
+        }
+        throw Error(ExitCode::data, {concat(reader.path().string(), " has no fitting ", path),
+                                     "it holds another model than the deck's",
+                                     "Evaluate it with the deck it was trained with"});
+    });
+}
+
+} // namespace
+
+void load_model(nn::Model& model, std::filesystem::path const& path) {
+    if (checkpoint::is_model_file(path)) {
+        checkpoint::ModelFile const file(path);
+        fill_model(model, [&](std::string const& name, std::span<std::byte> into) {
+            file.read(name, into);
+        });
+    } else {
+        load_from_checkpoint(model, checkpoint::Reader(path));
+    }
+}
+
+} // namespace lockstep::train

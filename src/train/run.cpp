@@ -1,0 +1,236 @@
+#include "run.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/inject.hpp"
+#include "lockstep/base/memory.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/reader.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/train/device.hpp"
+
+#include <algorithm>
+
+#include <unistd.h>
+
+namespace lockstep::train {
+
+Ended train(comm::Communicator const& world, Order const& order, SignalRequests const& signals) {
+    return Run(world, order, signals).execute();
+}
+
+Run::Run(comm::Communicator const& world, Order const& order, SignalRequests const& signals)
+    : world_(world), order_(order), signals_(signals),
+      topology_(comm::Topology::discover(world)), opened_(open_run(world, order)),
+      deck_(opened_.deck),
+      store_(std::filesystem::path(deck_.run.directory) / "checkpoints",
+             static_cast<int>(deck_.checkpoint.keep)) {
+    keep_large_blocks();
+    comm::agree(world_, "start-up", [&] {
+        device_ = choose_device(deck_.run, topology_);
+        configure_torch(deck_.run);
+        if (device_.is_cpu()) {
+            limit_memory(available_memory() / static_cast<std::uint64_t>(topology_.local_size));
+        }
+        if (world_.is_root()) {
+            write_text_durably(opened_.directory->path() / "deck.ini", config::to_text(deck_));
+            observers_ = order_.observers(deck_);
+        }
+    });
+    comm::agree(world_, "opening the data and the model", [&] {
+        work_ = open_workload(deck_);
+        work_.task->more_is_better(best_metric());
+        plan_.emplace(train_plan(deck_, *work_.train));
+        total_steps_ = total_steps(deck_.train, plan_->steps_per_epoch());
+        schedule_.emplace(deck_, plan_->steps_per_epoch(), total_steps_);
+    });
+    comm::agree(world_, "building the replicas", [&] {
+        engine_ = std::make_unique<Engine>(Engine::Parts{world_, deck_, *work_.model, *work_.task,
+                                                         device_, work_.sample_shape});
+    });
+    attempt_ = concat(utc_now(), "-", ::getpid());
+    comm::broadcast_text(world_, attempt_);
+    std::replace(attempt_.begin(), attempt_.end(), ':', '-');
+}
+
+Ended Run::execute() {
+    restore();
+    bool const already_done = done() && opened_.found;
+    announce();
+    if (already_done) {
+        ended_.reason = "already finished";
+    } else {
+        if (!opened_.found) {
+            save_checkpoint(); // from here on there is always one to go back to
+        }
+        loop();
+        if (ended_.reason.empty()) {
+            test();
+            ended_.reason = "finished";
+        }
+    }
+    ended_.step = progress_.step;
+    ended_.seconds = attempt_watch_.seconds();
+    ended_.samples_per_s =
+        training_s_ > 0 ? static_cast<double>(samples_done_) / training_s_ : 0;
+    ended_.communication_share = training_s_ > 0 ? communication_s_ / training_s_ : 0;
+    ended_.peak_memory = comm::all_reduce(world_, peak_memory(), comm::Reduce::maximum);
+    ended_.best_metric = best_metric();
+    ended_.best = progress_.best;
+    ended_.best_step = progress_.best_step;
+    tell(ended_);
+    return ended_;
+}
+
+void Run::restore() {
+    if (!opened_.found) {
+        return;
+    }
+    comm::agree(world_, "reading the checkpoint", [&] {
+        checkpoint::Reader const reader(opened_.found->path);
+        auto const stored = static_cast<std::uint64_t>(integer_of(reader.record(), "data"));
+        if (stored != work_.train->fingerprint() && !order_.force) {
+            throw Error(ExitCode::usage,
+                        {concat("data.train is not what ", opened_.found->path.string(),
+                                " was trained on"),
+                         "the files' contents have changed",
+                         "Bring the old files back, allow it with --force, or begin anew with "
+                         "--checkpoint.resume none"});
+        }
+        engine_->state().restore(reader);
+        progress_ = Progress::read_from(reader.record());
+    });
+    saved_step_ = progress_.step;
+}
+
+data::Loader::Request Run::requests() const {
+    auto const node = engine_->nodes()[static_cast<std::size_t>(world_.rank())];
+    auto const& plan = *plan_;
+    auto const full = deck_.optimizer.accumulate * node.count; // batches of a full step
+    auto const last = plan.steps_per_epoch() - 1;
+    auto const of_epoch = last * full + plan.micro_batches(last) * node.count;
+    auto const per_epoch = plan.steps_per_epoch();
+    auto const begin =
+        progress_.step / per_epoch * of_epoch + progress_.step % per_epoch * full;
+    return [=, &plan, total = total_steps_](
+               std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
+        auto const at = begin + k;
+        auto const epoch = at / of_epoch;
+        auto const step = std::min(at % of_epoch / full, last);
+        if (epoch * per_epoch + step >= total) {
+            return std::nullopt;
+        }
+        auto const in_step = at % of_epoch - step * full;
+        auto const micros = plan.micro_batches(step);
+        auto const replica = node.first + static_cast<int>(in_step / micros);
+        return plan.indices(epoch,
+                            plan.part(step, static_cast<int>(in_step % micros), replica));
+    };
+}
+
+void Run::loop() {
+    data::Loader loader(*work_.train, requests(),
+                        {static_cast<int>(deck_.data.workers),
+                         static_cast<int>(deck_.data.prefetch)});
+    while (!done() && ended_.reason.empty()) {
+        Stopwatch watch;
+        auto const outcome = one_step(loader);
+        account(outcome, watch.seconds());
+        after_step(outcome);
+    }
+    if (saved_step_ != progress_.step) {
+        save_checkpoint();
+    }
+}
+
+StepOutcome Run::one_step(data::Loader& loader) {
+    auto const in_epoch = progress_.step % plan_->steps_per_epoch();
+    auto const minutes = deck_.checkpoint.every_minutes;
+    try {
+        inject_fault(world_.rank(), progress_.step + 1);
+        return engine_->step({.loader = loader,
+                              .step = progress_.step,
+                              .micro_batches = plan_->micro_batches(in_epoch),
+                              .rate = schedule_->rate(progress_.step),
+                              .signal = signals_.pending(),
+                              .minutes_passed =
+                                  minutes > 0 && checkpoint_watch_.seconds() > 60 * minutes});
+    } catch (AgreedError const&) {
+        throw;
+    } catch (...) {
+        throw RankError(current_error(), concat("training at step ", progress_.step + 1));
+    }
+}
+
+void Run::account(StepOutcome const& outcome, double step_s) {
+    auto const in_epoch = progress_.step % plan_->steps_per_epoch();
+    auto const samples = plan_->samples_in_step(in_epoch);
+    auto const rate = schedule_->rate(progress_.step);
+    ++progress_.step;
+    progress_.epoch_loss_sum += outcome.loss_sum;
+    progress_.epoch_weight += outcome.weight;
+    progress_.epoch_correct += outcome.correct;
+    ++ended_.steps_done;
+    samples_done_ += samples;
+    epoch_samples_ += samples;
+    training_s_ += step_s;
+    communication_s_ += outcome.communication_s;
+    bool const logged =
+        progress_.step % deck_.monitor.log_every == 0 || progress_.step == 1 || done();
+    tell(Step{.step = progress_.step,
+              .total_steps = total_steps_,
+              .epoch = epochs_done(),
+              .loss = outcome.loss_sum / outcome.weight,
+              .learning_rate = rate,
+              .grad_norm = outcome.grad_norm,
+              .samples = samples,
+              .logged = logged,
+              .step_s = step_s,
+              .data_s = outcome.local.data,
+              .forward_s = outcome.local.forward,
+              .backward_s = outcome.local.backward,
+              .communication_s = outcome.communication_s,
+              .update_s = outcome.update_s});
+}
+
+void Run::after_step(StepOutcome const& outcome) {
+    auto const every = deck_.communication.check_replicas_every;
+    if (every > 0 && progress_.step % every == 0) {
+        engine_->check_replicas(progress_.step);
+    }
+    bool const epoch_ends = progress_.step % plan_->steps_per_epoch() == 0;
+    if (epoch_ends) {
+        end_epoch();
+    }
+    auto const validate_every = deck_.train.validate_every;
+    bool const validation_due =
+        validate_every > 0 ? progress_.step % validate_every == 0 : epoch_ends;
+    if (work_.validation != nullptr && (validation_due || done())) {
+        validate();
+    }
+    if (outcome.signal != 0) {
+        ended_.reason = signal_name(outcome.signal);
+        tell(Signalled{progress_.step, ended_.reason, outcome.signalled_rank});
+    }
+    auto const every_steps = deck_.checkpoint.every_steps;
+    bool const due = every_steps > 0 && progress_.step % every_steps == 0;
+    if (due || outcome.minutes_passed || outcome.signal != 0) {
+        save_checkpoint();
+    }
+}
+
+double Run::epochs_done() const {
+    return static_cast<double>(progress_.step) / static_cast<double>(plan_->steps_per_epoch());
+}
+
+std::string Run::best_metric() const {
+    return deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best;
+}
+
+void Run::tell(Event const& event) {
+    for (auto const& observer : observers_) {
+        observer->on(event);
+    }
+}
+
+} // namespace lockstep::train

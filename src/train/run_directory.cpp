@@ -1,0 +1,54 @@
+#include "lockstep/train/run_directory.hpp"
+
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace lockstep::train {
+
+namespace {
+constexpr char const* lock_name = "lock";
+}
+
+RunDirectory::RunDirectory(std::filesystem::path path) : path_(std::move(path)) {
+    make_directories(path_);
+    auto const file = path_ / lock_name;
+    lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (lock_ < 0) {
+        throw Error(ExitCode::cannot_create,
+                    {concat("cannot write in ", path_.string()), system_error("", errno, "").text().why,
+                     "Check its permissions, or set run.directory to a place that can be written"});
+    }
+    // A file system without locks lets every job through; it says so with another error.
+    if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        ::close(lock_);
+        throw Error(ExitCode::cannot_create,
+                    {concat("run directory ", path_.string()), "another live job is using it",
+                     "Wait for that job, end it, or set run.directory to another place"});
+    }
+}
+
+RunDirectory::~RunDirectory() { ::close(lock_); }
+
+void RunDirectory::archive() const {
+    std::filesystem::path target;
+    auto stamp = utc_now();
+    std::replace(stamp.begin(), stamp.end(), ':', '-');
+    target = path_.string() + ".archived-" + stamp;
+    make_directories(target);
+    for (auto const& item : std::filesystem::directory_iterator(path_)) {
+        if (item.path().filename() != lock_name) {
+            rename_durably(item.path(), target / item.path().filename());
+        }
+    }
+}
+
+} // namespace lockstep::train

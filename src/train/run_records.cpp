@@ -1,0 +1,165 @@
+#include "run.hpp"
+
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/train/device.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace lockstep::train {
+
+void Run::announce() {
+    auto const devices = comm::all_gather_text(world_, device_text(device_));
+    if (!world_.is_root()) {
+        return;
+    }
+    Started started{.version = order_.version,
+                    .host_of_rank = topology_.host_of_rank,
+                    .device_of_rank = devices,
+                    .replicas_of_rank = {},
+                    .replicas = deck_.run.replicas,
+                    .seed = deck_.run.seed,
+                    .model = deck_.model.name,
+                    .parameters = engine_->layout().parameters,
+                    .backend = engine_->carrier_name(),
+                    .batch = deck_.data.batch,
+                    .accumulate = deck_.optimizer.accumulate,
+                    .train_samples = work_.train->samples(),
+                    .validation_samples = work_.validation ? work_.validation->samples() : 0,
+                    .test_samples = work_.test ? work_.test->samples() : 0,
+                    .steps_per_epoch = plan_->steps_per_epoch(),
+                    .total_steps = total_steps_,
+                    .base_rate = deck_.optimizer.learning_rate,
+                    .peak_rate = schedule_->peak(),
+                    .class_names = work_.train->class_names(),
+                    .class_counts = work_.train->class_counts(),
+                    .directory = deck_.run.directory,
+                    .memory_needed = Engine::memory_needed(engine_->layout(), deck_,
+                                                           engine_->nodes()[0], world_.size())};
+    for (auto const& node : engine_->nodes()) {
+        started.replicas_of_rank.push_back(node.count);
+    }
+    tell(started);
+    if (opened_.found) {
+        tell(Resumed{opened_.found->path.string(), progress_.step, opened_.found->skipped,
+                     opened_.forced});
+    }
+}
+
+void Run::remember(std::string const& line) { progress_.history += line + "\n"; }
+
+void Run::end_epoch() {
+    auto const epoch = progress_.step / plan_->steps_per_epoch();
+    auto const seconds = epoch_watch_.restart();
+    Epoch const report{.epoch = epoch,
+                       .step = progress_.step,
+                       .loss = progress_.epoch_loss_sum / progress_.epoch_weight,
+                       .accuracy = static_cast<double>(progress_.epoch_correct) /
+                                   progress_.epoch_weight,
+                       .samples = plan_->samples_per_epoch(),
+                       .seconds = seconds,
+                       .samples_per_s = static_cast<double>(epoch_samples_) / seconds};
+    remember(nlohmann::json{{"event", "epoch"},
+                            {"step", report.step},
+                            {"epoch", report.epoch},
+                            {"loss", report.loss},
+                            {"accuracy", report.accuracy}}
+                 .dump());
+    progress_.epoch_loss_sum = 0;
+    progress_.epoch_weight = 0;
+    progress_.epoch_correct = 0;
+    epoch_samples_ = 0;
+    tell(report);
+}
+
+Measured Run::measure(data::Dataset const& dataset, std::string const& set) {
+    auto const result = evaluate(world_, *work_.model, *work_.task, dataset,
+                                 evaluate_options(deck_.data, device_));
+    return {.set = set,
+            .step = progress_.step,
+            .epoch = epochs_done(),
+            .loss = result.loss,
+            .samples = result.samples,
+            .metrics = result.metrics,
+            .seconds = result.seconds,
+            .best_metric = best_metric()};
+}
+
+void Run::validate() {
+    auto measured = measure(*work_.validation, "validation");
+    nlohmann::json line{{"event", "validation"},
+                        {"step", measured.step},
+                        {"loss", measured.loss},
+                        {"samples", measured.samples}};
+    for (auto const& [name, value] : measured.metrics) {
+        line[name] = value;
+    }
+    remember(line.dump());
+    save_best(measured);
+    tell(measured);
+}
+
+void Run::save_best(Measured& measured) {
+    auto const metric = best_metric();
+    double const value = metric == "loss" ? measured.loss : measured.metrics.at(metric);
+    bool const more = work_.task->more_is_better(metric);
+    measured.best = progress_.best_step < 0 || (more ? value > progress_.best : value < progress_.best);
+    if (!measured.best) {
+        return;
+    }
+    progress_.best = value;
+    progress_.best_step = progress_.step;
+    comm::agree(world_, "writing the best model", [&] {
+        if (world_.is_root()) {
+            engine_->state().write_model(opened_.directory->path() / "best.h5", record());
+        }
+    });
+}
+
+checkpoint::Record Run::record() const {
+    checkpoint::Record record;
+    progress_.write_to(record);
+    record.integers["seed"] = deck_.run.seed;
+    record.integers["replicas"] = deck_.run.replicas;
+    record.integers["epoch"] = progress_.step / plan_->steps_per_epoch();
+    // The place in the data is the step alone: which samples that means is arithmetic.
+    record.integers["cursor"] = progress_.step % plan_->steps_per_epoch();
+    record.integers["data"] = static_cast<std::int64_t>(work_.train->fingerprint());
+    record.reals["learning_rate"] = schedule_->rate(progress_.step);
+    record.reals["loss_scale"] = 1; // float32 needs none
+    record.deck = config::to_text(deck_);
+    record.notes["version"] = order_.version;
+    record.notes["time"] = utc_now();
+    record.notes["attempt"] = attempt_;
+    record.notes["ranks"] = std::to_string(world_.size());
+    record.notes["hosts"] = joined(topology_.hosts, ", ");
+    if (!opened_.forced.empty()) {
+        record.notes["forced"] = joined(opened_.forced, "; ");
+    }
+    return record;
+}
+
+void Run::save_checkpoint() {
+    auto snapshot = engine_->state().snapshot();
+    snapshot.record = record();
+    auto const written = store_.save(world_, snapshot, progress_.step, attempt_);
+    saved_step_ = progress_.step;
+    checkpoint_watch_.restart();
+    tell(CheckpointWritten{progress_.step, written.path.string(), written.bytes, written.seconds,
+                           written.collective});
+}
+
+void Run::test() {
+    if (work_.test == nullptr) {
+        return;
+    }
+    if (progress_.best_step >= 0) {
+        comm::agree(world_, "reading the best model", [&] {
+            load_model(*work_.model, std::filesystem::path(deck_.run.directory) / "best.h5");
+        });
+    }
+    tell(measure(*work_.test, "test"));
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,144 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/checkpoint/reader.hpp"
+#include "lockstep/checkpoint/store.hpp"
+#include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+
+#include <array>
+#include <functional>
+
+#include "../../unit/checkpoint/state.hpp"
+#include "catch.hpp"
+#include "scratch_dir.hpp"
+#include "world.hpp"
+
+using namespace lockstep;
+using checkpoint::Store;
+
+namespace {
+
+void save(Store const& store, std::int64_t step) {
+    auto const& world = test::world();
+    test::State state(40'000); // some blocks, so that each rank has its own to verify
+    state.record.integers["step"] = step;
+    store.save(world, state.snapshot(world.rank(), world.size()), step, "1");
+}
+
+void on_root(std::function<void()> const& work) {
+    comm::agree(test::world(), "damage", [&] {
+        if (test::world().is_root()) {
+            work();
+        }
+    });
+}
+
+void flip(std::filesystem::path const& path, std::uint64_t byte) {
+    auto const file = File::open_write(path);
+    std::array<std::byte, 1> value{};
+    file.read_at(byte, value);
+    value[0] ^= std::byte{16};
+    file.write_at(byte, value);
+}
+
+bool contains(std::string const& text, std::string const& part) {
+    return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("the newest good checkpoint is found, and why newer ones are not taken") {
+    test::ScratchDir const scratch(test::world());
+    Store const store(scratch / "checkpoints", 5);
+    CHECK_FALSE(store.newest_good(test::world()).has_value());
+    for (int const step : {0, 100, 200, 300, 400}) {
+        save(store, step);
+    }
+    auto found = store.newest_good(test::world());
+    CHECK((found && found->step == 400 && found->skipped.empty()));
+
+    on_root([&] {
+        flip(store.path_for(400), 4096 + 3 * 65536 + 5);
+        std::filesystem::resize_file(store.path_for(300), 50'000);
+        flip(store.path_for(200), 60); // in the seal
+    });
+    found = store.newest_good(test::world());
+    CHECK((found && found->step == 100 && found->path == store.path_for(100)));
+    CHECK((found && checkpoint::Reader(found->path).record().integers.at("step") == 100));
+    auto const skipped = found ? found->skipped : std::vector<std::string>{};
+    CHECK(skipped.size() == 3);
+    if (skipped.size() == 3) {
+        CHECK(contains(skipped[0], "step-00000400.h5"));
+        CHECK(contains(skipped[0], "block 3"));
+        CHECK(contains(skipped[1], "step-00000300.h5"));
+        CHECK(contains(skipped[1], "cut short"));
+        CHECK(contains(skipped[2], "step-00000200.h5"));
+        CHECK(contains(skipped[2], "seal"));
+    }
+}
+
+TEST_CASE("checkpoints none of which is good are 65 on all ranks, with every reason") {
+    test::ScratchDir const scratch(test::world());
+    Store const store(scratch / "checkpoints", 2);
+    save(store, 1);
+    save(store, 2);
+    on_root([&] {
+        flip(store.path_for(1), 70'000);
+        flip(store.path_for(2), 100);
+    });
+    ExitCode code = ExitCode::ok;
+    std::string why;
+    try {
+        store.newest_good(test::world());
+    } catch (AgreedError const& error) {
+        code = error.code();
+        why = error.text().why;
+    }
+    CHECK(code == ExitCode::data);
+    CHECK(contains(why, "step-00000001.h5"));
+    CHECK(contains(why, "step-00000002.h5"));
+    CHECK(comm::all_ranks(test::world(), code == ExitCode::data));
+}
+
+TEST_CASE("damage that only one rank looks at is known to all") {
+    test::ScratchDir const scratch(test::world());
+    Store const store(scratch / "checkpoints", 2);
+    save(store, 1);
+    auto const path = store.path_for(1);
+    for (std::uint64_t block = 0; block < 5; ++block) {
+        auto const byte = 4096 + block * 65536 + 11;
+        on_root([&] { flip(path, byte); });
+        std::string why;
+        int rank = -1;
+        try {
+            checkpoint::verify_together(test::world(), path);
+        } catch (AgreedError const& error) {
+            why = error.text().why;
+            rank = error.rank();
+        }
+        CHECK(contains(why, "block " + std::to_string(block) + " "));
+        CHECK(contains(why, "bytes " + std::to_string(4096 + block * 65536) + " to "));
+        CHECK(rank == static_cast<int>(block) % test::world().size());
+        on_root([&] { flip(path, byte); });
+    }
+    CHECK_NOTHROW(checkpoint::verify_together(test::world(), path));
+}
+
+TEST_CASE("save leaves as many as asked for, and the old ones when it fails") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    Store const store(scratch / "checkpoints", 2);
+    for (int const step : {1, 2, 3}) {
+        save(store, step);
+    }
+    comm::barrier(world); // rank 0 has pruned
+    CHECK(store.list().size() == 2);
+    auto wrong = test::State(1000).snapshot(world.rank(), world.size());
+    wrong.arrays[0].elements += 1;
+    CHECK_THROWS_AS(store.save(world, wrong, 4, "1"), AgreedError);
+    comm::barrier(world); // rank 0 has removed the partial file
+    CHECK(store.list().size() == 2);
+    auto const found = store.newest_good(world);
+    CHECK((found && found->step == 3));
+}

@@ -1,0 +1,6 @@
+lockstep_add_unit_test(checkpoint/seal)
+lockstep_add_unit_test(checkpoint/verify)
+lockstep_add_unit_test(checkpoint/reader)
+lockstep_add_unit_test(checkpoint/diff)
+lockstep_add_unit_test(checkpoint/model_file)
+lockstep_add_unit_test(checkpoint/store)

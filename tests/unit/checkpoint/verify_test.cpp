@@ -1,0 +1,107 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/checkpoint/writer.hpp"
+
+#include <array>
+#include <vector>
+
+#include "catch.hpp"
+#include "scratch_dir.hpp"
+#include "state.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+void flip(File const& file, std::uint64_t byte, int bit) {
+    std::array<std::byte, 1> value{};
+    file.read_at(byte, value);
+    value[0] ^= std::byte{1} << bit;
+    file.write_at(byte, value);
+}
+
+std::filesystem::path written(test::ScratchDir const& scratch, test::State const& state) {
+    auto const self = comm::Communicator::self();
+    return checkpoint::write(self, state.snapshot(), scratch / "c.h5", "1").path;
+}
+
+/// Whether exactly one damage is told and `byte` lies in it.
+bool found_at(std::filesystem::path const& path, std::uint64_t byte) {
+    auto const damages = checkpoint::verify(path);
+    return damages.size() == 1 && damages[0].first_byte <= byte && byte <= damages[0].last_byte;
+}
+
+} // namespace
+
+TEST_CASE("a flipped bit in any byte of a checkpoint is found") {
+    test::ScratchDir const scratch;
+    auto const path = written(scratch, test::State(1500));
+    auto const file = File::open_write(path);
+    CHECK(checkpoint::verify(path).empty());
+    std::vector<std::uint64_t> missed;
+    for (std::uint64_t byte = 0; byte < file.size(); ++byte) {
+        // Every bit of the seal and of HDF5's first metadata, one of each byte behind.
+        int const first = byte < 8192 ? 0 : static_cast<int>(byte % 8);
+        int const last = byte < 8192 ? 7 : first;
+        for (int bit = first; bit <= last; ++bit) {
+            flip(file, byte, bit);
+            if (!found_at(path, byte)) {
+                missed.push_back(byte);
+            }
+            flip(file, byte, bit);
+        }
+    }
+    CHECK(missed.empty());
+    CHECK(checkpoint::verify(path).empty());
+}
+
+TEST_CASE("damage is told by block, all of it") {
+    test::ScratchDir const scratch;
+    auto const path = written(scratch, test::State(100'000)); // 1.2 MB, some twenty blocks
+    auto const file = File::open_write(path);
+    flip(file, 4096 + 65536 * 2 + 17, 3);
+    flip(file, file.size() - 1, 7);
+    auto const damages = checkpoint::verify(path);
+    REQUIRE(damages.size() == 2);
+    CHECK(damages[0].first_byte == 4096 + 65536 * 2);
+    CHECK(damages[0].last_byte == 4096 + 65536 * 3 - 1);
+    CHECK(damages[0].what.find("block 2 ") != std::string::npos);
+    CHECK(damages[1].last_byte == file.size() - 1);
+}
+
+TEST_CASE("a file cut short anywhere, or with bytes added, is found") {
+    test::ScratchDir const scratch;
+    auto const path = written(scratch, test::State(30'000));
+    auto const whole = read_text(path);
+    for (std::uint64_t length = 0; length < whole.size();
+         length += length < 10'000 ? 499 : 65'521) {
+        std::filesystem::resize_file(path, length);
+        CAPTURE(length);
+        CHECK_FALSE(checkpoint::verify(path).empty());
+    }
+    std::filesystem::resize_file(path, whole.size() - 1);
+    CHECK_FALSE(checkpoint::verify(path).empty());
+    write_text_durably(path, whole);
+    CHECK(checkpoint::verify(path).empty());
+    write_text_durably(path, whole + '\0');
+    auto const damages = checkpoint::verify(path);
+    REQUIRE(damages.size() == 1);
+    CHECK(damages[0].first_byte == whole.size());
+}
+
+TEST_CASE("what is no checkpoint does not verify, and what is not there is 66") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "t", std::string(10'000, 'x'));
+    CHECK(checkpoint::verify(scratch / "t").size() == 1);
+    write_text_durably(scratch / "zeros", std::string(10'000, '\0'));
+    CHECK(checkpoint::verify(scratch / "zeros").size() == 1);
+    write_text_durably(scratch / "empty", "");
+    CHECK(checkpoint::verify(scratch / "empty").size() == 1);
+    try {
+        checkpoint::verify(scratch / "none");
+        CHECK(false);
+    } catch (Error const& error) {
+        CHECK(error.code() == ExitCode::no_input);
+    }
+}
