@@ -57,9 +57,12 @@ if(NOT TARGET hdf5::hdf5)
     message(FATAL_ERROR "CMake's FindHDF5 made no target for ${HDF5_C_LIBRARIES}; set HDF5_ROOT.")
 endif()
 
-# --- LibTorch
+# --- LibTorch, and what speaks between GPUs
 if(LOCKSTEP_WITH_TORCH)
     include(LibTorch)
+endif()
+if(LOCKSTEP_WITH_NCCL OR LOCKSTEP_WITH_RCCL)
+    include(Nccl)
 endif()
 
 # --- everything of ours is compiled alike

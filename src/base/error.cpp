@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
+#include <string_view>
 
 namespace lockstep {
 
@@ -23,12 +26,31 @@ std::string sentence(ErrorText const& text) {
     return message;
 }
 
-Error out_of_memory(std::string const& why) {
+Error out_of_memory(std::string const& needed) {
     return Error(ExitCode::memory,
-                 {"out of memory",
-                  concat(why, "; the host can give this process ", bytes_text(available_memory())),
+                 {concat("out of memory: ", needed),
+                  concat(bytes_text(available_memory()), " are left on this host"),
                   "Lower data.batch or the model's size, start fewer ranks per host, or ask for "
                   "more memory"});
+}
+
+/// What LibTorch's allocators say of a failure that they do not throw as std::bad_alloc.
+std::optional<std::string> failed_allocation(std::string const& text) {
+    constexpr std::string_view tried = "tried to allocate ";
+    if (auto const at = text.find(tried); at != std::string::npos) {
+        auto const amount = text.substr(at + tried.size());
+        char* end = nullptr;
+        auto const bytes = std::strtoull(amount.c_str(), &end, 10);
+        bool const in_bytes = std::string_view(end).starts_with(" bytes");
+        return concat(in_bytes ? bytes_text(bytes) : amount.substr(0, amount.find(". ")),
+                      " were needed");
+    }
+    for (char const* phrase : {"out of memory", "not enough memory"}) {
+        if (text.find(phrase) != std::string::npos) {
+            return text;
+        }
+    }
+    return std::nullopt;
 }
 
 } // namespace
@@ -50,11 +72,8 @@ Error current_error() {
         // LibTorch appends a stack of calls after the first line.
         std::string text = error.what();
         text.erase(std::min(text.find('\n'), text.size()));
-        // Its allocators throw no std::bad_alloc; only their texts tell.
-        for (char const* phrase : {"allocate memory", "out of memory", "not enough memory"}) {
-            if (text.find(phrase) != std::string::npos) {
-                return out_of_memory(text);
-            }
+        if (auto const needed = failed_allocation(text)) {
+            return out_of_memory(*needed);
         }
         return Error(ExitCode::software, {"internal error", text, "Please report this"});
     } catch (...) {

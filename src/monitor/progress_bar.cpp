@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -25,7 +29,20 @@ std::size_t terminal_width() {
 
 } // namespace
 
-bool on_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
+bool on_terminal() {
+    if (::isatty(STDOUT_FILENO) != 1) {
+        return false;
+    }
+    // mpirun gives its ranks a terminal of their own and passes on what they write: what counts
+    // then is where mpirun writes to.
+    if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) {
+        return true;
+    }
+    std::error_code failure;
+    auto const target = std::filesystem::read_symlink(
+        "/proc/" + std::to_string(::getppid()) + "/fd/1", failure);
+    return !failure && target.string().starts_with("/dev/pts/");
+}
 
 void ProgressBar::draw(std::int64_t done, std::int64_t all, std::string const& text) {
     if (!shown_ || (drawn_ && done < all && since_drawn_.seconds() < redraw_s)) {

@@ -29,15 +29,20 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
     comm::agree(world_, "start-up", [&] {
         device_ = choose_device(deck_.run, topology_);
         configure_torch(deck_.run);
-        if (device_.is_cpu()) {
-            limit_memory(available_memory() / static_cast<std::uint64_t>(topology_.local_size));
-        }
         if (world_.is_root()) {
             write_text_durably(opened_.directory->path() / "deck.ini", config::to_text(deck_));
             observers_ = order_.observers(deck_);
         }
     });
+    // A model that cannot be trained here is refused where it asks for its memory, not after it was
+    // filled with numbers: its parameters are there three times at least, as it is made, in the
+    // arena, and as gradients.
+    std::uint64_t const share =
+        available_memory() / static_cast<std::uint64_t>(topology_.local_size);
     comm::agree(world_, "opening the data and the model", [&] {
+        if (device_.is_cpu()) {
+            limit_memory(share / 3);
+        }
         work_ = open_workload(deck_);
         work_.task->more_is_better(best_metric());
         plan_.emplace(train_plan(deck_, *work_.train));
@@ -45,6 +50,9 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
         schedule_.emplace(deck_, plan_->steps_per_epoch(), total_steps_);
     });
     comm::agree(world_, "building the replicas", [&] {
+        if (device_.is_cpu()) {
+            limit_memory(available_memory() / static_cast<std::uint64_t>(topology_.local_size));
+        }
         engine_ = std::make_unique<Engine>(Engine::Parts{world_, deck_, *work_.model, *work_.task,
                                                          device_, work_.sample_shape});
     });

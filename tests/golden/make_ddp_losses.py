@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Makes tests/golden/ddp_losses.json: the losses of the first 20 steps of PyTorch's
+DistributedDataParallel (gloo, 2 processes) with Lockstep's initial weights, data and order.
+
+    build/lockstep train inputs/fashion_mnist.ini --run.replicas 2 --train.steps 1 \
+        --data.validation "" --data.test "" --run.directory /tmp/golden
+    .venv/bin/python tests/golden/make_ddp_losses.py /tmp/golden/checkpoints/step-00000000.h5 \
+        datasets/fashion-mnist/train.h5 tests/golden/ddp_losses.json
+
+The order is computed here anew, from its description in docs/formats.md, so that it is checked too.
+"""
+import json
+import os
+import sys
+
+import h5py
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+import torch.nn as nn
+from torch.nn.parallel import DistributedDataParallel
+
+STEPS, REPLICAS, BATCH, SEED, ORDER_STREAM = 20, 2, 64, 0, 2
+RATE, WARMUP = 0.1, 200
+MASK = (1 << 64) - 1
+
+
+def mixed(value):
+    value = (value + 0x9E3779B97F4A7C15) & MASK
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & MASK
+    return value ^ (value >> 31)
+
+
+def order(samples, epoch):
+    """The keyed permutation of an epoch: four Feistel rounds, walked into range."""
+    key = mixed(mixed(mixed(SEED) ^ ORDER_STREAM) ^ epoch)
+    half = 1
+    while (1 << (2 * half)) < samples:
+        half += 1
+    mask = (1 << half) - 1
+
+    def at(position):
+        value = position
+        while True:
+            left, right = value >> half, value & mask
+            for turn in range(4):
+                left, right = right, left ^ (mixed(key ^ mixed(right + (turn << 48))) & mask)
+            value = (left << half) | right
+            if value < samples:
+                return value
+
+    return at
+
+
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2))
+        self.classifier = nn.Sequential(nn.Linear(1568, 64), nn.ReLU(), nn.Linear(64, 10))
+
+    def forward(self, x):
+        return self.classifier(self.features(x.unsqueeze(1)).flatten(1))
+
+
+def train(rank, weights, data, out):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=os.environ.get("GOLDEN_PORT", "29517"))
+    dist.init_process_group("gloo", rank=rank, world_size=REPLICAS)
+    torch.set_num_threads(1)
+    net = Network()
+    with h5py.File(weights) as file:
+        state = {name: torch.from_numpy(np.array(file["model/" + name.replace(".", "/")]))
+                 for name in net.state_dict()}
+    net.load_state_dict({name: value.reshape(net.state_dict()[name].shape)
+                         for name, value in state.items()})
+    decays = [p for p in net.parameters() if p.dim() >= 2]
+    others = [p for p in net.parameters() if p.dim() < 2]
+    optimizer = torch.optim.SGD([{"params": decays, "weight_decay": 5e-4},
+                                 {"params": others, "weight_decay": 0.0}],
+                                lr=RATE, momentum=0.9, nesterov=True)
+    model = DistributedDataParallel(net)
+    losses = []
+    with h5py.File(data) as file:
+        images, labels = file["inputs"][:], file["targets"][:]
+        mean, std = np.float32(file.attrs["mean"][0]), np.float32(file.attrs["std"][0])
+    at = order(len(labels), 0)
+    for step in range(STEPS):
+        begin = (step * REPLICAS + rank) * BATCH
+        chosen = [at(position) for position in range(begin, begin + BATCH)]
+        x = (torch.from_numpy(images[chosen]).float() / 255 - mean) / std
+        y = torch.from_numpy(labels[chosen])
+        for group in optimizer.param_groups:
+            group["lr"] = RATE * step / WARMUP
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        mean_loss = loss.detach().double().clone()
+        dist.all_reduce(mean_loss)
+        losses.append(mean_loss.item() / REPLICAS)
+    if rank == 0:
+        with open(out, "w") as file:
+            json.dump({"torch": torch.__version__.split("+")[0], "replicas": REPLICAS,
+                       "batch": BATCH, "losses": losses}, file, indent=1)
+            file.write("\n")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    mp.spawn(train, args=tuple(sys.argv[1:]), nprocs=REPLICAS)

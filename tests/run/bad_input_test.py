@@ -1,0 +1,93 @@
+"""Every bad input: one clear message, its exit code, on 1, 2 and 4 ranks, within 10 seconds."""
+import os
+import shutil
+import struct
+import subprocess
+
+from harness import DATA, DECK, Scratch, check, run, train
+
+LIMIT = 10
+
+
+def small_set(path, samples):
+    """An IDX pair of `samples` images, imported."""
+    images, labels = path.with_suffix(".images"), path.with_suffix(".labels")
+    images.write_bytes(struct.pack(">IIII", 0x803, samples, 28, 28) + bytes(samples * 784))
+    labels.write_bytes(struct.pack(">II", 0x801, samples) + bytes(i % 10 for i in range(samples)))
+    run(["data", "import", "idx", f"{images},{labels}", path]).expect(0)
+
+
+def with_label(path, label):
+    """The training set with one label out of range."""
+    shutil.copyfile(DATA / "train.h5", path)
+    listing = subprocess.run(["h5dump", "-p", "-H", "-d", "/targets", path], capture_output=True,
+                             text=True).stdout
+    offset = int(listing.split("OFFSET")[1].split()[0])
+    with open(path, "r+b") as file:
+        file.seek(offset + 8 * 17)
+        file.write(struct.pack("<q", label))
+
+
+with Scratch() as scratch:
+    cut = scratch / "cut.h5"
+    shutil.copyfile(DATA / "train.h5", cut)
+    os.truncate(cut, 20_000_000)
+    label = scratch / "label.h5"
+    with_label(label, 10)
+    few = scratch / "few.h5"
+    small_set(few, 3)
+    typo = scratch / "typo.ini"
+    typo.write_text(f"include = {DECK}\n\n[optimizer]\nlearning-rat = 0.1\n")
+    (scratch / "in-the-way").write_text("a file")
+
+    def fails(code, *options, ranks, phrases, env=None):
+        result = train(scratch / "run", *options, ranks=ranks, env=env)
+        result.expect(code, "lockstep: first cause: rank", *phrases)
+        check(result.text.count("first cause") == 1, f"one message: {result.text}")
+        check(result.seconds < LIMIT, f"{result.seconds:.1f} s is too long: {options}")
+        shutil.rmtree(scratch / "run", ignore_errors=True)
+
+    for ranks in (1, 2, 4):
+        result = run(["train", typo], ranks).expect(
+            64, f"{typo}:4", "learning-rat ", "Did you mean optimizer.learning-rate?")
+        fails(64, "--data.batch", "none", ranks=ranks, phrases=["data.batch = none", "whole number"])
+        fails(64, "--model.nam", "cnn", ranks=ranks, phrases=["model.nam"])
+        fails(66, "--data.train", scratch / "none.h5", ranks=ranks, phrases=["none.h5"])
+        fails(65, "--data.train", cut, ranks=ranks, phrases=["cut.h5", "cut short"])
+        fails(65, "--data.train", label, ranks=ranks, phrases=["label 10 of sample 17", "label.h5"])
+        fails(64, "--data.train", few, ranks=ranks, phrases=["3 training samples for 4 replicas"])
+        fails(73, "--run.directory", scratch / "in-the-way/run", ranks=ranks,
+              phrases=["in-the-way"])
+        fails(70, ranks=ranks, env={"LOCKSTEP_INJECT": f"throw:rank={ranks - 1}:step=3"},
+              phrases=[f"rank {ranks - 1} (", "in training at step 3", "an injected fault"])
+
+    mlp = scratch / "mlp.ini"
+    mlp.write_text("[model]\nname = mlp\nhidden = 200000, 200000\n"
+                   f"[data]\ntrain = {DATA / 'train.h5'}\n[train]\nsteps = 3\n")
+    for ranks in (1, 2, 4):
+        result = run(["train", mlp, "--run.directory", scratch / "mlp"], ranks).expect(
+            71, "out of memory", "were needed", "are left on this host")
+        check(result.seconds < LIMIT, f"{result.seconds:.1f} s is too long for a refused model")
+
+    fails(64, "--run.replicas", 2, ranks=4, phrases=["4 ranks for run.replicas = 2"])
+    fails(64, "--data.global-batch", 66, ranks=2, phrases=["data.global-batch = 66"])
+
+    # A full disk: the run ends, what was there before stays good.
+    disk = scratch / "disk"
+    disk.mkdir()
+    mounted = os.geteuid() == 0 and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", disk]).returncode == 0
+    if not mounted:
+        print("a small file system cannot be mounted here: the full disk was not tried")
+    else:
+        try:
+            for ranks in (1, 2, 4):
+                # Checkpoints of this net take about 100 KiB; keep = 9 fills the disk.
+                result = train(disk / f"run{ranks}", "--checkpoint.keep", 9, "--checkpoint.every-steps",
+                               2, ranks=ranks)
+                result.expect(74, "first cause", "no room")
+                check(result.seconds < LIMIT, "a full disk is said at once")
+                run(["checkpoint", "verify", disk / f"run{ranks}"]).expect(0)
+                shutil.rmtree(disk / f"run{ranks}")
+        finally:
+            subprocess.run(["umount", disk], check=True)

@@ -1,0 +1,40 @@
+"""The same bits on 1, 2, 3 and 4 ranks, and through a kill at a random step and a restart on
+another rank count."""
+import random
+
+from harness import Scratch, check, checkpoints, records, run, same_state, train
+
+with Scratch() as scratch:
+    for ranks in (1, 2, 3, 4):
+        train(scratch / f"n{ranks}", ranks=ranks).expect(0, "finished at step 30")
+        check(same_state(scratch / "n1", scratch / f"n{ranks}"), f"1 and {ranks} ranks agree")
+        check([r["loss"] for r in records(scratch / f"n{ranks}", "validation")] ==
+              [r["loss"] for r in records(scratch / "n1", "validation")],
+              "validation losses are the same numbers")
+
+    generator = random.Random()
+    for before, after in ((1, 1), (2, 2), (4, 4), (2, 3)):
+        step = generator.randrange(2, 30)
+        rank = generator.randrange(before)
+        print(f"kill rank {rank} of {before} at step {step}, resume on {after}")
+        where = scratch / f"killed-{before}-{after}"
+        killed = train(where, ranks=before,
+                       env={"LOCKSTEP_INJECT": f"kill:rank={rank}:step={step}"})
+        check(killed.code != 0, "a killed run does not end with 0")
+        kept = [int(path.stem.split("-")[1]) for path in checkpoints(where)]
+        check(max(kept) == (step - 1) // 5 * 5, f"the newest of {kept} is the last before {step}")
+        train(where, ranks=after).expect(0, "resumed from", "finished at step 30")
+        check(same_state(scratch / "n1", where), "the resumed run ends with the same state")
+
+    again = train(scratch / "n2", ranks=2).expect(0, "this run is finished")
+    check(not [r for r in records(scratch / "n2", "step") if r["step"] > 30], "no more steps")
+    check(records(scratch / "n2", "end")[-1]["steps_done"] == 0, "nothing was trained")
+
+    # The comparison itself can fail: another seed is another state.
+    train(scratch / "seed", "--run.seed", 1, ranks=1).expect(0)
+    different = run(["checkpoint", "diff", scratch / "n1", scratch / "seed"])
+    different.expect(1, "model/", "different state")
+
+    # The data order does not depend on how the batch is loaded.
+    train(scratch / "workers", "--data.workers", 5, "--data.prefetch", 1, ranks=2).expect(0)
+    check(same_state(scratch / "n1", scratch / "workers"), "workers do not matter")

@@ -1,0 +1,88 @@
+"""What the whole-program tests share: start lockstep under mpirun, look at what came out."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = pathlib.Path(os.environ["LOCKSTEP_BUILD"])
+SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
+DATA = pathlib.Path(os.environ["LOCKSTEP_TEST_DATA"])
+LOCKSTEP = str(BUILD / "lockstep")
+DECK = str(SOURCE / "inputs/test_small.ini")
+
+
+class Scratch:
+    """A directory that goes with the test."""
+
+    def __enter__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="lockstep-run-"))
+        return self.path
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+class Result:
+    def __init__(self, code, text, seconds):
+        self.code, self.text, self.seconds = code, text, seconds
+
+    def expect(self, code, *phrases):
+        if self.code != code:
+            sys.exit(f"exit code {self.code}, expected {code}:\n{self.text}")
+        for phrase in phrases:
+            if phrase not in self.text:
+                sys.exit(f"missing in the output: {phrase!r}\n{self.text}")
+        return self
+
+
+def run(words, ranks=0, env=None, limit=120):
+    """Runs lockstep with these words; under mpirun for ranks >= 1."""
+    command = [LOCKSTEP, *map(str, words)]
+    if ranks:
+        command = [os.environ["LOCKSTEP_MPIEXEC"], "-n", str(ranks), *command]
+    start = time.monotonic()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit,
+                              env={**os.environ, **(env or {})}, errors="replace")
+    except subprocess.TimeoutExpired as expired:
+        sys.exit(f"no end within {limit} s: {' '.join(command)}\n{expired.stdout}{expired.stderr}")
+    text = done.stdout + done.stderr
+    if "HDF5-DIAG" in text:
+        sys.exit(f"HDF5 printed an error stack:\n{text}")
+    return Result(done.returncode, text, time.monotonic() - start)
+
+
+def train(directory, *options, ranks=2, env=None, limit=120):
+    words = ["train", DECK, "--data.train", DATA / "train.h5", "--data.validation",
+             DATA / "test.h5", "--run.directory", directory, *options]
+    return run(words, ranks, env, limit)
+
+
+def records(directory, event):
+    lines = (pathlib.Path(directory) / "metrics.jsonl").read_text().splitlines()
+    return [record for record in map(json.loads, lines) if record["event"] == event]
+
+
+def checkpoints(directory):
+    return sorted((pathlib.Path(directory) / "checkpoints").glob("step-*.h5"))
+
+
+def same_state(a, b):
+    return run(["checkpoint", "diff", a, b]).code == 0
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit(f"failed: {text}")
+
+
+def flip(path, at):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 0x10]))

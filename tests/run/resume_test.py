@@ -1,0 +1,71 @@
+"""Resuming: from damaged files, with a changed deck, by signal, in a directory that is in use."""
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from harness import (DATA, DECK, LOCKSTEP, Scratch, check, checkpoints, flip, records, run,
+                     same_state, train)
+
+with Scratch() as scratch:
+    whole = scratch / "whole"
+    train(whole).expect(0)
+    run(["checkpoint", "verify", whole]).expect(0, "every byte is right")
+
+    # The newest is cut short, the one before has a flipped bit: the third is taken, both are named.
+    hurt = scratch / "hurt"
+    shutil.copytree(whole, hurt)
+    third, second, newest = checkpoints(hurt)
+    os.truncate(newest, os.path.getsize(newest) - 100)
+    flip(second, os.path.getsize(second) // 2)
+    run(["checkpoint", "verify", second]).expect(65, "damaged")
+    resumed = train(hurt).expect(0, newest.name, second.name, f"resumed from {third}")
+    check(same_state(whole, hurt), "falling back loses time, not bits")
+
+    # None verifies.
+    for path in checkpoints(hurt):
+        flip(path, 5000)
+    for ranks in (1, 2, 4):
+        train(hurt, ranks=ranks).expect(65, "first cause")
+    check(len(checkpoints(hurt)) == 3, "damaged files are left for a person to look at")
+
+    # A key that changes the result needs --force.
+    train(whole, "--optimizer.learning-rate", 0.5, "--train.steps", 35).expect(
+        64, "optimizer.learning-rate = 0.5 (was 0.003)", "--force")
+    train(whole, "--optimizer.learning-rate", 0.005, "--train.steps", 35, "--force").expect(
+        0, "changed by --force")
+    train(whole, "--monitor.log-every", 2, "--train.steps", 40, "--force").expect(0)
+
+    # resume = none archives, and begins anew.
+    train(whole, "--checkpoint.resume", "none", "--train.steps", 5).expect(0, "finished at step 5")
+    check([p for p in scratch.iterdir() if p.name.startswith("whole.archived-")], "archived")
+
+    # A file by name; a model alone cannot be resumed from.
+    source = checkpoints(whole)[-1]
+    train(scratch / "by-file", "--checkpoint.resume", source, "--train.steps", 6).expect(
+        0, f"resumed from {source}")
+
+    # USR1 to mpirun: a checkpoint, exit 75, and the same end after a restart.
+    signalled = scratch / "signalled"
+    words = [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2", LOCKSTEP, "train", DECK, "--data.train",
+             str(DATA / "train.h5"), "--data.validation", "", "--run.directory", str(signalled),
+             "--train.steps", "0", "--train.epochs", "3"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while not (signalled / "metrics.jsonl").exists() or len(records(signalled, "step")) < 20:
+        check(process.poll() is None, "still training")
+        time.sleep(0.1)
+    process.send_signal(signal.SIGUSR1)
+    output = process.communicate(timeout=60)[0]
+    check(process.returncode == 75, f"exit 75, not {process.returncode}: {output}")
+    stopped = records(signalled, "signal")[-1]["step"]
+    check(checkpoints(signalled)[-1].stem.endswith(f"{stopped:08d}"), "a checkpoint of that step")
+
+    # A directory in use.
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while not records(signalled, "resume"):
+        time.sleep(0.1)
+    run(words[4:], ranks=1).expect(73, "another live job")
+    process.send_signal(signal.SIGUSR1)
+    process.communicate(timeout=60)
+    check(process.returncode == 75, "the first job was not disturbed")
