@@ -6,7 +6,8 @@
 # toolkit without cuBLAS and the like, which are needed neither to compile nor to link this program.
 
 if(NOT LOCKSTEP_LIBTORCH)
-    foreach(place ${Torch_DIR} $ENV{Torch_DIR} ${Torch_ROOT} $ENV{Torch_ROOT} ${CMAKE_PREFIX_PATH})
+    string(REPLACE ":" ";" prefixes "$ENV{LOCKSTEP_LIBTORCH}:$ENV{Torch_DIR}:$ENV{CMAKE_PREFIX_PATH}")
+    foreach(place ${Torch_DIR} ${Torch_ROOT} ${CMAKE_PREFIX_PATH} ${prefixes})
         foreach(up "" /.. /../.. /../../..)
             get_filename_component(candidate "${place}${up}" REALPATH)
             if(EXISTS ${candidate}/lib/libtorch.so AND EXISTS ${candidate}/include/torch)
@@ -64,7 +65,11 @@ if(torch_half)
     endif()
     message(STATUS "LibTorch ${torch_version} with ${torch_half}: ${LOCKSTEP_LIBTORCH}")
 else()
-    find_package(Torch QUIET)
+    if(LOCKSTEP_LIBTORCH)
+        find_package(Torch QUIET PATHS ${LOCKSTEP_LIBTORCH} NO_DEFAULT_PATH)
+    else()
+        find_package(Torch QUIET)
+    endif()
     if(NOT Torch_FOUND)
         message(FATAL_ERROR
                 "LibTorch was not found. Set CMAKE_PREFIX_PATH to it; for a wheel: "

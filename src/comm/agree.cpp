@@ -39,7 +39,7 @@ void agree_on(Communicator const& comm, std::string_view phase,
         auto const& text = failure->text();
         message = concat(static_cast<int>(failure->code()), separator, text.what, separator,
                          text.why, separator, text.next, separator, "rank ", first, " (",
-                         host_name(), ") in ", phase);
+                         host_name(), ", ", comm.device(), ") in ", phase);
     }
     broadcast_text(comm, message, first);
     auto parts = split(message, separator);

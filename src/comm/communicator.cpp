@@ -37,12 +37,14 @@ Communicator::Communicator(MPI_Comm parent)
 Communicator Communicator::self() { return Communicator(MPI_COMM_SELF); }
 
 Communicator::Communicator(Communicator&& other) noexcept
-    : raw_(std::exchange(other.raw_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {}
+    : raw_(std::exchange(other.raw_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_),
+      device_(std::move(other.device_)) {}
 
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
     std::swap(raw_, other.raw_);
     std::swap(rank_, other.rank_);
     std::swap(size_, other.size_);
+    std::swap(device_, other.device_);
     return *this;
 }
 
@@ -54,7 +56,11 @@ Communicator::~Communicator() {
     }
 }
 
-Communicator Communicator::duplicate() const { return Communicator(raw_); }
+Communicator Communicator::duplicate() const {
+    Communicator copy(raw_);
+    copy.device_ = device_;
+    return copy;
+}
 
 Communicator Communicator::split_by_host() const {
     MPI_Comm part = MPI_COMM_NULL;

@@ -3,7 +3,6 @@
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/session.hpp"
 
 #include <iostream>
 
@@ -29,7 +28,7 @@ void tell_first_cause(CommandContext const& context, std::string const& cause,
 ExitCode run_collectively(int argc, char** argv,
                           std::function<ExitCode(CommandContext&)> const& command) {
     comm::MpiSession session(argc, argv);
-    CommandContext context{session.world(), session.thread_level(), {}};
+    CommandContext context{session, session.world(), {}};
     try {
         return command(context);
     } catch (AgreedError const& error) {
@@ -49,7 +48,7 @@ ExitCode run_collectively(int argc, char** argv,
         }
         tell_first_cause(context,
                          concat("rank ", session.world().rank(), " (", comm::host_name(), ", ",
-                                context.device, ") in ", where),
+                                session.world().device(), ") in ", where),
                          error);
         comm::abort_job(static_cast<int>(error.code()));
     }

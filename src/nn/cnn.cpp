@@ -7,35 +7,44 @@ namespace lockstep::nn {
 
 namespace {
 
+/// An image's channels, height and width; a sample of two dimensions has one channel.
+std::vector<std::int64_t> image_shape(Interface const& interface) {
+    auto shape = interface.sample_shape;
+    if (shape.size() == 2) {
+        shape.insert(shape.begin(), 1);
+    }
+    if (shape.size() != 3) {
+        throw Error(ExitCode::usage,
+                    {"model.name = cnn",
+                     concat("a sample has ", interface.sample_shape.size(),
+                            " dimensions; images have 2 or 3"),
+                     "Use model.name = mlp, or data of images"});
+    }
+    return shape;
+}
+
 /// Blocks of 3 × 3 convolution, batch norm, ReLU and 2 × 2 max-pooling, then two fully connected
 /// layers. Samples are [height, width] or [channels, height, width].
 class Cnn : public Model {
   public:
     Cnn(config::OwnValues const& values, Interface const& interface) {
-        auto shape = interface.sample_shape;
-        if (shape.size() == 2) {
-            shape.insert(shape.begin(), 1);
-            add_channel_ = true;
-        }
-        if (shape.size() != 3) {
-            throw Error(ExitCode::usage,
-                        {"model.name = cnn",
-                         concat("a sample has ", shape.size(), " dimensions; images have 2 or 3"),
-                         "Use model.name = mlp, or data of images"});
-        }
+        auto const shape = image_shape(interface);
+        add_channel_ = interface.sample_shape.size() == 2;
         bool const normalise = values.boolean("batch-norm");
         auto const dropout = values.number("dropout", 0, 0.999);
         auto channels = shape[0];
         auto height = shape[1];
         auto width = shape[2];
+        int block = 0;
         for (auto const wider : values.integers("channels", 1)) {
-            features_->push_back(
-                torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, wider, 3).padding(1)));
+            auto const number = std::to_string(++block);
+            features_->push_back("conv" + number, torch::nn::Conv2d(torch::nn::Conv2dOptions(
+                                                      channels, wider, 3).padding(1)));
             if (normalise) {
-                features_->push_back(torch::nn::BatchNorm2d(wider));
+                features_->push_back("norm" + number, torch::nn::BatchNorm2d(wider));
             }
-            features_->push_back(torch::nn::ReLU());
-            features_->push_back(torch::nn::MaxPool2d(2));
+            features_->push_back("relu" + number, torch::nn::ReLU());
+            features_->push_back("pool" + number, torch::nn::MaxPool2d(2));
             channels = wider;
             height /= 2;
             width /= 2;
@@ -48,12 +57,12 @@ class Cnn : public Model {
                          "Name fewer channels"});
         }
         auto const hidden = values.integer("hidden", 1);
-        classifier_->push_back(torch::nn::Linear(channels * height * width, hidden));
-        classifier_->push_back(torch::nn::ReLU());
+        classifier_->push_back("hidden", torch::nn::Linear(channels * height * width, hidden));
+        classifier_->push_back("relu", torch::nn::ReLU());
         if (dropout > 0) {
-            classifier_->push_back(Dropout(dropout, 1, random_key()));
+            classifier_->push_back("dropout", Dropout(dropout, 1, random_key()));
         }
-        classifier_->push_back(torch::nn::Linear(hidden, interface.outputs));
+        classifier_->push_back("output", torch::nn::Linear(hidden, interface.outputs));
         register_module("features", features_);
         register_module("classifier", classifier_);
     }
@@ -71,6 +80,24 @@ class Cnn : public Model {
     torch::nn::Sequential classifier_;
 };
 
+double count(config::OwnValues const& values, Interface const& interface) {
+    auto const shape = image_shape(interface);
+    double const of_norm = values.boolean("batch-norm") ? 2 : 0;
+    auto channels = static_cast<double>(shape[0]);
+    auto height = shape[1];
+    auto width = shape[2];
+    double parameters = 0;
+    for (auto const next : values.integers("channels", 1)) {
+        parameters += (9 * channels + 1 + of_norm) * static_cast<double>(next);
+        channels = static_cast<double>(next);
+        height /= 2;
+        width /= 2;
+    }
+    auto const hidden = static_cast<double>(values.integer("hidden", 1));
+    return parameters + (channels * static_cast<double>(height * width) + 1) * hidden +
+           (hidden + 1) * static_cast<double>(interface.outputs);
+}
+
 } // namespace
 
 ModelKind cnn_kind() {
@@ -82,7 +109,8 @@ ModelKind cnn_kind() {
              {"dropout", "0", "share of hidden activations that is dropped"}},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Cnn>(values, interface);
-            }};
+            },
+            count};
 }
 
 } // namespace lockstep::nn

@@ -14,15 +14,17 @@ class Mlp : public Model {
         for (auto const extent : interface.sample_shape) {
             width *= extent;
         }
+        std::uint64_t layer = 0;
         for (auto const hidden : values.integers("hidden", 1)) {
-            layers_->push_back(torch::nn::Linear(width, hidden));
-            layers_->push_back(torch::nn::ReLU());
+            auto const number = std::to_string(++layer);
+            layers_->push_back("hidden" + number, torch::nn::Linear(width, hidden));
+            layers_->push_back("relu" + number, torch::nn::ReLU());
             if (dropout > 0) {
-                layers_->push_back(Dropout(dropout, layers_->size(), random_key()));
+                layers_->push_back("dropout" + number, Dropout(dropout, layer, random_key()));
             }
             width = hidden;
         }
-        layers_->push_back(torch::nn::Linear(width, interface.outputs));
+        layers_->push_back("output", torch::nn::Linear(width, interface.outputs));
         register_module("layers", layers_);
     }
 
@@ -34,6 +36,21 @@ class Mlp : public Model {
     torch::nn::Sequential layers_;
 };
 
+double count(config::OwnValues const& values, Interface const& interface) {
+    double width = 1;
+    for (auto const extent : interface.sample_shape) {
+        width *= static_cast<double>(extent);
+    }
+    double parameters = 0;
+    auto widths = values.integers("hidden", 1);
+    widths.push_back(interface.outputs);
+    for (auto const next : widths) {
+        parameters += (width + 1) * static_cast<double>(next);
+        width = static_cast<double>(next);
+    }
+    return parameters;
+}
+
 } // namespace
 
 ModelKind mlp_kind() {
@@ -43,7 +60,8 @@ ModelKind mlp_kind() {
              {"dropout", "0", "share of activations that is dropped"}},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Mlp>(values, interface);
-            }};
+            },
+            count};
 }
 
 } // namespace lockstep::nn

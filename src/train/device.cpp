@@ -2,6 +2,8 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/train/trainer.hpp"
 
 namespace lockstep::train {
 
@@ -38,6 +40,14 @@ void configure_torch(config::Run const& run) {
     torch::set_num_threads(static_cast<int>(run.threads));
     at::globalContext().setDeterministicAlgorithms(run.deterministic, /*warn_only=*/false);
     at::globalContext().setFlushDenormal(true);
+}
+
+std::string device_of_rank(comm::Communicator const& world, config::Run const& run) {
+    auto const topology = comm::Topology::discover(world);
+    std::string device;
+    comm::agree(world, "choosing devices",
+                [&] { device = device_text(choose_device(run, topology)); });
+    return device;
 }
 
 std::string device_text(torch::Device device) {

@@ -56,8 +56,7 @@ Engine::Engine(Parts parts)
       replicas_(static_cast<int>(parts.deck.run.replicas)), layout_(Layout::of(parts.model)),
       nodes_(comm::subtrees_of_ranks(replicas_, world_.size())),
       slices_(layout_.slices(world_.size())), arena_(parts.model, layout_, parts.device),
-      buffers_(parts.model), carrier_(mpi_carrier(world_)),
-      reduction_(*carrier_, nodes_, slices_, world_.rank()),
+      buffers_(parts.model), reduction_(parts.carrier, nodes_, slices_, world_.rank()),
       optimizer_(options_, layout_, parts.device, {reduction_.first(), reduction_.last()}),
       local_({parts.model, parts.task, arena_, buffers_,
               nodes_[static_cast<std::size_t>(world_.rank())], parts.sample_shape, parts.device}),
@@ -149,8 +148,7 @@ void Engine::share_buffers() {
         auto const values = [](auto const& tensor, auto* data) {
             return std::span(data, static_cast<std::size_t>(tensor.numel()));
         };
-        comm::broadcast(world_,
-                        values(buffers_.floats, buffers_.floats.mutable_data_ptr<float>()));
+        comm::broadcast(world_, values(buffers_.floats, buffers_.floats.mutable_data_ptr<float>()));
         comm::broadcast(
             world_, values(buffers_.integers, buffers_.integers.mutable_data_ptr<std::int64_t>()));
     }
@@ -169,11 +167,11 @@ void Engine::check_replicas(std::int64_t step) const {
     if (votes.size() == 1) {
         return;
     }
-    auto const right = std::max_element(votes.begin(), votes.end(), [](auto const& a, auto const& b) {
-        return a.second < b.second;
-    });
-    auto const odd = std::find_if(hashes.begin(), hashes.end(),
-                                  [&](auto each) { return each != right->first; });
+    auto const right =
+        std::max_element(votes.begin(), votes.end(),
+                         [](auto const& a, auto const& b) { return a.second < b.second; });
+    auto const odd =
+        std::find_if(hashes.begin(), hashes.end(), [&](auto each) { return each != right->first; });
     auto const rank = static_cast<int>(odd - hashes.begin());
     throw AgreedError(ExitCode::rank_lost,
                       {concat("the replica of rank ", rank, " differs from the others"),
@@ -182,17 +180,14 @@ void Engine::check_replicas(std::int64_t step) const {
                       rank, concat("rank ", rank, " in training at step ", step));
 }
 
-std::uint64_t Engine::memory_needed(Layout const& layout, config::Deck const& deck,
-                                    comm::TreeNode node, int ranks) {
-    std::uint64_t levels = 1;
-    for (int leaves = node.count; leaves > 1; leaves = (leaves + 1) / 2) {
+double memory_needed(double parameters, config::Optimizer const& optimizer, int replicas,
+                     int ranks) {
+    int levels = 1;
+    for (int leaves = replicas; leaves > 1; leaves = (leaves + 1) / 2) {
         ++levels;
     }
-    auto const whole = static_cast<std::uint64_t>(layout.size) * sizeof(float);
-    std::uint64_t const states = deck.optimizer.name == "adamw" ? 2 : 1;
-    // Parameters, gradients, pieces received, and the own slice of the optimizer's state.
-    return whole * (1 + levels + (ranks > 1 ? 1 : 0)) +
-           whole * states / static_cast<std::uint64_t>(ranks);
+    double const states = optimizer.name == "adamw" ? 2 : 1;
+    return sizeof(float) * parameters * (2 + levels + (ranks > 1 ? 1 : 0) + states / ranks);
 }
 
 } // namespace lockstep::train

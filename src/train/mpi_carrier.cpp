@@ -17,8 +17,9 @@ class MpiCarrier : public Carrier {
 
     std::string name() const override { return "MPI"; }
 
-    torch::Tensor scatter_slices(torch::Tensor const& whole,
+    torch::Tensor scatter_slices(torch::Tensor const& device_whole,
                                  std::vector<std::int64_t> const& bounds) override {
+        auto const whole = device_whole.cpu(); // itself, when it is there already
         auto const me = static_cast<std::size_t>(comm_.rank());
         auto const own = bounds[me + 1] - bounds[me];
         if (!parts_.defined() || parts_.size(1) != own) {
@@ -46,15 +47,19 @@ class MpiCarrier : public Carrier {
         comm::check(MPI_Waitall(static_cast<int>(requests.size()), requests.data(),
                                 MPI_STATUSES_IGNORE),
                     "MPI_Waitall");
-        return parts_;
+        return parts_.to(device_whole.device());
     }
 
-    void gather_slices(torch::Tensor const& whole,
+    void gather_slices(torch::Tensor const& device_whole,
                        std::vector<std::int64_t> const& bounds) override {
+        auto const whole = device_whole.cpu();
         comm::all_gather_slices(comm_,
                                 std::span(whole.mutable_data_ptr<float>(),
                                           static_cast<std::size_t>(whole.numel())),
                                 bounds);
+        if (!device_whole.is_cpu()) {
+            device_whole.copy_(whole);
+        }
     }
 
   private:

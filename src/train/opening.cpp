@@ -113,7 +113,19 @@ std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::strin
         data::DatasetOptions{files, data.inputs, data.targets});
 }
 
-Workload open_workload(config::Deck const& deck) {
+void require_memory(double needed, std::uint64_t available) {
+    if (needed > static_cast<double>(available)) {
+        throw Error(ExitCode::memory,
+                    {concat("training this model needs at least ",
+                            bytes_text(static_cast<std::uint64_t>(std::min(needed, 1e18))),
+                            " a rank"),
+                     concat(bytes_text(available), " a rank are there"),
+                     "Take a smaller model, start fewer ranks per host, or ask for more memory"});
+    }
+}
+
+Workload open_workload(config::Deck const& deck,
+                       std::function<void(double parameters)> const& check_size) {
     if (trimmed(deck.data.train).empty()) {
         throw Error(ExitCode::usage, {"data.train is not set", "there is nothing to learn from",
                                       "Set it to a file, a list or a glob"});
@@ -134,8 +146,10 @@ Workload open_workload(config::Deck const& deck) {
     work.sample_shape.assign(work.train->sample_shape().begin(), work.train->sample_shape().end());
     work.task = task::make_task(deck.task, work.train->classes());
     work.task->more_is_better(deck.task.metric);
-    work.model = nn::make_model(deck.model, {work.sample_shape, work.train->classes()},
-                                static_cast<std::uint64_t>(deck.run.seed));
+    nn::Interface const interface{work.sample_shape, work.train->classes()};
+    check_size(nn::parameter_count(deck.model, interface));
+    work.model =
+        nn::make_model(deck.model, interface, static_cast<std::uint64_t>(deck.run.seed));
     work.model->train();
     return work;
 }

@@ -9,6 +9,7 @@
 #include "lockstep/train/run_directory.hpp"
 #include "lockstep/train/trainer.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -44,8 +45,15 @@ struct Workload {
 /// Opens one data set of the deck; null when `files` is empty.
 std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files);
 
-/// Throws  Error as Dataset, make_task and make_model do
-Workload open_workload(config::Deck const& deck);
+/// `check_size` is told the number of parameters before the model is made, and may throw.
+///
+/// Throws  Error as Dataset, make_task, make_model and `check_size` do
+Workload open_workload(config::Deck const& deck,
+                       std::function<void(double parameters)> const& check_size);
+
+/// Throws  Error 71 when training needs more bytes on a rank than it can have: what is needed, what
+///         is there, what to change
+void require_memory(double needed, std::uint64_t available);
 
 /// The plan of training epochs. Throws Error 64 when there are too few samples.
 data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset);

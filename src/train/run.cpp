@@ -10,7 +10,6 @@
 #include "lockstep/train/device.hpp"
 
 #include <algorithm>
-
 #include <unistd.h>
 
 namespace lockstep::train {
@@ -20,9 +19,8 @@ Ended train(comm::Communicator const& world, Order const& order, SignalRequests 
 }
 
 Run::Run(comm::Communicator const& world, Order const& order, SignalRequests const& signals)
-    : world_(world), order_(order), signals_(signals),
-      topology_(comm::Topology::discover(world)), opened_(open_run(world, order)),
-      deck_(opened_.deck),
+    : world_(world), order_(order), signals_(signals), topology_(comm::Topology::discover(world)),
+      opened_(open_run(world, order)), deck_(opened_.deck),
       store_(std::filesystem::path(deck_.run.directory) / "checkpoints",
              static_cast<int>(deck_.checkpoint.keep)) {
     keep_large_blocks();
@@ -34,27 +32,28 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
             observers_ = order_.observers(deck_);
         }
     });
-    // A model that cannot be trained here is refused where it asks for its memory, not after it was
-    // filled with numbers: its parameters are there three times at least, as it is made, in the
-    // arena, and as gradients.
     std::uint64_t const share =
         available_memory() / static_cast<std::uint64_t>(topology_.local_size);
     comm::agree(world_, "opening the data and the model", [&] {
         if (device_.is_cpu()) {
-            limit_memory(share / 3);
+            limit_memory(share);
         }
-        work_ = open_workload(deck_);
+        auto const replicas = static_cast<int>(deck_.run.replicas);
+        work_ = open_workload(deck_, [&](double parameters) {
+            require_memory(memory_needed(parameters, deck_.optimizer,
+                                         (replicas + world_.size() - 1) / world_.size(),
+                                         world_.size()),
+                           share);
+        });
         work_.task->more_is_better(best_metric());
         plan_.emplace(train_plan(deck_, *work_.train));
         total_steps_ = total_steps(deck_.train, plan_->steps_per_epoch());
         schedule_.emplace(deck_, plan_->steps_per_epoch(), total_steps_);
     });
+    carrier_ = choose_carrier(world_, deck_.communication, device_);
     comm::agree(world_, "building the replicas", [&] {
-        if (device_.is_cpu()) {
-            limit_memory(available_memory() / static_cast<std::uint64_t>(topology_.local_size));
-        }
         engine_ = std::make_unique<Engine>(Engine::Parts{world_, deck_, *work_.model, *work_.task,
-                                                         device_, work_.sample_shape});
+                                                         device_, work_.sample_shape, *carrier_});
     });
     attempt_ = concat(utc_now(), "-", ::getpid());
     comm::broadcast_text(world_, attempt_);
@@ -79,8 +78,7 @@ Ended Run::execute() {
     }
     ended_.step = progress_.step;
     ended_.seconds = attempt_watch_.seconds();
-    ended_.samples_per_s =
-        training_s_ > 0 ? static_cast<double>(samples_done_) / training_s_ : 0;
+    ended_.samples_per_s = training_s_ > 0 ? static_cast<double>(samples_done_) / training_s_ : 0;
     ended_.communication_share = training_s_ > 0 ? communication_s_ / training_s_ : 0;
     ended_.peak_memory = comm::all_reduce(world_, peak_memory(), comm::Reduce::maximum);
     ended_.best_metric = best_metric();
@@ -98,12 +96,12 @@ void Run::restore() {
         checkpoint::Reader const reader(opened_.found->path);
         auto const stored = static_cast<std::uint64_t>(integer_of(reader.record(), "data"));
         if (stored != work_.train->fingerprint() && !order_.force) {
-            throw Error(ExitCode::usage,
-                        {concat("data.train is not what ", opened_.found->path.string(),
-                                " was trained on"),
-                         "the files' contents have changed",
-                         "Bring the old files back, allow it with --force, or begin anew with "
-                         "--checkpoint.resume none"});
+            throw Error(
+                ExitCode::usage,
+                {concat("data.train is not what ", opened_.found->path.string(), " was trained on"),
+                 "the files' contents have changed",
+                 "Bring the old files back, allow it with --force, or begin anew with "
+                 "--checkpoint.resume none"});
         }
         engine_->state().restore(reader);
         progress_ = Progress::read_from(reader.record());
@@ -118,10 +116,9 @@ data::Loader::Request Run::requests() const {
     auto const last = plan.steps_per_epoch() - 1;
     auto const of_epoch = last * full + plan.micro_batches(last) * node.count;
     auto const per_epoch = plan.steps_per_epoch();
-    auto const begin =
-        progress_.step / per_epoch * of_epoch + progress_.step % per_epoch * full;
-    return [=, &plan, total = total_steps_](
-               std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
+    auto const begin = progress_.step / per_epoch * of_epoch + progress_.step % per_epoch * full;
+    return [=, &plan,
+            total = total_steps_](std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
         auto const at = begin + k;
         auto const epoch = at / of_epoch;
         auto const step = std::min(at % of_epoch / full, last);
@@ -131,15 +128,14 @@ data::Loader::Request Run::requests() const {
         auto const in_step = at % of_epoch - step * full;
         auto const micros = plan.micro_batches(step);
         auto const replica = node.first + static_cast<int>(in_step / micros);
-        return plan.indices(epoch,
-                            plan.part(step, static_cast<int>(in_step % micros), replica));
+        return plan.indices(epoch, plan.part(step, static_cast<int>(in_step % micros), replica));
     };
 }
 
 void Run::loop() {
-    data::Loader loader(*work_.train, requests(),
-                        {static_cast<int>(deck_.data.workers),
-                         static_cast<int>(deck_.data.prefetch)});
+    data::Loader loader(
+        *work_.train, requests(),
+        {static_cast<int>(deck_.data.workers), static_cast<int>(deck_.data.prefetch)});
     while (!done() && ended_.reason.empty()) {
         Stopwatch watch;
         auto const outcome = one_step(loader);
@@ -156,13 +152,13 @@ StepOutcome Run::one_step(data::Loader& loader) {
     auto const minutes = deck_.checkpoint.every_minutes;
     try {
         inject_fault(world_.rank(), progress_.step + 1);
-        return engine_->step({.loader = loader,
-                              .step = progress_.step,
-                              .micro_batches = plan_->micro_batches(in_epoch),
-                              .rate = schedule_->rate(progress_.step),
-                              .signal = signals_.pending(),
-                              .minutes_passed =
-                                  minutes > 0 && checkpoint_watch_.seconds() > 60 * minutes});
+        return engine_->step(
+            {.loader = loader,
+             .step = progress_.step,
+             .micro_batches = plan_->micro_batches(in_epoch),
+             .rate = schedule_->rate(progress_.step),
+             .signal = signals_.pending(),
+             .minutes_passed = minutes > 0 && checkpoint_watch_.seconds() > 60 * minutes});
     } catch (AgreedError const&) {
         throw;
     } catch (...) {

@@ -48,6 +48,7 @@ class Run {
     config::Deck& deck_;
     torch::Device device_ = torch::kCPU;
     Workload work_;
+    std::unique_ptr<Carrier> carrier_;
     std::unique_ptr<Engine> engine_;
     std::optional<data::TrainPlan> plan_;
     std::optional<Schedule> schedule_;

@@ -22,7 +22,7 @@ void Run::announce() {
                     .seed = deck_.run.seed,
                     .model = deck_.model.name,
                     .parameters = engine_->layout().parameters,
-                    .backend = engine_->carrier_name(),
+                    .backend = carrier_->name(),
                     .batch = deck_.data.batch,
                     .accumulate = deck_.optimizer.accumulate,
                     .train_samples = work_.train->samples(),
@@ -35,8 +35,9 @@ void Run::announce() {
                     .class_names = work_.train->class_names(),
                     .class_counts = work_.train->class_counts(),
                     .directory = deck_.run.directory,
-                    .memory_needed = Engine::memory_needed(engine_->layout(), deck_,
-                                                           engine_->nodes()[0], world_.size())};
+                    .memory_needed = static_cast<std::uint64_t>(memory_needed(
+                        static_cast<double>(engine_->layout().size), deck_.optimizer,
+                        engine_->nodes()[0].count, world_.size()))};
     for (auto const& node : engine_->nodes()) {
         started.replicas_of_rank.push_back(node.count);
     }

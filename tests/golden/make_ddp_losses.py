@@ -12,6 +12,7 @@ The order is computed here anew, from its description in docs/formats.md, so tha
 import json
 import os
 import sys
+from collections import OrderedDict
 
 import h5py
 import numpy as np
@@ -57,10 +58,13 @@ def order(samples, epoch):
 class Network(nn.Module):
     def __init__(self):
         super().__init__()
-        self.features = nn.Sequential(
-            nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2))
-        self.classifier = nn.Sequential(nn.Linear(1568, 64), nn.ReLU(), nn.Linear(64, 10))
+        self.features = nn.Sequential(OrderedDict(
+            conv1=nn.Conv2d(1, 16, 3, padding=1), norm1=nn.BatchNorm2d(16), relu1=nn.ReLU(),
+            pool1=nn.MaxPool2d(2),
+            conv2=nn.Conv2d(16, 32, 3, padding=1), norm2=nn.BatchNorm2d(32), relu2=nn.ReLU(),
+            pool2=nn.MaxPool2d(2)))
+        self.classifier = nn.Sequential(OrderedDict(
+            hidden=nn.Linear(1568, 64), relu=nn.ReLU(), output=nn.Linear(64, 10)))
 
     def forward(self, x):
         return self.classifier(self.features(x.unsqueeze(1)).flatten(1))

@@ -17,17 +17,17 @@ with Scratch() as scratch:
         names = [name.decode() if isinstance(name, bytes) else name
                  for name in data.attrs["classes"]]
         check(names[9] == "Ankle boot", f"class names: {names}")
-        weight = saved["model/features/0/weight"]
+        weight = saved["model/features/conv1/weight"]
         check(weight.shape == (4, 1, 3, 3) and np.isfinite(weight[:]).all(), "a weight by name")
         check(np.abs(weight[:]).max() > 0, "that is not empty")
         check(saved["record"].attrs["step"] == 30, "the step")
-        moment = saved["optimizer/exp_avg/classifier/2/weight"]
+        moment = saved["optimizer/exp_avg/classifier/output/weight"]
         check(moment.shape == (10, 16) and np.abs(moment[:]).max() > 0, "optimizer state by name")
         with h5py.File(scratch / "run/best.h5") as best:
-            check(best["model/features/0/weight"].shape == (4, 1, 3, 3), "best.h5")
-            check(not best["model/features/0/weight"].is_virtual, "best.h5 holds plain datasets")
+            check(best["model/features/conv1/weight"].shape == (4, 1, 3, 3), "best.h5")
+            check(not best["model/features/conv1/weight"].is_virtual, "best.h5 holds plain datasets")
         first = float(weight[0, 0, 0, 0])
-    dumped = subprocess.run(["h5dump", "-m", "%.9g", "-d", "/model/features/0/weight", newest],
+    dumped = subprocess.run(["h5dump", "-m", "%.9g", "-d", "/model/features/conv1/weight", newest],
                             capture_output=True, text=True, check=True).stdout
     check(f"{first:.9g}" in dumped, "h5dump shows the same weight")
 

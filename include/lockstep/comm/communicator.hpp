@@ -3,6 +3,7 @@
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <utility>
 
 // Open MPI's removed C++ bindings would come in with mpi.h.
 #define OMPI_SKIP_MPICXX 1
@@ -41,6 +42,10 @@ class Communicator {
     bool is_root() const noexcept { return rank_ == 0; }
     MPI_Comm raw() const noexcept { return raw_; }
 
+    /// The device that this rank computes on, for messages that name a rank: "cpu", "cuda:1".
+    std::string const& device() const noexcept { return device_; }
+    void set_device(std::string device) { device_ = std::move(device); }
+
     /// The same ranks with a message space of their own.
     ///
     /// Collective  over this communicator
@@ -58,6 +63,7 @@ class Communicator {
     MPI_Comm raw_ = MPI_COMM_NULL;
     int rank_ = 0;
     int size_ = 1;
+    std::string device_ = "cpu";
 };
 
 } // namespace lockstep::comm

@@ -22,6 +22,9 @@ class MpiSession {
 
     Communicator const& world() const noexcept { return world_; }
 
+    /// Says which device this rank computes on, for messages.
+    void bind_device(std::string device) { world_.set_device(std::move(device)); }
+
     /// MPI_THREAD_SINGLE … MPI_THREAD_MULTIPLE, as MPI granted it.
     int thread_level() const noexcept { return thread_level_; }
 

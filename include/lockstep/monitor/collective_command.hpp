@@ -1,21 +1,19 @@
 #pragma once
 
 #include "lockstep/base/error.hpp"
-#include "lockstep/comm/communicator.hpp"
+#include "lockstep/comm/session.hpp"
 
 #include <filesystem>
 #include <functional>
-#include <string>
 
 namespace lockstep::monitor {
 
 /// What a command that runs on all ranks is given; what it learns about itself, it writes here, so
 /// that a failure can be told well.
 struct CommandContext {
+    comm::MpiSession& session;
     comm::Communicator const& world;
-    int thread_level = 0;
-    std::filesystem::path log_file;      ///< where the first cause is written, too
-    std::string device = "cpu";          ///< of this rank
+    std::filesystem::path log_file; ///< where the first cause is written, too
 };
 
 /// Runs a command on all ranks from MPI's start to its end, and turns whatever it throws into one

@@ -13,10 +13,17 @@ struct ModelKind {
     std::string meaning;
     std::vector<config::OwnKey> keys;
     std::function<std::shared_ptr<Model>(config::OwnValues const&, Interface const&)> make;
+    /// How many parameters it would have, without making it.
+    std::function<double(config::OwnValues const&, Interface const&)> parameters;
 };
 
 /// All models, by name.
 std::vector<ModelKind> model_kinds();
+
+/// How many parameters the deck's model has, as a double, since it may be absurd. Nothing is made.
+///
+/// Throws  Error 64 as `make_model` does
+double parameter_count(config::Model const& chosen, Interface const& interface);
 
 /// The deck's model, initialised from the seed alone: the same bits wherever it is made.
 ///

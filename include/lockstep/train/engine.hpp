@@ -26,6 +26,12 @@ struct StepOutcome {
     double update_s = 0;
 };
 
+/// Bytes that training a model of so many parameters takes on one rank that hosts `replicas` of
+/// them, activations and batches aside: parameters as they are made and in the arena, gradients,
+/// pieces received, and the rank's part of the optimizer's state.
+double memory_needed(double parameters, config::Optimizer const& optimizer, int replicas,
+                     int ranks);
+
 /// Keeps the replicas of one model in lockstep: LibTorch has no data-parallel class for C++, so
 /// gradients are summed, divided and applied here, in an order that is the same on any number of
 /// ranks. Phases of a step, strictly one after the other: forward and backward of this rank's
@@ -40,9 +46,9 @@ class Engine {
         task::Task const& task;
         torch::Device device;
         std::vector<std::int64_t> sample_shape;
+        Carrier& carrier;            ///< must outlive the engine
     };
 
-    /// Collective  over the world; same model on all ranks
     /// Throws      Error 64 for more ranks than replicas
     explicit Engine(Parts parts);
 
@@ -71,11 +77,6 @@ class Engine {
     ReplicaState& state() noexcept { return state_; }
     Layout const& layout() const noexcept { return layout_; }
     std::vector<comm::TreeNode> const& nodes() const noexcept { return nodes_; }
-    std::string carrier_name() const { return carrier_->name(); }
-
-    /// Host bytes that training takes on one rank, activations and batches aside.
-    static std::uint64_t memory_needed(Layout const& layout, config::Deck const& deck,
-                                       comm::TreeNode node, int ranks);
 
   private:
     struct Vote;
@@ -91,7 +92,6 @@ class Engine {
     std::vector<std::int64_t> slices_;
     Arena arena_;
     Buffers buffers_;
-    std::unique_ptr<Carrier> carrier_;
     OrderedReduction reduction_;
     SliceOptimizer optimizer_;
     LocalStep local_;

@@ -2,6 +2,7 @@
 
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/comm/replica_tree.hpp"
+#include "lockstep/config/deck.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -32,8 +33,25 @@ class Carrier {
                                std::vector<std::int64_t> const& bounds) = 0;
 };
 
-/// Over MPI, for tensors in host memory. `comm` must outlive it.
+/// Over MPI; tensors in device memory are copied to the host and back. `comm` must outlive it.
+/// Local.
 std::unique_ptr<Carrier> mpi_carrier(comm::Communicator const& comm);
+
+/// Over NCCL, for tensors on `device`, which no other rank of the host uses.
+///
+/// Collective  over `comm`
+/// Throws      AgreedError 69 when NCCL cannot start; Error 69 when built without NCCL
+std::unique_ptr<Carrier> nccl_carrier(comm::Communicator const& comm, torch::Device device,
+                                      double timeout_seconds);
+
+/// What communication.backend asks for; `auto` is NCCL where every rank has a GPU of its own and
+/// the program was built with NCCL, else MPI.
+///
+/// Collective  over `comm`
+/// Throws      AgreedError 69 when the deck asks for NCCL and it is not to be had
+std::unique_ptr<Carrier> choose_carrier(comm::Communicator const& comm,
+                                        config::Communication const& options,
+                                        torch::Device device);
 
 /// The sum over all replicas of gradients, in the order of the fixed tree.
 class OrderedReduction {

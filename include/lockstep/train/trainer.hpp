@@ -32,6 +32,12 @@ struct Order {
 /// Returns     why it ended; `reason` is a signal's name when it was interrupted
 Ended train(comm::Communicator const& world, Order const& order, SignalRequests const& signals);
 
+/// The device that the deck gives this rank, as text: "cpu" or "cuda:0".
+///
+/// Collective  over `world`
+/// Throws      AgreedError 69 when the deck names a device that is not here, 64 for no device's name
+std::string device_of_rank(comm::Communicator const& world, config::Run const& run);
+
 /// Measures the deck's test set, or its validation set where there is none, with the model of a
 /// checkpoint or of a best.h5; exact on any number of ranks.
 ///

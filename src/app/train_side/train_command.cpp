@@ -45,6 +45,7 @@ ExitCode train_command(Invocation const& invocation) {
                 expect_arguments(others, 0, 0, "lockstep train DECK... [--section.key VALUE]...");
             });
             context.log_file = std::filesystem::path(deck.run.directory) / "log.txt";
+            context.session.bind_device(train::device_of_rank(context.world, deck.run));
             auto const ended = train::train(
                 context.world,
                 {.deck = deck, .force = force, .version = build::version, .observers = observers},

@@ -1,0 +1,6 @@
+// A copy would be a collective call in disguise.
+#include "lockstep/comm/collectives.hpp"
+
+void copy_it(lockstep::comm::Communicator const& comm) {
+    lockstep::comm::Communicator const copy = comm;
+}

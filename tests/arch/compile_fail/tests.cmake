@@ -1,0 +1,34 @@
+# What must not compile, with a control that must; and each torch-free header, alone and twice.
+# The compiler is asked directly, without a build.
+
+get_target_property(mpi_includes MPI::MPI_CXX INTERFACE_INCLUDE_DIRECTORIES)
+list(TRANSFORM mpi_includes PREPEND "-isystem" OUTPUT_VARIABLE mpi_flags)
+if(NOT mpi_includes)
+    set(mpi_flags "")
+endif()
+set(lockstep_syntax_check ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only
+    -I${PROJECT_SOURCE_DIR}/include ${mpi_flags})
+
+function(lockstep_add_compile_test name expected)
+    add_test(NAME arch.compile.${name}
+             COMMAND ${lockstep_syntax_check} ${CMAKE_CURRENT_SOURCE_DIR}/arch/compile_fail/${name}.cpp)
+    set_tests_properties(arch.compile.${name} PROPERTIES LABELS arch TIMEOUT 60)
+    if(expected)
+        set_tests_properties(arch.compile.${name} PROPERTIES PASS_REGULAR_EXPRESSION "${expected}")
+    endif()
+endfunction()
+
+lockstep_add_compile_test(control "")
+lockstep_add_compile_test(copies_a_communicator "deleted")
+lockstep_add_compile_test(broadcasts_strings "constraints not satisfied|no matching function")
+
+foreach(room base config comm h5 data checkpoint monitor)
+    file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/lockstep/${room}/*.hpp)
+    foreach(header IN LISTS headers)
+        get_filename_component(name ${header} NAME_WE)
+        add_test(NAME arch.header.${room}.${name}
+                 COMMAND ${lockstep_syntax_check} -Wall -Wextra -Werror -x c++
+                         -include ${header} -include ${header} /dev/null)
+        set_tests_properties(arch.header.${room}.${name} PROPERTIES LABELS arch TIMEOUT 60)
+    endforeach()
+endforeach()

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "lockstep/h5/file.hpp" // rooms: comm lies below h5
+
+#include <torch/torch.h> // torch: not in this room
+
+namespace lockstep::comm {
+
+/// Does not say whether it is collective.
+void silent(Communicator const& comm);
+
+/// Says so.
+///
+/// Collective  over `comm`
+void speaking(Communicator const& comm);
+
+} // namespace lockstep::comm

@@ -1,0 +1,7 @@
+#include "../data/rules.hpp"
+
+void everything() {
+    MPI_Barrier(MPI_COMM_WORLD);
+    H5Fclose(0);
+    ncclCommAbort(nullptr);
+}

@@ -1,0 +1,135 @@
+"""The rules of the tree that no compiler checks: python3 rules.py ROOT RULE.
+
+Prints each violation as FILE:LINE: what, and exits 1 when there is one.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# What each room may include, besides itself.
+ROOMS = {
+    "base": [],
+    "config": ["base"],
+    "comm": ["base"],
+    "h5": ["base", "comm"],
+    "data": ["base", "comm", "h5"],
+    "checkpoint": ["base", "comm", "h5"],
+    "nn": ["base", "config"],
+    "task": ["base", "config", "comm", "h5", "data", "nn"],
+    "train": ["base", "config", "comm", "h5", "data", "checkpoint", "nn", "task"],
+    "monitor": ["base", "config", "comm", "train"],
+    "app": ["base", "config", "comm", "h5", "data", "checkpoint", "nn", "task", "train", "monitor"],
+}
+
+# What may stand in some places only: a pattern in code, and the prefixes of the files that may.
+PLACES = {
+    "torch": (
+        r'#include <(torch|ATen|c10)/',
+        ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/train/",
+         "src/nn/", "src/task/", "src/train/", "src/app/train_side/"],
+    ),
+    "world": (r"\bMPI_COMM_WORLD\b", ["src/comm/session.cpp"]),
+    "hdf5": (r"\bH5[A-Z]{1,2}[a-z]\w*\s*\(|#include <hdf5", ["src/h5/"]),
+    "nccl": (r"\bnccl[A-Z]\w*\s*\(|#include <(nccl|rccl|cuda_runtime|hip)", ["src/comm/nccl"]),
+}
+
+# Rooms whose functions may communicate; of these the headers say so.
+COLLECTIVE_HEADERS = ["comm", "h5", "data", "checkpoint", "train"]
+
+
+def sources(root):
+    for folder in ("include/lockstep", "src"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in (".hpp", ".cpp"):
+                yield path, path.relative_to(root).as_posix()
+
+
+def code_lines(path):
+    """The lines of a file with their numbers, without // comments."""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        yield number, re.sub(r"//.*", "", line)
+
+
+def check_rooms(root):
+    """A room includes itself and the rooms below it, and no private header but its own."""
+    for path, name in sources(root):
+        room = name.split("/")[2 if name.startswith("include/") else 1]
+        if room not in ROOMS:
+            yield f"{name}:1: {room} is no room"
+            continue
+        for number, line in code_lines(path):
+            public = re.match(r'#include "lockstep/(\w+)/', line)
+            private = re.match(r'#include "([^"]+)"', line)
+            if public:
+                if public[1] != room and public[1] not in ROOMS[room]:
+                    yield f"{name}:{number}: {room} must not include {public[1]}"
+            elif private:
+                home = (root / "src" / room).resolve()
+                places = [path.parent / private[1], home / private[1]]
+                found = [place.resolve() for place in places if place.exists()]
+                if found and home not in found[0].parents:
+                    yield f"{name}:{number}: {private[1]} is a private header of another room"
+                if name.startswith("include/"):
+                    yield f"{name}:{number}: a public header includes a private one"
+
+
+def check_place(rule, root):
+    pattern, allowed = PLACES[rule]
+    for path, name in sources(root):
+        if any(name.startswith(prefix) for prefix in allowed):
+            continue
+        for number, line in code_lines(path):
+            if re.search(pattern, line):
+                yield f"{name}:{number}: {rule} belongs in {', '.join(allowed)}"
+
+
+def declarations(text):
+    """Each declaration of a header at any depth: its line, its comment, its text."""
+    comment, statement, start = [], "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if stripped.startswith("///"):
+            comment.append(stripped)
+            continue
+        code = re.sub(r"//.*", "", stripped)
+        if not code or code.startswith("#") or re.fullmatch(r"(public|private|protected):", code):
+            continue
+        start = start or number
+        statement += " " + code
+        # A brace opens a class or a body: both end the declaration; initialisers stay on its line.
+        if code.endswith((";", "{", "}")):
+            yield start, " ".join(comment), statement.strip()
+            comment, statement, start = [], "", 0
+
+
+def check_collective(root):
+    """A function that is handed a communicator says whether it communicates: by a line
+    Collective, or by the words Local or Not collective. An overload follows its first."""
+    for room in COLLECTIVE_HEADERS:
+        for path in sorted((root / "include/lockstep" / room).glob("*.hpp")):
+            name = path.relative_to(root).as_posix()
+            said = set()
+            for number, comment, statement in declarations(path.read_text()):
+                function = re.search(r"(~?\w+)\s*\([^()]*\bCommunicator const&", statement)
+                if not function:
+                    continue
+                if re.search(r"Collective  |Local\b|[Nn]ot collective", comment):
+                    said.add(function[1])
+                elif function[1] not in said and "= delete" not in statement:
+                    yield f"{name}:{number}: {function[1]} does not say whether it is collective"
+
+
+def main():
+    root, rule = Path(sys.argv[1]), sys.argv[2]
+    if rule in PLACES:
+        violations = list(check_place(rule, root))
+    else:
+        violations = list({"rooms": check_rooms, "collective": check_collective}[rule](root))
+    if not any(True for _ in sources(root)):
+        violations.append(f"{root}: no sources")
+    print("\n".join(violations) or f"{rule}: the rule is kept")
+    sys.exit(1 if violations else 0)
+
+
+main()

@@ -1,0 +1,32 @@
+# Rules of the tree that no compiler checks: each is kept here, and each finds the fault that is
+# planted for it in faulty/.
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+function(lockstep_add_rule rule fault)
+    set(script ${CMAKE_CURRENT_SOURCE_DIR}/arch/rules/rules.py)
+    add_test(NAME arch.rule.${rule}
+             COMMAND ${Python3_EXECUTABLE} ${script} ${PROJECT_SOURCE_DIR} ${rule})
+    add_test(NAME arch.rule.${rule}.finds
+             COMMAND ${Python3_EXECUTABLE} ${script}
+                     ${CMAKE_CURRENT_SOURCE_DIR}/arch/rules/faulty ${rule})
+    set_tests_properties(arch.rule.${rule} arch.rule.${rule}.finds PROPERTIES LABELS arch TIMEOUT 60
+                         ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+    set_tests_properties(arch.rule.${rule}.finds PROPERTIES PASS_REGULAR_EXPRESSION "${fault}")
+endfunction()
+
+lockstep_add_rule(rooms "comm/rules.hpp:3: comm must not include h5.*data/rules.hpp is a private")
+lockstep_add_rule(torch "comm/rules.hpp:5: torch belongs in")
+lockstep_add_rule(world "base/rules.cpp:4: world belongs in")
+lockstep_add_rule(hdf5 "base/rules.cpp:5: hdf5 belongs in")
+lockstep_add_rule(nccl "base/rules.cpp:6: nccl belongs in")
+lockstep_add_rule(collective "comm/rules.hpp:10: silent does not say")
+
+# Scripts that users start parse at least.
+file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bootstrap ${PROJECT_SOURCE_DIR}/.ci/run
+     ${PROJECT_SOURCE_DIR}/slurm/*.sbatch ${PROJECT_SOURCE_DIR}/pbs/*.pbs)
+foreach(script IN LISTS scripts)
+    get_filename_component(name ${script} NAME)
+    add_test(NAME arch.script.${name} COMMAND bash -n ${script})
+    set_tests_properties(arch.script.${name} PROPERTIES LABELS arch TIMEOUT 60)
+endforeach()

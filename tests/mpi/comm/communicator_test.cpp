@@ -1,0 +1,64 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/communicator.hpp"
+
+#include <array>
+#include <type_traits>
+#include <utility>
+
+#include "catch.hpp"
+#include "world.hpp"
+
+using namespace lockstep;
+
+static_assert(!std::is_copy_constructible_v<comm::Communicator>);
+static_assert(!std::is_copy_assignable_v<comm::Communicator>);
+static_assert(std::is_nothrow_move_constructible_v<comm::Communicator>);
+static_assert(std::is_nothrow_move_assignable_v<comm::Communicator>);
+
+TEST_CASE("a duplicate has the same ranks and a message space of its own") {
+    auto const& world = test::world();
+    auto const copy = world.duplicate();
+    CHECK(copy.rank() == world.rank());
+    CHECK(copy.size() == world.size());
+    CHECK(copy.is_root() == (world.rank() == 0));
+    int relation = MPI_UNEQUAL;
+    comm::check(MPI_Comm_compare(world.raw(), copy.raw(), &relation), "MPI_Comm_compare");
+    CHECK(relation == MPI_CONGRUENT);
+}
+
+TEST_CASE("MPI's own errors come back as error 69 that names the call and the place") {
+    auto const& world = test::world();
+    int value = 0;
+    std::string message;
+    ExitCode code = ExitCode::ok;
+    try {
+        // A rank that does not exist: found before anything is sent.
+        comm::broadcast(world, std::span(&value, 1), world.size() + 3);
+    } catch (Error const& error) {
+        message = error.what();
+        code = error.code();
+    }
+    CHECK(code == ExitCode::unavailable);
+    CHECK(message.find("MPI_Bcast") != std::string::npos);
+    CHECK(message.find(".cpp:") != std::string::npos);
+}
+
+TEST_CASE("moving hands the handle over, and it still works") {
+    auto first = test::world().duplicate();
+    auto const handle = first.raw();
+    comm::Communicator second(std::move(first));
+    CHECK(second.raw() == handle);
+    auto third = comm::Communicator::self();
+    third = std::move(second);
+    CHECK(third.raw() == handle);
+    CHECK(third.size() == test::world().size());
+    CHECK(comm::all_reduce(third, 1, comm::Reduce::sum) == test::world().size());
+}
+
+TEST_CASE("self is this process alone") {
+    auto const self = comm::Communicator::self();
+    CHECK(self.rank() == 0);
+    CHECK(self.size() == 1);
+    CHECK(comm::all_reduce(self, test::world().rank(), comm::Reduce::sum) == test::world().rank());
+}
