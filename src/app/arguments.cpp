@@ -1,8 +1,8 @@
-#include "command.hpp"
-
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
+
+#include "command.hpp"
 
 namespace lockstep::app {
 
@@ -40,8 +40,9 @@ void expect_arguments(std::vector<std::string> const& arguments, std::size_t lea
                       std::size_t most, std::string const& usage) {
     for (auto const& argument : arguments) {
         if (argument.starts_with("--")) {
-            throw Error(ExitCode::usage, {concat("unknown option ", argument),
-                                          "the command has no such option", concat("Usage: ", usage)});
+            throw Error(ExitCode::usage,
+                        {concat("unknown option ", argument), "the command has no such option",
+                         concat("Usage: ", usage)});
         }
     }
     if (arguments.size() < least || arguments.size() > most) {

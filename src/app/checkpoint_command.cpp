@@ -1,5 +1,3 @@
-#include "command.hpp"
-
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/diff.hpp"
 #include "lockstep/checkpoint/model_file.hpp"
@@ -8,6 +6,8 @@
 #include "lockstep/checkpoint/verify.hpp"
 
 #include <iostream>
+
+#include "command.hpp"
 
 namespace lockstep::app {
 
@@ -31,9 +31,9 @@ std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, b
         files.push_back(entry.path);
     }
     if (files.empty()) {
-        throw Error(ExitCode::no_input, {concat("no checkpoint in ", path.string()),
-                                         "its directory checkpoints holds none",
-                                         "Name a run's directory or a file"});
+        throw Error(ExitCode::no_input,
+                    {concat("no checkpoint in ", path.string()),
+                     "its directory checkpoints holds none", "Name a run's directory or a file"});
     }
     if (!all) {
         files.resize(1);
@@ -78,8 +78,8 @@ ExitCode info(std::filesystem::path const& file) {
     std::cout << file.string() << ": a checkpoint, " << bytes_text(reader.bytes()) << "\n";
     print_record(reader.record());
     for (auto const& array : reader.arrays()) {
-        std::cout << "  " << array.name << " " << h5::name_of(array.type) << " ["
-                  << array.elements << "]\n";
+        std::cout << "  " << array.name << " " << h5::name_of(array.type) << " [" << array.elements
+                  << "]\n";
     }
     for (auto const& view : reader.views()) {
         std::cout << "  " << view.path << " " << shape_text(view.shape) << "\n";
@@ -138,9 +138,9 @@ ExitCode checkpoint_command(Invocation const& invocation) {
         expect_arguments(arguments, 2, 2, "lockstep checkpoint diff A B");
         return diff(files_of(arguments[0], false).front(), files_of(arguments[1], false).front());
     }
-    throw Error(ExitCode::usage, {concat("lockstep checkpoint ", action),
-                                  "there are info, verify and diff",
-                                  "See lockstep checkpoint --help"});
+    throw Error(ExitCode::usage,
+                {concat("lockstep checkpoint ", action), "there are info, verify and diff",
+                 "See lockstep checkpoint --help"});
 }
 
 } // namespace lockstep::app

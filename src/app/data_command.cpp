@@ -1,5 +1,3 @@
-#include "command.hpp"
-
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/data/import.hpp"
@@ -8,6 +6,8 @@
 #include "lockstep/monitor/progress_bar.hpp"
 
 #include <iostream>
+
+#include "command.hpp"
 
 namespace lockstep::app {
 
@@ -41,8 +41,8 @@ void import_on_root(std::vector<std::string> arguments) {
     if (arguments[0] == "idx") {
         files = data::import_idx({arguments[1], arguments[2], classes}, progress);
     } else if (arguments[0] == "hdf5") {
-        files = {data::import_hdf5({arguments[1], arguments[2], inputs, targets, classes},
-                                   progress)};
+        files = {
+            data::import_hdf5({arguments[1], arguments[2], inputs, targets, classes}, progress)};
     } else {
         throw Error(ExitCode::usage, {concat("lockstep data import ", arguments[0]),
                                       "there are idx and hdf5", concat("Usage: ", import_usage)});
@@ -55,15 +55,15 @@ void import_on_root(std::vector<std::string> arguments) {
 }
 
 ExitCode import_command(Invocation const& invocation, std::vector<std::string> const& arguments) {
-    return monitor::run_collectively(
-        invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
-            comm::agree(context.world, "importing data", [&] {
-                if (context.world.is_root()) {
-                    import_on_root(arguments);
-                }
-            });
-            return ExitCode::ok;
-        });
+    return monitor::run_collectively(invocation.argc, invocation.argv,
+                                     [&](monitor::CommandContext& context) {
+                                         comm::agree(context.world, "importing data", [&] {
+                                             if (context.world.is_root()) {
+                                                 import_on_root(arguments);
+                                             }
+                                         });
+                                         return ExitCode::ok;
+                                     });
 }
 
 void print(data::DataInfo const& info) {

@@ -1,9 +1,9 @@
-#include "command.hpp"
-
-#include "build_info.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <iostream>
+
+#include "build_info.hpp"
+#include "command.hpp"
 
 namespace {
 
@@ -56,10 +56,10 @@ ExitCode dispatch(int argc, char** argv) {
         }
     }
     auto const near = nearest_name(arguments[0], names);
-    throw Error(ExitCode::usage,
-                {concat("unknown command ", arguments[0]), concat("there are ", joined(names, ", ")),
-                 near.empty() ? std::string("lockstep --help lists them")
-                              : concat("Did you mean ", near, "?")});
+    throw Error(ExitCode::usage, {concat("unknown command ", arguments[0]),
+                                  concat("there are ", joined(names, ", ")),
+                                  near.empty() ? std::string("lockstep --help lists them")
+                                               : concat("Did you mean ", near, "?")});
 }
 
 } // namespace

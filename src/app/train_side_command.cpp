@@ -1,9 +1,8 @@
-#include "command.hpp"
-
 #include "lockstep/base/text.hpp"
 
-
 #include <dlfcn.h>
+
+#include "command.hpp"
 
 namespace lockstep::app {
 
@@ -15,15 +14,14 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
     // Beside the program in a build, in ../lib when it is installed; found through the run path.
     void* const library = ::dlopen(train_library, RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) {
-        throw Error(ExitCode::unavailable, {concat("cannot load ", train_library),
-                                            ::dlerror(), "Build the program again, or check LibTorch"});
+        throw Error(ExitCode::unavailable, {concat("cannot load ", train_library), ::dlerror(),
+                                            "Build the program again, or check LibTorch"});
     }
     using Entry = int (*)(char const*, Invocation const*);
     auto const entry = reinterpret_cast<Entry>(::dlsym(library, "lockstep_train_side"));
     if (entry == nullptr) {
-        throw Error(ExitCode::unavailable,
-                    {concat(train_library, " does not fit this program"), ::dlerror(),
-                     "Build both again"});
+        throw Error(ExitCode::unavailable, {concat(train_library, " does not fit this program"),
+                                            ::dlerror(), "Build both again"});
     }
     return static_cast<ExitCode>(entry(name.c_str(), &invocation));
 }

@@ -4,13 +4,12 @@
 #include "lockstep/base/text.hpp"
 
 #include <cerrno>
-#include <system_error>
-#include <utility>
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace lockstep {
 
@@ -50,10 +49,18 @@ File::File(std::filesystem::path path, int flags) : path_(std::move(path)) {
     }
 }
 
-File File::open_read(std::filesystem::path const& path) { return {path, O_RDONLY}; }
-File File::open_write(std::filesystem::path const& path) { return {path, O_RDWR}; }
-File File::create(std::filesystem::path const& path) { return {path, O_RDWR | O_CREAT | O_TRUNC}; }
-File File::append(std::filesystem::path const& path) { return {path, O_WRONLY | O_CREAT | O_APPEND}; }
+File File::open_read(std::filesystem::path const& path) {
+    return {path, O_RDONLY};
+}
+File File::open_write(std::filesystem::path const& path) {
+    return {path, O_RDWR};
+}
+File File::create(std::filesystem::path const& path) {
+    return {path, O_RDWR | O_CREAT | O_TRUNC};
+}
+File File::append(std::filesystem::path const& path) {
+    return {path, O_WRONLY | O_CREAT | O_APPEND};
+}
 
 File::File(File&& other) noexcept
     : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
@@ -80,8 +87,7 @@ std::uint64_t File::size() const {
 
 void File::read_at(std::uint64_t offset, std::span<std::byte> into) const {
     while (!into.empty()) {
-        auto const got =
-            ::pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
+        auto const got = ::pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
         if (got < 0 && errno == EINTR) {
             continue;
         }
@@ -156,8 +162,8 @@ std::string read_text(std::filesystem::path const& path) {
 }
 
 void write_text_durably(std::filesystem::path const& path, std::string const& text) {
-    auto const temporary = std::filesystem::path(path.string() + ".partial-" +
-                                                 std::to_string(::getpid()));
+    auto const temporary =
+        std::filesystem::path(path.string() + ".partial-" + std::to_string(::getpid()));
     {
         auto const file = File::create(temporary);
         file.write_at(0, std::as_bytes(std::span(text)));

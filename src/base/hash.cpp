@@ -1,10 +1,10 @@
 #include "lockstep/base/hash.hpp"
 
+#include <xxhash.h>
+
 #include <array>
 #include <cstdio>
 #include <new>
-
-#include <xxhash.h>
 
 namespace lockstep {
 
@@ -24,7 +24,9 @@ std::uint64_t hash64(std::span<std::byte const> bytes) {
     return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-std::uint64_t hash64(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
+std::uint64_t hash64(std::string_view text) {
+    return XXH3_64bits(text.data(), text.size());
+}
 
 Hasher::Hasher() : state_(std::make_unique<State>()) {}
 Hasher::~Hasher() = default;
@@ -35,7 +37,9 @@ void Hasher::add(std::span<std::byte const> bytes) {
     XXH3_64bits_update(state_->raw, bytes.data(), bytes.size());
 }
 
-std::uint64_t Hasher::digest() const { return XXH3_64bits_digest(state_->raw); }
+std::uint64_t Hasher::digest() const {
+    return XXH3_64bits_digest(state_->raw);
+}
 
 std::string hex(std::uint64_t value) {
     std::array<char, 17> buffer{};

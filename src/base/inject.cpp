@@ -6,7 +6,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
-
 #include <unistd.h>
 
 namespace lockstep {
@@ -53,9 +52,9 @@ void inject_fault(int rank, std::int64_t step) {
             ::sleep(1);
         }
     } else {
-        throw Error(ExitCode::usage, {concat("LOCKSTEP_INJECT = ", text),
-                                      "expected kill, throw or hang, with :rank=R:step=S",
-                                      "Correct or unset it"});
+        throw Error(ExitCode::usage,
+                    {concat("LOCKSTEP_INJECT = ", text),
+                     "expected kill, throw or hang, with :rank=R:step=S", "Correct or unset it"});
     }
 }
 

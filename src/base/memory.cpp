@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <malloc.h>
 #include <optional>
 #include <sstream>
 #include <string>
-
-#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -88,8 +87,12 @@ std::uint64_t available_memory() {
                      address_space_headroom()});
 }
 
-std::uint64_t resident_memory() { return kilobytes_in("/proc/self/status", "VmRSS"); }
-std::uint64_t peak_memory() { return kilobytes_in("/proc/self/status", "VmHWM"); }
+std::uint64_t resident_memory() {
+    return kilobytes_in("/proc/self/status", "VmRSS");
+}
+std::uint64_t peak_memory() {
+    return kilobytes_in("/proc/self/status", "VmHWM");
+}
 
 void limit_memory(std::uint64_t more) {
     rlimit limit{};

@@ -44,7 +44,9 @@ SignalRequests::~SignalRequests() {
     }
 }
 
-int SignalRequests::pending() const noexcept { return pending_signal; }
+int SignalRequests::pending() const noexcept {
+    return pending_signal;
+}
 
 std::string signal_name(int number) {
     char const* const name = sigabbrev_np(number);

@@ -98,8 +98,7 @@ std::vector<std::string> all_gather_text(Communicator const& comm, std::string c
     std::partial_sum(lengths.begin(), lengths.end(), bounds.begin() + 1);
     std::string whole(static_cast<std::size_t>(bounds.back()), '\0');
     auto const mine = static_cast<std::size_t>(comm.rank());
-    std::copy(text.begin(), text.end(),
-              whole.begin() + static_cast<std::ptrdiff_t>(bounds[mine]));
+    std::copy(text.begin(), text.end(), whole.begin() + static_cast<std::ptrdiff_t>(bounds[mine]));
     all_gather_slices(comm, std::as_writable_bytes(std::span(whole)), bounds);
     std::vector<std::string> texts;
     for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
@@ -109,7 +108,9 @@ std::vector<std::string> all_gather_text(Communicator const& comm, std::string c
     return texts;
 }
 
-void barrier(Communicator const& comm) { check(MPI_Barrier(comm.raw()), "MPI_Barrier"); }
+void barrier(Communicator const& comm) {
+    check(MPI_Barrier(comm.raw()), "MPI_Barrier");
+}
 
 bool all_ranks(Communicator const& comm, bool condition) {
     return all_reduce(comm, condition ? 1 : 0, Reduce::minimum) == 1;
@@ -124,8 +125,7 @@ template void all_gather_slices(Communicator const&, std::span<std::byte>,
 template void broadcast(Communicator const&, std::span<int>, int);
 template void all_reduce(Communicator const&, std::span<int>, Reduce);
 template std::vector<int> all_gather(Communicator const&, int);
-template void all_gather_slices(Communicator const&, std::span<int>,
-                                std::span<std::int64_t const>);
+template void all_gather_slices(Communicator const&, std::span<int>, std::span<std::int64_t const>);
 
 template void broadcast(Communicator const&, std::span<std::int64_t>, int);
 template void all_reduce(Communicator const&, std::span<std::int64_t>, Reduce);

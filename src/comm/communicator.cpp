@@ -34,7 +34,9 @@ Communicator::Communicator(MPI_Comm parent)
           return copy;
       }()) {}
 
-Communicator Communicator::self() { return Communicator(MPI_COMM_SELF); }
+Communicator Communicator::self() {
+    return Communicator(MPI_COMM_SELF);
+}
 
 Communicator::Communicator(Communicator&& other) noexcept
     : raw_(std::exchange(other.raw_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_),

@@ -17,9 +17,8 @@ std::vector<TreeNode> subtrees_of_ranks(int replicas, int ranks) {
     }
     std::vector<TreeNode> nodes{{0, replicas}};
     while (static_cast<int>(nodes.size()) < ranks) {
-        auto const largest =
-            std::max_element(nodes.begin(), nodes.end(),
-                             [](TreeNode a, TreeNode b) { return a.count < b.count; });
+        auto const largest = std::max_element(
+            nodes.begin(), nodes.end(), [](TreeNode a, TreeNode b) { return a.count < b.count; });
         TreeNode const node = *largest;
         *largest = node.left();
         nodes.insert(largest + 1, node.right());

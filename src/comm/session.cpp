@@ -44,11 +44,11 @@ MpiSession::MpiSession(int& argc, char**& argv)
     if (world_.size() == 1 && tasks > 1) {
         char const* const task = std::getenv("SLURM_PROCID");
         if (task == nullptr || std::atoi(task) == 0) {
-            throw Error(ExitCode::unavailable,
-                        {concat("the launcher started ", tasks,
-                                " tasks, but each of them is rank 0 of 1"),
-                         "this launcher does not speak to this MPI",
-                         "Use srun --mpi=pmix, or mpirun inside the allocation"});
+            throw Error(
+                ExitCode::unavailable,
+                {concat("the launcher started ", tasks, " tasks, but each of them is rank 0 of 1"),
+                 "this launcher does not speak to this MPI",
+                 "Use srun --mpi=pmix, or mpirun inside the allocation"});
         }
         std::exit(static_cast<int>(ExitCode::unavailable)); // task 0 says why
     }

@@ -14,8 +14,7 @@ Topology Topology::discover(Communicator const& comm) {
     topology.local_size = host.size();
     topology.host_of_rank = all_gather_text(comm, host_name());
     for (auto const& name : topology.host_of_rank) {
-        if (std::find(topology.hosts.begin(), topology.hosts.end(), name) ==
-            topology.hosts.end()) {
+        if (std::find(topology.hosts.begin(), topology.hosts.end(), name) == topology.hosts.end()) {
             topology.hosts.push_back(name);
         }
     }

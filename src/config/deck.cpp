@@ -1,7 +1,8 @@
 #include "lockstep/config/deck.hpp"
 
-#include "describe.hpp"
 #include "lockstep/base/text.hpp"
+
+#include "describe.hpp"
 #include "values.hpp"
 
 namespace lockstep::config {

@@ -1,17 +1,18 @@
 #include "lockstep/config/deck_source.hpp"
 
-#include "describe.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
-#include "values.hpp"
+
+#include <boost/program_options.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <set>
 #include <sstream>
 
-#include <boost/program_options.hpp>
-#include <nlohmann/json.hpp>
+#include "describe.hpp"
+#include "values.hpp"
 
 namespace lockstep::config {
 
@@ -39,7 +40,9 @@ Names known_names() {
     return names;
 }
 
-std::string section_of(std::string const& key) { return key.substr(0, key.find('.')); }
+std::string section_of(std::string const& key) {
+    return key.substr(0, key.find('.'));
+}
 
 /// The line on which each key of an INI text stands, by "section.key", first line is 1.
 std::map<std::string, std::vector<int>> line_numbers(std::string const& text) {
@@ -124,13 +127,15 @@ void refuse_unknown(std::map<std::string, Written> const& values) {
 
 } // namespace
 
-void DeckSource::read(std::filesystem::path const& path) { read(path, 0); }
+void DeckSource::read(std::filesystem::path const& path) {
+    read(path, 0);
+}
 
 void DeckSource::read(std::filesystem::path const& path, int depth) {
     if (depth > deepest_include) {
-        throw Error(ExitCode::usage, {concat("include in ", path.string()),
-                                      "decks include each other without end",
-                                      "Take one of the include lines out"});
+        throw Error(ExitCode::usage,
+                    {concat("include in ", path.string()), "decks include each other without end",
+                     "Take one of the include lines out"});
     }
     auto const text = read_text(path);
     options::parsed_options parsed(nullptr);

@@ -28,7 +28,9 @@ inline Rule one_of(std::vector<std::string> choices, AtResume at_resume = AtResu
     return {.choices = std::move(choices), .at_resume = at_resume};
 }
 
-inline Rule any(AtResume at_resume = AtResume::free) { return {.at_resume = at_resume}; }
+inline Rule any(AtResume at_resume = AtResume::free) {
+    return {.at_resume = at_resume};
+}
 
 /// The one list of the deck's keys: calls visit(key, value, rule, meaning) for each of them and
 /// visit.own(section, keys) where a section holds keys of what it names.
@@ -56,7 +58,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("data.batch", deck.data.batch, at_least(1, fixed), "samples per replica and micro-batch");
     visit("data.global-batch", deck.data.global_batch, at_least(0, fixed),
           "samples per micro-batch over all replicas; 0: data.batch counts");
-    visit("data.drop-last", deck.data.drop_last, any(fixed), "leave out an epoch's short last step");
+    visit("data.drop-last", deck.data.drop_last, any(fixed),
+          "leave out an epoch's short last step");
     visit("data.workers", deck.data.workers, between(1, 256), "loader threads per rank");
     visit("data.prefetch", deck.data.prefetch, between(1, 1024), "batches read ahead");
     visit("data.shuffle", deck.data.shuffle, one_of({"full", "none"}, fixed), "order of an epoch");

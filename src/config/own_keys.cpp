@@ -2,6 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
+
 #include "values.hpp"
 
 namespace lockstep::config {
@@ -56,13 +57,15 @@ bool OwnValues::boolean(std::string const& key) const {
     return typed<bool>(section_, key, values_.at(key), any());
 }
 
-std::string OwnValues::text(std::string const& key) const { return values_.at(key); }
+std::string OwnValues::text(std::string const& key) const {
+    return values_.at(key);
+}
 
 std::vector<std::int64_t> OwnValues::integers(std::string const& key, std::int64_t minimum) const {
     std::vector<std::int64_t> values;
     for (auto const& part : split(values_.at(key), ',')) {
-        values.push_back(typed<std::int64_t>(section_, key, part,
-                                             at_least(static_cast<double>(minimum))));
+        values.push_back(
+            typed<std::int64_t>(section_, key, part, at_least(static_cast<double>(minimum))));
     }
     return values;
 }

@@ -77,7 +77,9 @@ void assign(std::vector<double>& into, std::string const& text, Rule const& rule
     into = values;
 }
 
-std::string printed(std::int64_t value) { return std::to_string(value); }
+std::string printed(std::int64_t value) {
+    return std::to_string(value);
+}
 
 std::string printed(double value) {
     // The shortest text that gives the same bits.
@@ -86,8 +88,12 @@ std::string printed(double value) {
     return {buffer.data(), end};
 }
 
-std::string printed(bool value) { return value ? "true" : "false"; }
-std::string printed(std::string const& value) { return value; }
+std::string printed(bool value) {
+    return value ? "true" : "false";
+}
+std::string printed(std::string const& value) {
+    return value;
+}
 
 std::string printed(std::vector<double> const& value) {
     std::vector<std::string> parts;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "describe.hpp"
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "describe.hpp"
 
 namespace lockstep::config {
 

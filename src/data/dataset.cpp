@@ -1,14 +1,14 @@
 #include "lockstep/data/dataset.hpp"
 
-#include "format.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/hash.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <cstring>
-
 #include <glob.h>
+
+#include "format.hpp"
 
 namespace lockstep::data {
 
@@ -54,10 +54,10 @@ void Dataset::open_shard(std::filesystem::path const& path, DatasetOptions const
         std_ = opened.std;
         names_ = opened.class_names;
     } else if (shape != sample_shape_ || opened.input_type != input_type_) {
-        throw Error(ExitCode::data,
-                    {path.string(), "its samples have another shape or type than those of the "
-                                    "files before",
-                     "List files of one data set only"});
+        throw Error(ExitCode::data, {path.string(),
+                                     "its samples have another shape or type than those of the "
+                                     "files before",
+                                     "List files of one data set only"});
     }
     auto const first = samples();
     shards_.push_back({File::open_read(path), opened.inputs_at, first});
@@ -151,8 +151,8 @@ void normalise(std::span<std::byte const> raw, std::span<float> into,
         into[i] = static_cast<float>(value);
         if (!mean.empty()) {
             auto const channel = i / plane % mean.size();
-            into[i] = (into[i] - static_cast<float>(mean[channel])) /
-                      static_cast<float>(std[channel]);
+            into[i] =
+                (into[i] - static_cast<float>(mean[channel])) / static_cast<float>(std[channel]);
         }
     }
 }

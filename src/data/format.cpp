@@ -49,8 +49,8 @@ std::vector<double> moments(h5::File const& file, std::string const& name,
 std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& name) {
     auto const info = readable_dataset(file, name);
     std::vector<std::int64_t> targets(h5::elements(info.shape));
-    bool const whole = *info.type != h5::Type::f16 && *info.type != h5::Type::f32 &&
-                       *info.type != h5::Type::f64;
+    bool const whole =
+        *info.type != h5::Type::f16 && *info.type != h5::Type::f32 && *info.type != h5::Type::f64;
     if (info.shape.size() != 1 || !whole) {
         refuse(file.path(), concat("dataset ", name, " does not hold one whole number a sample"),
                "Store class labels as [samples] integers");
@@ -79,8 +79,8 @@ OpenedSamples open_samples(std::filesystem::path const& path, FieldNames const& 
     auto const bytes = h5::elements(info.shape) * h5::size_of(*info.type);
     auto const size = std::filesystem::file_size(path);
     if (opened.inputs_at + bytes > size) {
-        refuse(path, concat("it ends at byte ", size, ", its samples at byte ",
-                            opened.inputs_at + bytes),
+        refuse(path,
+               concat("it ends at byte ", size, ", its samples at byte ", opened.inputs_at + bytes),
                "The file was cut short: make or copy it again");
     }
     opened.targets = read_targets(file, names.targets);
@@ -92,7 +92,8 @@ OpenedSamples open_samples(std::filesystem::path const& path, FieldNames const& 
     opened.mean = moments(file, "mean", opened.sample_shape);
     opened.std = moments(file, "std", opened.sample_shape);
     if (opened.mean.size() != opened.std.size() ||
-        std::any_of(opened.std.begin(), opened.std.end(), [](double value) { return value <= 0; })) {
+        std::any_of(opened.std.begin(), opened.std.end(),
+                    [](double value) { return value <= 0; })) {
         refuse(path, "attributes mean and std do not fit each other", "Import the data again");
     }
     auto identity = concat(h5::name_of(*info.type), " ", opened.targets.size());

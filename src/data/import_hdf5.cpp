@@ -1,11 +1,11 @@
-#include "lockstep/data/import.hpp"
-
-#include "format.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
-#include "writer.hpp"
+#include "lockstep/data/import.hpp"
 
 #include <algorithm>
+
+#include "format.hpp"
+#include "writer.hpp"
 
 namespace lockstep::data {
 
@@ -31,8 +31,9 @@ ImportedFile import_hdf5(Hdf5Import const& options, ImportProgress const& progre
     auto const source = h5::File::open(options.source);
     for (auto const& name : {options.inputs, options.targets}) {
         if (!source.exists(name)) {
-            throw Error(ExitCode::data, {options.source.string(), concat("it has no dataset ", name),
-                                         "Name them with --inputs and --targets"});
+            throw Error(ExitCode::data,
+                        {options.source.string(), concat("it has no dataset ", name),
+                         "Name them with --inputs and --targets"});
         }
     }
     auto const info = source.info(options.inputs);
@@ -44,10 +45,10 @@ ImportedFile import_hdf5(Hdf5Import const& options, ImportProgress const& progre
     }
     auto const targets = read_targets(source, options.targets);
     if (targets.size() != info.shape.front()) {
-        throw Error(ExitCode::data, {options.source.string(),
-                                     concat(info.shape.front(), " inputs but ", targets.size(),
-                                            " targets"),
-                                     "Both need one entry a sample"});
+        throw Error(ExitCode::data,
+                    {options.source.string(),
+                     concat(info.shape.front(), " inputs but ", targets.size(), " targets"),
+                     "Both need one entry a sample"});
     }
     SetForm form;
     form.samples = static_cast<std::int64_t>(targets.size());
@@ -58,8 +59,8 @@ ImportedFile import_hdf5(Hdf5Import const& options, ImportProgress const& progre
                            : source.texts_attribute("/", "classes").value_or(form.class_names);
     auto const largest = std::max_element(targets.begin(), targets.end());
     auto const needed = largest == targets.end() ? 0 : *largest + 1;
-    while (form.class_names.size() < static_cast<std::size_t>(std::clamp<std::int64_t>(
-                                         needed, 0, most_classes)) &&
+    while (form.class_names.size() <
+               static_cast<std::size_t>(std::clamp<std::int64_t>(needed, 0, most_classes)) &&
            options.classes.empty()) {
         form.class_names.push_back(std::to_string(form.class_names.size()));
     }

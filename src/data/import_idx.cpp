@@ -1,8 +1,8 @@
-#include "lockstep/data/import.hpp"
-
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
-#include "writer.hpp"
+#include "lockstep/data/import.hpp"
+
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-#include <zlib.h>
+#include "writer.hpp"
 
 namespace lockstep::data {
 
@@ -79,7 +79,8 @@ struct IdxSet {
     std::vector<std::int64_t> labels;
 };
 
-IdxSet read_set(std::filesystem::path const& images_path, std::filesystem::path const& labels_path) {
+IdxSet read_set(std::filesystem::path const& images_path,
+                std::filesystem::path const& labels_path) {
     IdxFile images(images_path);
     IdxFile labels(labels_path);
     if (labels.shape().size() != 1 || labels.shape()[0] != images.shape()[0]) {
@@ -150,8 +151,7 @@ ImportedFile write_set(IdxSet const& set, SetForm form, std::filesystem::path co
 /// NAME or NAME.gz in a directory.
 std::filesystem::path idx_path(std::filesystem::path const& directory, std::string const& name) {
     auto const plain = directory / name;
-    return std::filesystem::exists(plain) ? plain
-                                          : std::filesystem::path(plain.string() + ".gz");
+    return std::filesystem::exists(plain) ? plain : std::filesystem::path(plain.string() + ".gz");
 }
 
 } // namespace

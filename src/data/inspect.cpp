@@ -1,6 +1,5 @@
 #include "lockstep/data/inspect.hpp"
 
-#include "format.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/hash.hpp"
@@ -8,6 +7,8 @@
 #include "lockstep/data/dataset.hpp"
 
 #include <algorithm>
+
+#include "format.hpp"
 
 namespace lockstep::data {
 
@@ -34,8 +35,9 @@ std::vector<DataDamage> verify(std::filesystem::path const& path) {
     std::vector<DataDamage> damage;
     for (std::string const name : {"inputs", "targets"}) {
         if (!file.exists(name) || !file.exists("checksums/" + name)) {
-            throw Error(ExitCode::data, {path.string(), concat("it has no checksums of ", name),
-                                         "Only files made by lockstep data import can be verified"});
+            throw Error(ExitCode::data,
+                        {path.string(), concat("it has no checksums of ", name),
+                         "Only files made by lockstep data import can be verified"});
         }
         auto const info = file.info(name);
         auto const bytes = h5::elements(info.shape) * h5::size_of(info.type.value());

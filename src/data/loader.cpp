@@ -30,7 +30,9 @@ void Loader::work() {
     while (true) {
         std::unique_lock lock(mutex_);
         // The slot of the batch in use, taken_ - 1, stays as it is.
-        changed_.wait(lock, [&] { return stop_ || claimed_ - std::max<std::int64_t>(taken_ - 1, 0) < slots; });
+        changed_.wait(lock, [&] {
+            return stop_ || claimed_ - std::max<std::int64_t>(taken_ - 1, 0) < slots;
+        });
         if (stop_) {
             return;
         }
@@ -67,7 +69,8 @@ void Loader::fill(std::int64_t k, Slot& slot) const {
 
 Batch const& Loader::next() {
     std::unique_lock lock(mutex_);
-    auto& slot = slots_[static_cast<std::size_t>(taken_ % static_cast<std::int64_t>(slots_.size()))];
+    auto& slot =
+        slots_[static_cast<std::size_t>(taken_ % static_cast<std::int64_t>(slots_.size()))];
     if (taken_ > 0) {
         auto& used = slots_[static_cast<std::size_t>((taken_ - 1) %
                                                      static_cast<std::int64_t>(slots_.size()))];

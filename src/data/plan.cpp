@@ -24,13 +24,12 @@ TrainPlan::TrainPlan(PlanOptions const& options)
       step_samples_(micro_samples_ * options.accumulate), learnt_(options.samples) {
     std::int64_t const fewest = 2 * options.replicas;
     if (options.samples < fewest) {
-        throw Error(ExitCode::usage,
-                    {concat(options.samples, " training samples for ", options.replicas,
-                            " replicas"),
-                     "each replica needs at least two samples",
-                     concat("Set run.replicas to at most ", std::max<std::int64_t>(
-                                                                options.samples / 2, 1),
-                            ", or give more data")});
+        throw Error(
+            ExitCode::usage,
+            {concat(options.samples, " training samples for ", options.replicas, " replicas"),
+             "each replica needs at least two samples",
+             concat("Set run.replicas to at most ", std::max<std::int64_t>(options.samples / 2, 1),
+                    ", or give more data")});
     }
     steps_ = learnt_ / step_samples_;
     auto const rest = learnt_ % step_samples_;
@@ -59,16 +58,14 @@ int TrainPlan::micro_batches(std::int64_t step) const {
 Span TrainPlan::part(std::int64_t step, int micro, int replica) const {
     auto const begin = step * step_samples_ + micro * micro_samples_;
     bool const last_micro = micro + 1 == micro_batches(step);
-    auto const count =
-        last_micro ? samples_in_step(step) - micro * micro_samples_ : micro_samples_;
+    auto const count = last_micro ? samples_in_step(step) - micro * micro_samples_ : micro_samples_;
     auto const own = share(count, replica, options_.replicas);
     return {begin + own.first, own.count};
 }
 
 std::vector<std::int64_t> TrainPlan::indices(std::int64_t epoch, Span positions) const {
-    Permutation const order(
-        options_.samples,
-        random_key(options_.seed, Stream::order, {static_cast<std::uint64_t>(epoch)}));
+    Permutation const order(options_.samples, random_key(options_.seed, Stream::order,
+                                                         {static_cast<std::uint64_t>(epoch)}));
     std::vector<std::int64_t> samples(static_cast<std::size_t>(positions.count));
     for (std::int64_t i = 0; i < positions.count; ++i) {
         auto const position = positions.first + i;
@@ -82,6 +79,8 @@ Span EvaluationPlan::part(std::int64_t j) const {
     return {first, std::min(batch, samples - first)};
 }
 
-Span EvaluationPlan::batches_of(int rank, int ranks) const { return share(batches(), rank, ranks); }
+Span EvaluationPlan::batches_of(int rank, int ranks) const {
+    return share(batches(), rank, ranks);
+}
 
 } // namespace lockstep::data

@@ -1,13 +1,13 @@
 #include "writer.hpp"
 
-#include "format.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/hash.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
-
 #include <unistd.h>
+
+#include "format.hpp"
 
 namespace lockstep::data {
 

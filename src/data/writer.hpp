@@ -32,7 +32,7 @@ class SetWriter {
     SetWriter& operator=(SetWriter const&) = delete;
     ~SetWriter(); ///< removes the temporary file of a set that was not committed
 
-    void append_inputs(std::span<std::byte const> samples); ///< whole samples
+    void append_inputs(std::span<std::byte const> samples);    ///< whole samples
     void write_targets(std::span<std::int64_t const> targets); ///< all of them
 
     /// Writes the checksums, makes everything durable, renames. Returns the file's size.
@@ -49,8 +49,8 @@ class SetWriter {
     std::uint64_t targets_at_ = 0;
     std::uint64_t input_sums_at_ = 0;
     std::uint64_t target_sums_at_ = 0;
-    std::uint64_t written_ = 0;            ///< bytes of inputs
-    std::vector<std::byte> open_block_;    ///< bytes since the last whole checksum block
+    std::uint64_t written_ = 0;         ///< bytes of inputs
+    std::vector<std::byte> open_block_; ///< bytes since the last whole checksum block
     std::vector<std::uint64_t> input_sums_;
     bool committed_ = false;
 };

@@ -1,10 +1,10 @@
 #include "lockstep/h5/file.hpp"
 
-#include "types.hpp"
+#include <hdf5.h>
 
 #include <algorithm>
 
-#include <hdf5.h>
+#include "types.hpp"
 
 namespace lockstep::h5 {
 
@@ -24,11 +24,11 @@ void write_attribute(Id file, std::string const& path, std::string const& name, 
         check(H5Adelete_by_name(file, path.c_str(), name.c_str(), H5P_DEFAULT),
               "H5Adelete_by_name");
     }
-    Handle const attribute{check(H5Acreate_by_name(file, path.c_str(), name.c_str(), stored,
-                                                   space.id(), H5P_DEFAULT, H5P_DEFAULT,
-                                                   H5P_DEFAULT),
-                                 "H5Acreate_by_name of " + name),
-                           H5Aclose};
+    Handle const attribute{
+        check(H5Acreate_by_name(file, path.c_str(), name.c_str(), stored, space.id(), H5P_DEFAULT,
+                                H5P_DEFAULT, H5P_DEFAULT),
+              "H5Acreate_by_name of " + name),
+        H5Aclose};
     check(H5Awrite(attribute.id(), stored, values), "H5Awrite of " + name);
 }
 

@@ -2,12 +2,13 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
-#include "types.hpp"
+
+#include <hdf5.h>
 
 #include <algorithm>
 #include <array>
 
-#include <hdf5.h>
+#include "types.hpp"
 
 namespace lockstep::h5 {
 
@@ -123,11 +124,11 @@ void File::create_dataset(std::string const& path, Type type, Shape const& shape
     check(H5Pset_layout(creation.id(), H5D_CONTIGUOUS), "H5Pset_layout");
     check(H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY), "H5Pset_alloc_time");
     check(H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER), "H5Pset_fill_time");
-    Handle const dataset{check(H5Dcreate2(file_.id(), path.c_str(), stored_type(type).id(),
-                                          space_of(shape).id(), link_creation().id(),
-                                          creation.id(), H5P_DEFAULT),
-                               "H5Dcreate2 of " + path),
-                         H5Dclose};
+    Handle const dataset{
+        check(H5Dcreate2(file_.id(), path.c_str(), stored_type(type).id(), space_of(shape).id(),
+                         link_creation().id(), creation.id(), H5P_DEFAULT),
+              "H5Dcreate2 of " + path),
+        H5Dclose};
 }
 
 void File::create_view(View const& view, Type type) {
@@ -138,11 +139,11 @@ void File::create_view(View const& view, Type type) {
     auto const creation = property_list(H5P_DATASET_CREATE);
     check(H5Pset_virtual(creation.id(), space.id(), ".", view.source.c_str(), source_space.id()),
           "H5Pset_virtual");
-    Handle const dataset{check(H5Dcreate2(file_.id(), view.path.c_str(), stored_type(type).id(),
-                                          space.id(), link_creation().id(), creation.id(),
-                                          H5P_DEFAULT),
-                               "H5Dcreate2 of " + view.path),
-                         H5Dclose};
+    Handle const dataset{
+        check(H5Dcreate2(file_.id(), view.path.c_str(), stored_type(type).id(), space.id(),
+                         link_creation().id(), creation.id(), H5P_DEFAULT),
+              "H5Dcreate2 of " + view.path),
+        H5Dclose};
 }
 
 void File::write(std::string const& path, Type type, void const* values) {
@@ -157,7 +158,9 @@ void File::read(std::string const& path, Type type, void* values) const {
           "H5Dread of " + path);
 }
 
-std::uint64_t File::calls_for(std::uint64_t bytes) { return (bytes + call_bytes - 1) / call_bytes; }
+std::uint64_t File::calls_for(std::uint64_t bytes) {
+    return (bytes + call_bytes - 1) / call_bytes;
+}
 
 Transfer File::write_part(std::string const& path, Type type, std::uint64_t first,
                           std::span<std::byte const> bytes, std::uint64_t calls) {
@@ -266,8 +269,12 @@ std::vector<DatasetInfo> File::datasets() const {
     return all;
 }
 
-void File::flush() { check(H5Fflush(file_.id(), H5F_SCOPE_GLOBAL), "H5Fflush"); }
+void File::flush() {
+    check(H5Fflush(file_.id(), H5F_SCOPE_GLOBAL), "H5Fflush");
+}
 
-void File::close() { file_.close(); }
+void File::close() {
+    file_.close();
+}
 
 } // namespace lockstep::h5

@@ -3,10 +3,10 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
+#include <hdf5.h>
+
 #include <string>
 #include <utility>
-
-#include <hdf5.h>
 
 namespace lockstep::h5 {
 

@@ -13,7 +13,9 @@ namespace {
 constexpr std::array all_types{Type::u8,  Type::i16, Type::i32, Type::i64,
                                Type::u64, Type::f16, Type::f32, Type::f64};
 
-Handle copy_of(hid_t type) { return {check(H5Tcopy(type), "H5Tcopy"), H5Tclose}; }
+Handle copy_of(hid_t type) {
+    return {check(H5Tcopy(type), "H5Tcopy"), H5Tclose};
+}
 
 /// IEEE 754 binary16, as h5py writes it.
 Handle half_type() {

@@ -2,9 +2,9 @@
 
 #include "lockstep/h5/file.hpp"
 
-#include <optional>
-
 #include <hdf5.h>
+
+#include <optional>
 
 namespace lockstep::h5 {
 

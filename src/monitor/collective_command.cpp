@@ -4,22 +4,30 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <iostream>
 
 namespace lockstep::monitor {
 
 namespace {
 
-void tell_first_cause(CommandContext const& context, std::string const& cause,
-                      Error const& error) {
+void tell_first_cause(CommandContext const& context, std::string const& cause, Error const& error) {
     auto const line = concat("lockstep: first cause: ", cause, ": ", error.what(), "\n");
     std::cerr << line << std::flush;
-    if (!context.log_file.empty() && std::filesystem::exists(context.log_file.parent_path())) {
-        try {
-            File::append(context.log_file).append_text(line);
-        } catch (Error const&) {
-            // It was said on standard error; a log that cannot be written is not the first cause.
-        }
+    auto const& directory = context.run_directory;
+    if (directory.empty() || !std::filesystem::exists(directory / "log.txt")) {
+        return;
+    }
+    try {
+        File::append(directory / "log.txt").append_text(line);
+        nlohmann::ordered_json const record{
+            {"event", "failure"},      {"cause", cause},
+            {"message", error.what()}, {"exit_code", static_cast<int>(error.code())},
+            {"time", utc_now()},       {"elapsed_s", context.since_start.seconds()}};
+        File::append(directory / "metrics.jsonl").append_text(record.dump() + "\n");
+    } catch (Error const&) {
+        // It was said on standard error; a log that cannot be written is not the first cause.
     }
 }
 
@@ -28,7 +36,7 @@ void tell_first_cause(CommandContext const& context, std::string const& cause,
 ExitCode run_collectively(int argc, char** argv,
                           std::function<ExitCode(CommandContext&)> const& command) {
     comm::MpiSession session(argc, argv);
-    CommandContext context{session, session.world(), {}};
+    CommandContext context{session, session.world(), {}, {}};
     try {
         return command(context);
     } catch (AgreedError const& error) {

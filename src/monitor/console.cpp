@@ -11,7 +11,9 @@ namespace {
 
 constexpr double plain_line_s = 10; ///< between two lines of a log while steps go on
 
-std::string percent(double share) { return concat(fixed(100 * share, 2), " %"); }
+std::string percent(double share) {
+    return concat(fixed(100 * share, 2), " %");
+}
 
 std::string metrics_text(std::map<std::string, double> const& metrics) {
     std::string text;
@@ -32,7 +34,8 @@ std::vector<std::string> rank_lines(train::Started const& e) {
                e.replicas_of_rank[last + 1] == e.replicas_of_rank[first]) {
             ++last;
         }
-        auto const ranks = first == last ? concat("rank ", first) : concat("ranks ", first, "-", last);
+        auto const ranks =
+            first == last ? concat("rank ", first) : concat("ranks ", first, "-", last);
         lines.push_back(concat("  ", ranks, " on ", e.host_of_rank[first], ", ",
                                e.device_of_rank[first], ", ", e.replicas_of_rank[first],
                                e.replicas_of_rank[first] == 1 ? " replica" : " replicas", " each"));
@@ -63,8 +66,8 @@ void Console::show(train::Started const& e) {
         ++hosts[host];
     }
     line(concat("lockstep ", e.version, ": ", e.host_of_rank.size(), " ranks on ", hosts.size(),
-                hosts.size() == 1 ? " host, " : " hosts, ", e.replicas, " replicas, gradients over ",
-                e.backend, ", seed ", e.seed));
+                hosts.size() == 1 ? " host, " : " hosts, ", e.replicas,
+                " replicas, gradients over ", e.backend, ", seed ", e.seed));
     for (auto const& text : rank_lines(e)) {
         line(text);
     }
@@ -101,8 +104,8 @@ void Console::show(train::Resumed const& e) {
 void Console::show(train::Step const& e) {
     auto const now = static_cast<double>(e.samples) / e.step_s;
     rate_ = rate_ == 0 ? now : 0.95 * rate_ + 0.05 * now;
-    auto const left = static_cast<double>(e.total_steps - e.step) *
-                      static_cast<double>(e.samples) / rate_;
+    auto const left =
+        static_cast<double>(e.total_steps - e.step) * static_cast<double>(e.samples) / rate_;
     auto const text =
         concat("epoch ", fixed(e.epoch, 2), "  loss ", fixed(e.loss, 4), "  rate ",
                fixed(e.learning_rate, 5), "  ", count_text(static_cast<std::int64_t>(rate_)),
@@ -123,8 +126,7 @@ void Console::show(train::Measured const& e) {
     line(concat(e.set, " at step ", e.step, ": loss ", fixed(e.loss, 4), metrics_text(e.metrics),
                 "  (", count_text(e.samples), " samples, ", duration_text(e.seconds), ")"));
     if (e.best) {
-        double const value =
-            e.best_metric == "loss" ? e.loss : e.metrics.at(e.best_metric);
+        double const value = e.best_metric == "loss" ? e.loss : e.metrics.at(e.best_metric);
         line(concat("new best ", e.best_metric, ": ",
                     e.best_metric == "accuracy" ? percent(value) : fixed(value, 4), " at step ",
                     e.step));
@@ -138,9 +140,9 @@ void Console::show(train::Epoch const& e) {
 }
 
 void Console::show(train::CheckpointWritten const& e) {
-    auto const text = concat("checkpoint ", e.file, ": ", bytes_text(e.bytes), " in ",
-                             fixed(e.seconds, 3), " s",
-                             e.collective ? "" : ", not collective: HDF5 fell back to slow writes");
+    auto const text =
+        concat("checkpoint ", e.file, ": ", bytes_text(e.bytes), " in ", fixed(e.seconds, 3), " s",
+               e.collective ? "" : ", not collective: HDF5 fell back to slow writes");
     bar_.clear();
     if (e.collective) {
         log_.note(text);

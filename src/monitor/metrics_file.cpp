@@ -55,8 +55,8 @@ struct ToJson {
                 {"memory_bytes", resident_memory()}};
     }
     Json operator()(train::Measured const& e) const {
-        Json json{{"event", e.set},     {"step", e.step},       {"epoch", e.epoch},
-                  {"loss", e.loss},     {"samples", e.samples}, {"seconds", e.seconds},
+        Json json{{"event", e.set}, {"step", e.step},       {"epoch", e.epoch},
+                  {"loss", e.loss}, {"samples", e.samples}, {"seconds", e.seconds},
                   {"best", e.best}};
         for (auto const& [name, value] : e.metrics) {
             json[name] = value;
@@ -64,9 +64,10 @@ struct ToJson {
         return json;
     }
     Json operator()(train::Epoch const& e) const {
-        return {{"event", "epoch"},     {"step", e.step},       {"epoch", e.epoch},
-                {"loss", e.loss},       {"accuracy", e.accuracy}, {"samples", e.samples},
-                {"seconds", e.seconds}, {"samples_per_s", e.samples_per_s}};
+        return {{"event", "epoch"},       {"step", e.step},
+                {"epoch", e.epoch},       {"loss", e.loss},
+                {"accuracy", e.accuracy}, {"samples", e.samples},
+                {"seconds", e.seconds},   {"samples_per_s", e.samples_per_s}};
     }
     Json operator()(train::CheckpointWritten const& e) const {
         return {{"event", "checkpoint"}, {"step", e.step},       {"file", e.file},

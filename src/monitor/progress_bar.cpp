@@ -7,9 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
-#include <system_error>
-
 #include <sys/ioctl.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace lockstep::monitor {
@@ -39,8 +38,8 @@ bool on_terminal() {
         return true;
     }
     std::error_code failure;
-    auto const target = std::filesystem::read_symlink(
-        "/proc/" + std::to_string(::getppid()) + "/fd/1", failure);
+    auto const target =
+        std::filesystem::read_symlink("/proc/" + std::to_string(::getppid()) + "/fd/1", failure);
     return !failure && target.string().starts_with("/dev/pts/");
 }
 
@@ -51,9 +50,9 @@ void ProgressBar::draw(std::int64_t done, std::int64_t all, std::string const& t
     since_drawn_.restart();
     drawn_ = true;
     auto const full = static_cast<std::size_t>(bar_width * done / std::max<std::int64_t>(all, 1));
-    auto line = concat(std::string(full, '#'),
-                       std::string(static_cast<std::size_t>(bar_width) - full, '.'), " ", done,
-                       "/", all, "  ", text);
+    auto line =
+        concat(std::string(full, '#'), std::string(static_cast<std::size_t>(bar_width) - full, '.'),
+               " ", done, "/", all, "  ", text);
     line.resize(std::min(line.size(), terminal_width() - 1));
     std::fputs(concat("\r\033[K", line).c_str(), stdout);
     std::fflush(stdout);

@@ -1,6 +1,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/nn/dropout.hpp"
+
 #include "models.hpp"
 
 namespace lockstep::nn {
@@ -14,11 +15,10 @@ std::vector<std::int64_t> image_shape(Interface const& interface) {
         shape.insert(shape.begin(), 1);
     }
     if (shape.size() != 3) {
-        throw Error(ExitCode::usage,
-                    {"model.name = cnn",
-                     concat("a sample has ", interface.sample_shape.size(),
-                            " dimensions; images have 2 or 3"),
-                     "Use model.name = mlp, or data of images"});
+        throw Error(ExitCode::usage, {"model.name = cnn",
+                                      concat("a sample has ", interface.sample_shape.size(),
+                                             " dimensions; images have 2 or 3"),
+                                      "Use model.name = mlp, or data of images"});
     }
     return shape;
 }
@@ -38,8 +38,9 @@ class Cnn : public Model {
         int block = 0;
         for (auto const wider : values.integers("channels", 1)) {
             auto const number = std::to_string(++block);
-            features_->push_back("conv" + number, torch::nn::Conv2d(torch::nn::Conv2dOptions(
-                                                      channels, wider, 3).padding(1)));
+            features_->push_back(
+                "conv" + number,
+                torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, wider, 3).padding(1)));
             if (normalise) {
                 features_->push_back("norm" + number, torch::nn::BatchNorm2d(wider));
             }
@@ -50,11 +51,10 @@ class Cnn : public Model {
             width /= 2;
         }
         if (height == 0 || width == 0) {
-            throw Error(ExitCode::usage,
-                        {concat("model.channels = ", values.text("channels")),
-                         concat("images of ", shape[1], " x ", shape[2],
-                                " cannot be halved that often"),
-                         "Name fewer channels"});
+            throw Error(ExitCode::usage, {concat("model.channels = ", values.text("channels")),
+                                          concat("images of ", shape[1], " x ", shape[2],
+                                                 " cannot be halved that often"),
+                                          "Name fewer channels"});
         }
         auto const hidden = values.integer("hidden", 1);
         classifier_->push_back("hidden", torch::nn::Linear(channels * height * width, hidden));

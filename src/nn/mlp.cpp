@@ -1,4 +1,5 @@
 #include "lockstep/nn/dropout.hpp"
+
 #include "models.hpp"
 
 namespace lockstep::nn {

@@ -3,11 +3,14 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/random.hpp"
 #include "lockstep/base/text.hpp"
+
 #include "models.hpp"
 
 namespace lockstep::nn {
 
-std::vector<ModelKind> model_kinds() { return {cnn_kind(), mlp_kind()}; }
+std::vector<ModelKind> model_kinds() {
+    return {cnn_kind(), mlp_kind()};
+}
 
 namespace {
 

@@ -67,7 +67,8 @@ class Classification : public Task {
                 ++present;
             }
         }
-        return {{"accuracy", total == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(total)},
+        return {{"accuracy",
+                 total == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(total)},
                 {"f1", present == 0 ? 0 : f1_sum / present}};
     }
 

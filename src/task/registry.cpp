@@ -1,12 +1,14 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
 #include "lockstep/task/task.hpp"
 
 #include "classification.hpp"
-#include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 namespace lockstep::task {
 
-std::vector<TaskKind> task_kinds() { return {classification_kind()}; }
+std::vector<TaskKind> task_kinds() {
+    return {classification_kind()};
+}
 
 std::unique_ptr<Task> make_task(config::Task const& chosen, std::int64_t classes) {
     std::vector<std::string> names;

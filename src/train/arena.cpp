@@ -24,7 +24,9 @@ Arena::Arena(nn::Model& model, Layout const& layout, torch::Device device)
     }
 }
 
-torch::Tensor Arena::new_gradients() const { return torch::zeros_like(parameters_); }
+torch::Tensor Arena::new_gradients() const {
+    return torch::zeros_like(parameters_);
+}
 
 void Arena::bind_gradients(torch::Tensor const& gradients) const {
     auto named = model_.named_parameters();
@@ -44,9 +46,9 @@ Buffers::Buffers(nn::Model& model) : model_(model) {
         } else if (type == torch::kInt64) {
             integer_count += item.value().numel();
         } else {
-            throw Error(ExitCode::usage, {concat("buffer ", item.key()),
-                                          concat("is of type ", type),
-                                          "Buffers are float32 or int64 here"});
+            throw Error(ExitCode::usage,
+                        {concat("buffer ", item.key()), concat("is of type ", type),
+                         "Buffers are float32 or int64 here"});
         }
     }
     floats = torch::zeros({float_count}, torch::kFloat32);
@@ -85,13 +87,13 @@ void Buffers::restore() const {
 std::vector<h5::View> Buffers::views(std::string const& prefix, std::string const& floats_path,
                                      std::string const& integers_path) const {
     std::vector<h5::View> views;
-    for_each([&](std::string const& name, torch::Tensor const& buffer, bool is_float,
-                 std::int64_t at) {
-        // A single value has a dimension of one: HDF5 maps no scalars.
-        h5::Shape shape(buffer.sizes().begin(), buffer.sizes().end());
-        views.push_back({prefix + "/" + path_of(name), is_float ? floats_path : integers_path,
-                         static_cast<std::uint64_t>(at), shape.empty() ? h5::Shape{1} : shape});
-    });
+    for_each(
+        [&](std::string const& name, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
+            // A single value has a dimension of one: HDF5 maps no scalars.
+            h5::Shape shape(buffer.sizes().begin(), buffer.sizes().end());
+            views.push_back({prefix + "/" + path_of(name), is_float ? floats_path : integers_path,
+                             static_cast<std::uint64_t>(at), shape.empty() ? h5::Shape{1} : shape});
+        });
     return views;
 }
 

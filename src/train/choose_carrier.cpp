@@ -1,9 +1,8 @@
-#include "lockstep/train/reduction.hpp"
-
 #include "lockstep/base/error.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/nccl.hpp"
+#include "lockstep/train/reduction.hpp"
 
 namespace lockstep::train {
 

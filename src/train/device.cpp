@@ -8,7 +8,8 @@
 namespace lockstep::train {
 
 torch::Device choose_device(config::Run const& run, comm::Topology const& topology) {
-    int const devices = torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
+    int const devices =
+        torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
     if (run.device == "cpu") {
         return torch::kCPU;
     }
@@ -19,9 +20,9 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
     }
     bool const numbered = run.device.rfind("cuda:", 0) == 0;
     auto const digits = numbered ? run.device.substr(5) : std::string();
-    bool const valid = run.device == "cuda" ||
-                       (numbered && !digits.empty() && digits.size() < 4 &&
-                        digits.find_first_not_of("0123456789") == std::string::npos);
+    bool const valid =
+        run.device == "cuda" || (numbered && !digits.empty() && digits.size() < 4 &&
+                                 digits.find_first_not_of("0123456789") == std::string::npos);
     if (!valid) {
         throw Error(ExitCode::usage, {concat("run.device = ", run.device),
                                       "expected auto, cpu, cuda or cuda:N", "Correct the value"});

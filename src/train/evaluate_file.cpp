@@ -1,5 +1,3 @@
-#include "lockstep/train/trainer.hpp"
-
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
@@ -7,6 +5,8 @@
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/evaluate.hpp"
 #include "lockstep/train/replica_state.hpp"
+#include "lockstep/train/trainer.hpp"
+
 #include "opening.hpp"
 
 namespace lockstep::train {

@@ -53,9 +53,8 @@ void LocalStep::run_replica(int replica, torch::Tensor const& gradients, data::L
         if (batch.indices.empty()) {
             continue;
         }
-        parts_.model.set_random_key(
-            mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
-                  static_cast<std::uint64_t>(micro)));
+        parts_.model.set_random_key(mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
+                                          static_cast<std::uint64_t>(micro)));
         auto const tensors = to_tensors(batch, parts_.sample_shape, parts_.device);
         auto const loss = parts_.task.training_loss(parts_.model, tensors);
         times_.forward += watch.restart();

@@ -1,6 +1,5 @@
-#include "lockstep/train/reduction.hpp"
-
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/train/reduction.hpp"
 
 #include <algorithm>
 
@@ -44,19 +43,19 @@ class MpiCarrier : public Carrier {
                                       comm_.raw(), request);
                  });
         }
-        comm::check(MPI_Waitall(static_cast<int>(requests.size()), requests.data(),
-                                MPI_STATUSES_IGNORE),
-                    "MPI_Waitall");
+        comm::check(
+            MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
+            "MPI_Waitall");
         return parts_.to(device_whole.device());
     }
 
     void gather_slices(torch::Tensor const& device_whole,
                        std::vector<std::int64_t> const& bounds) override {
         auto const whole = device_whole.cpu();
-        comm::all_gather_slices(comm_,
-                                std::span(whole.mutable_data_ptr<float>(),
-                                          static_cast<std::size_t>(whole.numel())),
-                                bounds);
+        comm::all_gather_slices(
+            comm_,
+            std::span(whole.mutable_data_ptr<float>(), static_cast<std::size_t>(whole.numel())),
+            bounds);
         if (!device_whole.is_cpu()) {
             device_whole.copy_(whole);
         }

@@ -1,6 +1,5 @@
-#include "lockstep/train/reduction.hpp"
-
 #include "lockstep/comm/nccl.hpp"
+#include "lockstep/train/reduction.hpp"
 
 #include <c10/cuda/CUDAStream.h>
 

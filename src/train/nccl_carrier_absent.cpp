@@ -1,6 +1,5 @@
-#include "lockstep/train/reduction.hpp"
-
 #include "lockstep/base/error.hpp"
+#include "lockstep/train/reduction.hpp"
 
 namespace lockstep::train {
 

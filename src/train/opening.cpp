@@ -61,8 +61,9 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
     auto const checkpoints = std::filesystem::path(deck.run.directory) / "checkpoints";
     comm::agree(world, "opening the run's directory", [&] {
         if (deck.run.mode == "single" && world.size() > 1) {
-            throw Error(ExitCode::usage, {concat("run.mode = single on ", world.size(), " ranks"),
-                                          "single is one rank", "Set run.mode = auto, or start one"});
+            throw Error(ExitCode::usage,
+                        {concat("run.mode = single on ", world.size(), " ranks"),
+                         "single is one rank", "Set run.mode = auto, or start one"});
         }
         if (world.is_root()) {
             run.directory = std::make_unique<RunDirectory>(deck.run.directory);
@@ -109,18 +110,17 @@ std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::strin
     if (trimmed(files).empty()) {
         return nullptr;
     }
-    return std::make_unique<data::Dataset>(
-        data::DatasetOptions{files, data.inputs, data.targets});
+    return std::make_unique<data::Dataset>(data::DatasetOptions{files, data.inputs, data.targets});
 }
 
 void require_memory(double needed, std::uint64_t available) {
     if (needed > static_cast<double>(available)) {
-        throw Error(ExitCode::memory,
-                    {concat("training this model needs at least ",
-                            bytes_text(static_cast<std::uint64_t>(std::min(needed, 1e18))),
-                            " a rank"),
-                     concat(bytes_text(available), " a rank are there"),
-                     "Take a smaller model, start fewer ranks per host, or ask for more memory"});
+        throw Error(
+            ExitCode::memory,
+            {concat("training this model needs at least ",
+                    bytes_text(static_cast<std::uint64_t>(std::min(needed, 1e18))), " a rank"),
+             concat(bytes_text(available), " a rank are there"),
+             "Take a smaller model, start fewer ranks per host, or ask for more memory"});
     }
 }
 
@@ -146,10 +146,9 @@ Workload open_workload(config::Deck const& deck,
     work.sample_shape.assign(work.train->sample_shape().begin(), work.train->sample_shape().end());
     work.task = task::make_task(deck.task, work.train->classes());
     work.task->more_is_better(deck.task.metric);
-    nn::Interface const interface{work.sample_shape, work.train->classes()};
+    nn::Interface const interface { work.sample_shape, work.train->classes() };
     check_size(nn::parameter_count(deck.model, interface));
-    work.model =
-        nn::make_model(deck.model, interface, static_cast<std::uint64_t>(deck.run.seed));
+    work.model = nn::make_model(deck.model, interface, static_cast<std::uint64_t>(deck.run.seed));
     work.model->train();
     return work;
 }

@@ -10,8 +10,7 @@ SliceOptimizer::SliceOptimizer(config::Optimizer const& options, Layout const& l
     auto const [first, last] = slice;
     for (std::size_t i = 0; i < layout.entries.size(); ++i) {
         auto const& entry = layout.entries[i];
-        auto const next =
-            i + 1 < layout.entries.size() ? layout.entries[i + 1].first : layout.size;
+        auto const next = i + 1 < layout.entries.size() ? layout.entries[i + 1].first : layout.size;
         auto const begin = std::max(first, entry.first);
         auto const end = std::min(last, next);
         if (begin >= end) {
@@ -29,8 +28,8 @@ SliceOptimizer::SliceOptimizer(config::Optimizer const& options, Layout const& l
         names_ = {"momentum"};
     }
     for (std::size_t i = 0; i < names_.size(); ++i) {
-        states_.push_back(torch::zeros({last - first},
-                                       torch::TensorOptions(torch::kFloat32).device(device)));
+        states_.push_back(
+            torch::zeros({last - first}, torch::TensorOptions(torch::kFloat32).device(device)));
     }
 }
 

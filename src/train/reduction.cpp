@@ -38,9 +38,8 @@ torch::Tensor OrderedReduction::reduce(torch::Tensor const& partial) {
     torch::NoGradGuard const no_grad;
     auto const parts = carrier_.scatter_slices(partial, bounds_);
     auto const rank_of = [this](int replica) {
-        auto const node =
-            std::find_if(nodes_.begin(), nodes_.end(),
-                         [replica](comm::TreeNode n) { return n.first == replica; });
+        auto const node = std::find_if(nodes_.begin(), nodes_.end(),
+                                       [replica](comm::TreeNode n) { return n.first == replica; });
         return node - nodes_.begin();
     };
     auto const is_a_rank = [this](comm::TreeNode node) {

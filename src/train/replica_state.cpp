@@ -12,7 +12,9 @@ constexpr char const* parameters_name = "state/parameters";
 constexpr char const* floats_name = "state/buffers_f32";
 constexpr char const* integers_name = "state/buffers_i64";
 
-std::string optimizer_name(std::string const& state) { return "state/" + state; }
+std::string optimizer_name(std::string const& state) {
+    return "state/" + state;
+}
 
 std::span<std::byte const> bytes_of(torch::Tensor const& tensor) {
     return {static_cast<std::byte const*>(tensor.const_data_ptr()), tensor.nbytes()};
@@ -79,8 +81,8 @@ void ReplicaState::restore(checkpoint::Reader const& reader) {
         if (reader.array(name).elements != static_cast<std::uint64_t>(whole)) {
             throw Error(ExitCode::data,
                         {concat(name, " in ", reader.path().string()),
-                         concat("it has ", reader.array(name).elements, " elements, the deck's model ",
-                                whole),
+                         concat("it has ", reader.array(name).elements,
+                                " elements, the deck's model ", whole),
                          "Resume with the model that was trained, or start a new run"});
         }
         auto const host = torch::empty(into.sizes(), into.options().device(torch::kCPU));

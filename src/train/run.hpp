@@ -5,9 +5,10 @@
 #include "lockstep/train/evaluate.hpp"
 #include "lockstep/train/progress.hpp"
 #include "lockstep/train/schedule.hpp"
-#include "opening.hpp"
 
 #include <optional>
+
+#include "opening.hpp"
 
 namespace lockstep::train {
 
@@ -61,8 +62,8 @@ class Run {
     Stopwatch attempt_watch_;
     Stopwatch checkpoint_watch_;
     Stopwatch epoch_watch_;
-    std::int64_t epoch_samples_ = 0;  ///< learnt in this attempt
-    std::int64_t saved_step_ = -1;    ///< of the newest checkpoint
+    std::int64_t epoch_samples_ = 0; ///< learnt in this attempt
+    std::int64_t saved_step_ = -1;   ///< of the newest checkpoint
     std::int64_t samples_done_ = 0;
     double training_s_ = 0;
     double communication_s_ = 0;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -24,7 +23,8 @@ RunDirectory::RunDirectory(std::filesystem::path path) : path_(std::move(path)) 
     lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (lock_ < 0) {
         throw Error(ExitCode::cannot_create,
-                    {concat("cannot write in ", path_.string()), system_error("", errno, "").text().why,
+                    {concat("cannot write in ", path_.string()),
+                     system_error("", errno, "").text().why,
                      "Check its permissions, or set run.directory to a place that can be written"});
     }
     // A file system without locks lets every job through; it says so with another error.
@@ -36,7 +36,9 @@ RunDirectory::RunDirectory(std::filesystem::path path) : path_(std::move(path)) 
     }
 }
 
-RunDirectory::~RunDirectory() { ::close(lock_); }
+RunDirectory::~RunDirectory() {
+    ::close(lock_);
+}
 
 void RunDirectory::archive() const {
     std::filesystem::path target;

@@ -1,11 +1,11 @@
-#include "run.hpp"
-
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/device.hpp"
 
 #include <nlohmann/json.hpp>
+
+#include "run.hpp"
 
 namespace lockstep::train {
 
@@ -35,9 +35,9 @@ void Run::announce() {
                     .class_names = work_.train->class_names(),
                     .class_counts = work_.train->class_counts(),
                     .directory = deck_.run.directory,
-                    .memory_needed = static_cast<std::uint64_t>(memory_needed(
-                        static_cast<double>(engine_->layout().size), deck_.optimizer,
-                        engine_->nodes()[0].count, world_.size()))};
+                    .memory_needed = static_cast<std::uint64_t>(
+                        memory_needed(static_cast<double>(engine_->layout().size), deck_.optimizer,
+                                      engine_->nodes()[0].count, world_.size()))};
     for (auto const& node : engine_->nodes()) {
         started.replicas_of_rank.push_back(node.count);
     }
@@ -48,7 +48,9 @@ void Run::announce() {
     }
 }
 
-void Run::remember(std::string const& line) { progress_.history += line + "\n"; }
+void Run::remember(std::string const& line) {
+    progress_.history += line + "\n";
+}
 
 void Run::end_epoch() {
     auto const epoch = progress_.step / plan_->steps_per_epoch();
@@ -56,8 +58,8 @@ void Run::end_epoch() {
     Epoch const report{.epoch = epoch,
                        .step = progress_.step,
                        .loss = progress_.epoch_loss_sum / progress_.epoch_weight,
-                       .accuracy = static_cast<double>(progress_.epoch_correct) /
-                                   progress_.epoch_weight,
+                       .accuracy =
+                           static_cast<double>(progress_.epoch_correct) / progress_.epoch_weight,
                        .samples = plan_->samples_per_epoch(),
                        .seconds = seconds,
                        .samples_per_s = static_cast<double>(epoch_samples_) / seconds};
@@ -75,8 +77,8 @@ void Run::end_epoch() {
 }
 
 Measured Run::measure(data::Dataset const& dataset, std::string const& set) {
-    auto const result = evaluate(world_, *work_.model, *work_.task, dataset,
-                                 evaluate_options(deck_.data, device_));
+    auto const result =
+        evaluate(world_, *work_.model, *work_.task, dataset, evaluate_options(deck_.data, device_));
     return {.set = set,
             .step = progress_.step,
             .epoch = epochs_done(),
@@ -105,7 +107,8 @@ void Run::save_best(Measured& measured) {
     auto const metric = best_metric();
     double const value = metric == "loss" ? measured.loss : measured.metrics.at(metric);
     bool const more = work_.task->more_is_better(metric);
-    measured.best = progress_.best_step < 0 || (more ? value > progress_.best : value < progress_.best);
+    measured.best =
+        progress_.best_step < 0 || (more ? value > progress_.best : value < progress_.best);
     if (!measured.best) {
         return;
     }

@@ -6,8 +6,7 @@
 
 namespace lockstep::train {
 
-Schedule::Schedule(config::Deck const& deck, std::int64_t steps_per_epoch,
-                   std::int64_t total_steps)
+Schedule::Schedule(config::Deck const& deck, std::int64_t steps_per_epoch, std::int64_t total_steps)
     : schedule_(deck.schedule), peak_(deck.optimizer.learning_rate),
       steps_per_epoch_(steps_per_epoch), total_steps_(total_steps) {
     double const ratio = static_cast<double>(deck.run.replicas) /

@@ -4,7 +4,7 @@ import shutil
 import struct
 import subprocess
 
-from harness import DATA, DECK, Scratch, check, run, train
+from harness import DATA, DECK, Scratch, check, records, run, train
 
 LIMIT = 10
 
@@ -58,6 +58,12 @@ with Scratch() as scratch:
         fails(64, "--data.train", few, "--data.validation", "", ranks=ranks, phrases=["3 training samples for 4 replicas"])
         fails(73, "--run.directory", scratch / "in-the-way/run", ranks=ranks,
               phrases=["in-the-way"])
+        # What fails in the run is in its log and its records as well.
+        train(scratch / "logged", ranks=ranks,
+              env={"LOCKSTEP_INJECT": "throw:rank=0:step=2"}).expect(70)
+        check("first cause: rank 0" in (scratch / "logged/log.txt").read_text(), "log.txt tells")
+        check(records(scratch / "logged", "failure")[0]["exit_code"] == 70, "metrics.jsonl tells")
+        shutil.rmtree(scratch / "logged")
         fails(70, ranks=ranks, env={"LOCKSTEP_INJECT": f"throw:rank={ranks - 1}:step=3"},
               phrases=[f"rank {ranks - 1} (", "in training at step 3", "an injected fault"])
 

@@ -8,9 +8,7 @@ namespace lockstep {
 /// Seconds since it was made or last restarted, from a clock that never jumps.
 class Stopwatch {
   public:
-    double seconds() const {
-        return std::chrono::duration<double>(Clock::now() - start_).count();
-    }
+    double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
     /// Returns `seconds()` and starts again.
     double restart() {
         double const passed = seconds();

@@ -48,8 +48,8 @@ class AgreedError : public Error {
   public:
     AgreedError(ExitCode code, ErrorText text, int rank, std::string cause);
 
-    int rank() const noexcept { return rank_; }                   ///< the rank that failed first
-    std::string const& cause() const noexcept { return cause_; }  ///< "rank 3 (host) in PHASE"
+    int rank() const noexcept { return rank_; }                  ///< the rank that failed first
+    std::string const& cause() const noexcept { return cause_; } ///< "rank 3 (host) in PHASE"
 
   private:
     int rank_;

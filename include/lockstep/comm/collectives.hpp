@@ -13,9 +13,9 @@ namespace lockstep::comm {
 
 /// What can be sent as it lies in memory.
 template <class T>
-concept Element = std::same_as<T, std::byte> || std::same_as<T, int> ||
-                  std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t> ||
-                  std::same_as<T, float> || std::same_as<T, double>;
+concept Element =
+    std::same_as<T, std::byte> || std::same_as<T, int> || std::same_as<T, std::int64_t> ||
+    std::same_as<T, std::uint64_t> || std::same_as<T, float> || std::same_as<T, double>;
 
 /// The MPI type of an element.
 template <Element T>

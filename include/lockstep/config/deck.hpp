@@ -11,13 +11,13 @@ namespace lockstep::config {
 // `describe` in deck.cpp is the one list of them, from which text is parsed, checked and printed.
 
 struct Run {
-    std::string name;               ///< the deck's name
-    std::string directory;          ///< runs/NAME
+    std::string name;      ///< the deck's name
+    std::string directory; ///< runs/NAME
     std::int64_t seed = 0;
-    std::int64_t replicas = 0;      ///< V; 0: the ranks of the first start
-    std::string device = "auto";    ///< auto, cpu, cuda, cuda:N
-    std::string mode = "auto";      ///< auto, single, ddp
-    std::int64_t threads = 1;       ///< per replica
+    std::int64_t replicas = 0;   ///< V; 0: the ranks of the first start
+    std::string device = "auto"; ///< auto, cpu, cuda, cuda:N
+    std::string mode = "auto";   ///< auto, single, ddp
+    std::int64_t threads = 1;    ///< per replica
     bool deterministic = true;
 };
 
@@ -27,12 +27,12 @@ struct Data {
     std::string test;
     std::string inputs = "inputs";
     std::string targets = "targets";
-    std::int64_t batch = 32;        ///< samples per replica and micro-batch
-    std::int64_t global_batch = 0;  ///< over all replicas; 0: `batch` counts
+    std::int64_t batch = 32;       ///< samples per replica and micro-batch
+    std::int64_t global_batch = 0; ///< over all replicas; 0: `batch` counts
     bool drop_last = false;
     std::int64_t workers = 2;
     std::int64_t prefetch = 4;
-    std::string shuffle = "full";   ///< full, none
+    std::string shuffle = "full"; ///< full, none
 };
 
 /// Keys of a section that belong to what `name` or `kind` chooses; it checks them itself.
@@ -50,30 +50,30 @@ struct Task {
 };
 
 struct Optimizer {
-    std::string name = "adamw";     ///< adamw, sgd
+    std::string name = "adamw"; ///< adamw, sgd
     double learning_rate = 0.001;
     std::string scale_learning_rate = "none"; ///< none, linear, sqrt
     std::int64_t reference_replicas = 1;
-    double weight_decay = 0.01;     ///< biases and norms are exempt
+    double weight_decay = 0.01; ///< biases and norms are exempt
     double momentum = 0;
     bool nesterov = false;
     std::vector<double> betas = {0.9, 0.999};
     double epsilon = 1e-8;
-    double clip_norm = 0;           ///< 0: off
-    std::int64_t accumulate = 1;    ///< micro-batches per step
+    double clip_norm = 0;        ///< 0: off
+    std::int64_t accumulate = 1; ///< micro-batches per step
 };
 
 struct Schedule {
-    std::string name = "constant";  ///< constant, cosine, step
+    std::string name = "constant"; ///< constant, cosine, step
     double warmup_epochs = 0;
     std::int64_t warmup_steps = 0;
-    double minimum = 0;             ///< cosine's last rate, as a share of the peak
+    double minimum = 0; ///< cosine's last rate, as a share of the peak
     std::int64_t step_epochs = 30;
     double factor = 0.1;
 };
 
 struct Communication {
-    std::string backend = "auto";   ///< auto, mpi, nccl
+    std::string backend = "auto"; ///< auto, mpi, nccl
     std::string reduction = "ordered";
     std::int64_t timeout_seconds = 300;
     std::int64_t check_replicas_every = 100; ///< steps; 0: never
@@ -83,13 +83,13 @@ struct Checkpoint {
     std::int64_t every_steps = 1000; ///< 0: only at the end
     double every_minutes = 0;        ///< 0: off
     std::int64_t keep = 3;
-    std::string resume = "auto";     ///< auto, none, a file
-    std::string best;                ///< metric; the task's own when empty
+    std::string resume = "auto"; ///< auto, none, a file
+    std::string best;            ///< metric; the task's own when empty
 };
 
 struct Monitor {
     std::int64_t log_every = 50;
-    std::string progress = "auto";   ///< auto, bar, plain, none
+    std::string progress = "auto"; ///< auto, bar, plain, none
 };
 
 struct Train {
@@ -120,7 +120,7 @@ enum class AtResume {
 
 /// A key and its value, as text.
 struct Setting {
-    std::string key;   ///< "optimizer.learning-rate"
+    std::string key; ///< "optimizer.learning-rate"
     std::string value;
     AtResume at_resume = AtResume::free;
 };

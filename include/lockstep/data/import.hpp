@@ -20,7 +20,7 @@ struct ImportedFile {
 
 struct IdxImport {
     std::filesystem::path source; ///< a directory with train-… and t10k-… files, or "IMAGES,LABELS"
-    std::filesystem::path out;    ///< for a directory: a directory; for a pair: a file
+    std::filesystem::path out;        ///< for a directory: a directory; for a pair: a file
     std::vector<std::string> classes; ///< names; "0", "1", … when empty
 };
 

@@ -13,7 +13,7 @@ namespace lockstep::data {
 struct DataInfo {
     std::filesystem::path path;
     std::uint64_t bytes = 0;
-    bool ours = false;           ///< written by our importers
+    bool ours = false; ///< written by our importers
     bool checksums = false;
     std::int64_t samples = 0;
     h5::Shape sample_shape;

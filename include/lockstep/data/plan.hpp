@@ -15,7 +15,7 @@ struct PlanOptions {
     std::int64_t samples = 0;
     std::int64_t batch = 1; ///< per replica and micro-batch
     int replicas = 1;
-    int accumulate = 1;     ///< micro-batches per step
+    int accumulate = 1; ///< micro-batches per step
     bool drop_last = false;
     bool shuffle = true;
     std::uint64_t seed = 0;

@@ -26,7 +26,7 @@ std::uint64_t elements(Shape const& shape);
 /// What is known of a dataset without reading it.
 struct DatasetInfo {
     std::string path;
-    std::optional<Type> type;            ///< absent: none of ours
+    std::optional<Type> type; ///< absent: none of ours
     Shape shape;
     bool contiguous = false;             ///< and allocated, unfiltered, in one piece in this file
     std::optional<std::uint64_t> offset; ///< of its first byte in the file, where contiguous
@@ -47,7 +47,7 @@ struct View {
 };
 
 struct CreateOptions {
-    std::uint64_t user_block = 0;            ///< bytes before HDF5's own; a power of two >= 512
+    std::uint64_t user_block = 0; ///< bytes before HDF5's own; a power of two >= 512
     std::uint64_t alignment = std::uint64_t{1} << 12; ///< of each object of that size or more
 };
 

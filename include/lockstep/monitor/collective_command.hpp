@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/comm/session.hpp"
 
@@ -13,7 +14,9 @@ namespace lockstep::monitor {
 struct CommandContext {
     comm::MpiSession& session;
     comm::Communicator const& world;
-    std::filesystem::path log_file; ///< where the first cause is written, too
+    /// Whose log.txt and metrics.jsonl get the first cause, too, once it is there.
+    std::filesystem::path run_directory;
+    Stopwatch since_start;
 };
 
 /// Runs a command on all ranks from MPI's start to its end, and turns whatever it throws into one

@@ -32,8 +32,8 @@ class Buffers {
     torch::Tensor floats;   ///< [n] float32 on the host
     torch::Tensor integers; ///< [m] int64 on the host
 
-    void collect();        ///< from the model
-    void restore() const;  ///< into the model
+    void collect();       ///< from the model
+    void restore() const; ///< into the model
 
     std::vector<h5::View> views(std::string const& prefix, std::string const& floats_path,
                                 std::string const& integers_path) const;

@@ -17,10 +17,10 @@ struct StepOutcome {
     double loss_sum = 0;
     double weight = 0;
     std::int64_t correct = 0;
-    double grad_norm = 0;            ///< before clipping
-    int signal = 0;                  ///< that some rank was asked to end by, 0: none
+    double grad_norm = 0; ///< before clipping
+    int signal = 0;       ///< that some rank was asked to end by, 0: none
     int signalled_rank = 0;
-    bool minutes_passed = false;     ///< rank 0's clock: the next checkpoint is due
+    bool minutes_passed = false; ///< rank 0's clock: the next checkpoint is due
     LocalTimes local;
     double communication_s = 0;
     double update_s = 0;
@@ -41,12 +41,12 @@ class Engine {
   public:
     struct Parts {
         comm::Communicator const& world;
-        config::Deck const& deck;    ///< resolved: run.replicas is known
+        config::Deck const& deck; ///< resolved: run.replicas is known
         nn::Model& model;
         task::Task const& task;
         torch::Device device;
         std::vector<std::int64_t> sample_shape;
-        Carrier& carrier;            ///< must outlive the engine
+        Carrier& carrier; ///< must outlive the engine
     };
 
     /// Throws      Error 64 for more ranks than replicas
@@ -54,7 +54,7 @@ class Engine {
 
     struct StepInput {
         data::Loader& loader;
-        std::int64_t step = 0;       ///< steps done before
+        std::int64_t step = 0; ///< steps done before
         int micro_batches = 1;
         double rate = 0;
         int signal = 0;              ///< this rank was asked to end by it, 0: none

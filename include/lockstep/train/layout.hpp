@@ -19,19 +19,19 @@ constexpr std::int64_t grain = 4096;
 
 /// A parameter's place in the arena.
 struct Entry {
-    std::string name;                ///< "features.0.weight"
+    std::string name; ///< "features.0.weight"
     std::vector<std::int64_t> shape;
     std::int64_t first = 0;
     std::int64_t count = 0;
-    bool decays = true;              ///< biases and norms, of fewer than two dimensions, do not
+    bool decays = true; ///< biases and norms, of fewer than two dimensions, do not
 };
 
 /// Where each parameter lies: registration reversed, near the order in which gradients become
 /// ready. A pure function of the model.
 struct Layout {
     std::vector<Entry> entries;
-    std::int64_t size = 0;           ///< elements, padding included; whole grains
-    std::int64_t parameters = 0;     ///< elements that are trained
+    std::int64_t size = 0;       ///< elements, padding included; whole grains
+    std::int64_t parameters = 0; ///< elements that are trained
 
     static Layout of(nn::Model const& model);
 

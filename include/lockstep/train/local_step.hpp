@@ -32,8 +32,8 @@ class LocalStep {
         nn::Model& model;
         task::Task const& task;
         Arena const& arena;
-        Buffers& buffers;       ///< replica 0's, of the step before; replica 0's host updates them
-        comm::TreeNode node;    ///< the replicas that this rank hosts
+        Buffers& buffers;    ///< replica 0's, of the step before; replica 0's host updates them
+        comm::TreeNode node; ///< the replicas that this rank hosts
         std::vector<std::int64_t> sample_shape;
         torch::Device device;
     };
@@ -59,7 +59,7 @@ class LocalStep {
     LocalTimes times_;
     int micro_batches_ = 1;
     std::uint64_t step_key_ = 0;
-    torch::Tensor new_floats_;   ///< replica 0's buffers after the step
+    torch::Tensor new_floats_; ///< replica 0's buffers after the step
     torch::Tensor new_integers_;
 };
 

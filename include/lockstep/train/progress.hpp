@@ -10,13 +10,13 @@ namespace lockstep::train {
 /// The small state of a run, beside parameters, buffers and optimizer: the only things that change
 /// from step to step, the same on all ranks.
 struct Progress {
-    std::int64_t step = 0;          ///< steps done
-    double epoch_loss_sum = 0;      ///< over the epoch so far
+    std::int64_t step = 0;     ///< steps done
+    double epoch_loss_sum = 0; ///< over the epoch so far
     double epoch_weight = 0;
     std::int64_t epoch_correct = 0;
     double best = 0;
-    std::int64_t best_step = -1;    ///< -1: nothing measured yet
-    std::string history;            ///< every epoch and validation, one JSON object a line
+    std::int64_t best_step = -1; ///< -1: nothing measured yet
+    std::string history;         ///< every epoch and validation, one JSON object a line
 
     /// Into and out of a checkpoint's record.
     void write_to(checkpoint::Record& record) const;

@@ -4,12 +4,12 @@
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/config/deck.hpp"
 
+#include <torch/torch.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <torch/torch.h>
 
 namespace lockstep::train {
 
@@ -50,8 +50,7 @@ std::unique_ptr<Carrier> nccl_carrier(comm::Communicator const& comm, torch::Dev
 /// Collective  over `comm`
 /// Throws      AgreedError 69 when the deck asks for NCCL and it is not to be had
 std::unique_ptr<Carrier> choose_carrier(comm::Communicator const& comm,
-                                        config::Communication const& options,
-                                        torch::Device device);
+                                        config::Communication const& options, torch::Device device);
 
 /// The sum over all replicas of gradients, in the order of the fixed tree.
 class OrderedReduction {

@@ -18,49 +18,49 @@ struct Started {
     std::int64_t replicas = 0;
     std::int64_t seed = 0;
     std::string model;
-    std::int64_t parameters = 0;         ///< scalars that are trained
+    std::int64_t parameters = 0; ///< scalars that are trained
     std::string backend;
-    std::int64_t batch = 0;              ///< samples per replica and micro-batch
+    std::int64_t batch = 0; ///< samples per replica and micro-batch
     std::int64_t accumulate = 1;
     std::int64_t train_samples = 0;
     std::int64_t validation_samples = 0;
     std::int64_t test_samples = 0;
     std::int64_t steps_per_epoch = 0;
     std::int64_t total_steps = 0;
-    double base_rate = 0;                ///< as the deck says
-    double peak_rate = 0;                ///< after scaling by replicas
+    double base_rate = 0; ///< as the deck says
+    double peak_rate = 0; ///< after scaling by replicas
     std::vector<std::string> class_names;
     std::vector<std::int64_t> class_counts;
     std::string directory;
-    std::uint64_t memory_needed = 0;     ///< bytes per rank, without activations
+    std::uint64_t memory_needed = 0; ///< bytes per rank, without activations
 };
 
 struct Resumed {
     std::string file;
     std::int64_t step = 0;
-    std::vector<std::string> skipped;    ///< files passed over, and why
-    std::vector<std::string> forced;     ///< deck changes that --force allowed
+    std::vector<std::string> skipped; ///< files passed over, and why
+    std::vector<std::string> forced;  ///< deck changes that --force allowed
 };
 
 struct Step {
-    std::int64_t step = 0;               ///< steps done, this one included
+    std::int64_t step = 0; ///< steps done, this one included
     std::int64_t total_steps = 0;
     double epoch = 0;
-    double loss = 0;                     ///< mean over all replicas' samples
+    double loss = 0; ///< mean over all replicas' samples
     double learning_rate = 0;
     double grad_norm = 0;
     std::int64_t samples = 0;
-    bool logged = false;                 ///< a step of monitor.log-every
+    bool logged = false; ///< a step of monitor.log-every
     double step_s = 0;
     double data_s = 0;
     double forward_s = 0;
     double backward_s = 0;
-    double communication_s = 0;          ///< exposed: the time in which this rank only waited
+    double communication_s = 0; ///< exposed: the time in which this rank only waited
     double update_s = 0;
 };
 
-struct Measured {                        ///< a validation or a test
-    std::string set;                     ///< "validation" or "test"
+struct Measured {    ///< a validation or a test
+    std::string set; ///< "validation" or "test"
     std::int64_t step = 0;
     double epoch = 0;
     double loss = 0;
@@ -72,9 +72,9 @@ struct Measured {                        ///< a validation or a test
 };
 
 struct Epoch {
-    std::int64_t epoch = 0;              ///< epochs done
+    std::int64_t epoch = 0; ///< epochs done
     std::int64_t step = 0;
-    double loss = 0;                     ///< mean over the epoch's samples while they were learnt
+    double loss = 0; ///< mean over the epoch's samples while they were learnt
     double accuracy = 0;
     std::int64_t samples = 0;
     double seconds = 0;
@@ -96,16 +96,16 @@ struct Signalled {
 };
 
 struct Ended {
-    std::string reason;                  ///< "finished", "already finished" or the signal's name
+    std::string reason; ///< "finished", "already finished" or the signal's name
     std::int64_t step = 0;
-    std::int64_t steps_done = 0;         ///< in this attempt
+    std::int64_t steps_done = 0; ///< in this attempt
     double seconds = 0;
-    double samples_per_s = 0;            ///< mean over this attempt's training
-    double communication_share = 0;      ///< exposed communication over step time
-    std::uint64_t peak_memory = 0;       ///< bytes, the largest of all ranks
+    double samples_per_s = 0;       ///< mean over this attempt's training
+    double communication_share = 0; ///< exposed communication over step time
+    std::uint64_t peak_memory = 0;  ///< bytes, the largest of all ranks
     std::string best_metric;
     double best = 0;
-    std::int64_t best_step = -1;         ///< -1: nothing was measured
+    std::int64_t best_step = -1; ///< -1: nothing was measured
 };
 
 using Event =

@@ -17,8 +17,8 @@ namespace lockstep::train {
 /// What a run is started with.
 struct Order {
     config::Deck deck;
-    bool force = false;    ///< deck changes that change the result are allowed at a resume
-    std::string version;   ///< of the program
+    bool force = false;  ///< deck changes that change the result are allowed at a resume
+    std::string version; ///< of the program
     /// Makes rank 0's observers, once the run's directory stands.
     std::function<std::vector<std::unique_ptr<Observer>>(config::Deck const&)> observers;
 };
@@ -35,7 +35,8 @@ Ended train(comm::Communicator const& world, Order const& order, SignalRequests 
 /// The device that the deck gives this rank, as text: "cpu" or "cuda:0".
 ///
 /// Collective  over `world`
-/// Throws      AgreedError 69 when the deck names a device that is not here, 64 for no device's name
+/// Throws      AgreedError 69 when the deck names a device that is not here, 64 for no device's
+/// name
 std::string device_of_rank(comm::Communicator const& world, config::Run const& run);
 
 /// Measures the deck's test set, or its validation set where there is none, with the model of a

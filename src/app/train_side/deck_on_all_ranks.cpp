@@ -18,8 +18,8 @@ DeckArguments read_deck(comm::Communicator const& world, std::vector<std::string
         config::DeckSource source;
         auto const others = config::DeckSource().take_options(arguments);
         for (auto const& argument : others) {
-            bool const is_deck = !argument.starts_with("--") &&
-                                 (decks == 0 || (name.empty() && decks == 1));
+            bool const is_deck =
+                !argument.starts_with("--") && (decks == 0 || (name.empty() && decks == 1));
             if (!is_deck) {
                 result.others.push_back(argument);
                 continue;

@@ -1,7 +1,7 @@
-#include "commands.hpp"
-
 #include <iostream>
 #include <string_view>
+
+#include "commands.hpp"
 
 /// What the program calls after it has loaded this library. No exception leaves.
 extern "C" int lockstep_train_side(char const* name, lockstep::app::Invocation const* invocation) {

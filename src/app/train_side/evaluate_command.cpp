@@ -1,6 +1,3 @@
-#include "commands.hpp"
-
-#include "deck_on_all_ranks.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/comm/agree.hpp"
@@ -9,15 +6,19 @@
 
 #include <iostream>
 
+#include "commands.hpp"
+#include "deck_on_all_ranks.hpp"
+
 namespace lockstep::app {
 
 ExitCode evaluate_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
     constexpr char const* usage = "lockstep evaluate DECK CHECKPOINT [--section.key VALUE]...";
     if (take_flag(arguments, "--help")) {
-        std::cout << usage << "\n    Measures data.test, or data.validation where the deck has no "
-                              "test set, with a checkpoint\n    or a best.h5. The figures are the "
-                              "same on any number of ranks.\n";
+        std::cout << usage
+                  << "\n    Measures data.test, or data.validation where the deck has no "
+                     "test set, with a checkpoint\n    or a best.h5. The figures are the "
+                     "same on any number of ranks.\n";
         return ExitCode::ok;
     }
     return monitor::run_collectively(

@@ -1,10 +1,10 @@
-#include "commands.hpp"
-
 #include "lockstep/base/text.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/task/task.hpp"
 
 #include <iostream>
+
+#include "commands.hpp"
 
 namespace lockstep::app {
 
@@ -29,8 +29,8 @@ ExitCode models_command(Invocation const&) {
 
 ExitCode tasks_command(Invocation const&) {
     for (auto const& kind : task::task_kinds()) {
-        std::cout << kind.name << ": " << kind.meaning << "; metrics "
-                  << joined(kind.metrics, ", ") << "\n";
+        std::cout << kind.name << ": " << kind.meaning << "; metrics " << joined(kind.metrics, ", ")
+                  << "\n";
         print_keys("task", kind.keys);
     }
     return ExitCode::ok;

@@ -1,7 +1,3 @@
-#include "commands.hpp"
-
-#include "build_info.hpp"
-#include "deck_on_all_ranks.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
@@ -12,6 +8,10 @@
 #include "lockstep/train/trainer.hpp"
 
 #include <iostream>
+
+#include "build_info.hpp"
+#include "commands.hpp"
+#include "deck_on_all_ranks.hpp"
 
 namespace lockstep::app {
 
@@ -31,9 +31,10 @@ std::vector<std::unique_ptr<train::Observer>> observers(config::Deck const& deck
 ExitCode train_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
     if (take_flag(arguments, "--help")) {
-        std::cout << "lockstep train DECK... [--section.key VALUE]... [--force]\n\nKeys of the deck "
-                     "and their defaults:\n"
-                  << config::keys_help();
+        std::cout
+            << "lockstep train DECK... [--section.key VALUE]... [--force]\n\nKeys of the deck "
+               "and their defaults:\n"
+            << config::keys_help();
         return ExitCode::ok;
     }
     bool const force = take_flag(arguments, "--force");
@@ -44,7 +45,7 @@ ExitCode train_command(Invocation const& invocation) {
             comm::agree(context.world, "reading the command line", [&, &others = others] {
                 expect_arguments(others, 0, 0, "lockstep train DECK... [--section.key VALUE]...");
             });
-            context.log_file = std::filesystem::path(deck.run.directory) / "log.txt";
+            context.run_directory = deck.run.directory;
             context.session.bind_device(train::device_of_rank(context.world, deck.run));
             auto const ended = train::train(
                 context.world,
