@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <exception>
+#include <thread>
 
 namespace lockstep::comm {
 
@@ -22,9 +23,20 @@ int launched_tasks() {
     return 0;
 }
 
+/// Where ranks fill a host's cores, a rank that waits must leave its core to the threads that read
+/// data and to ranks that compute: Open MPI spins unless it is told. A choice of the user's stays.
+void wait_politely() {
+    char const* const ranks = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    if (ranks != nullptr &&
+        std::atoi(ranks) >= static_cast<int>(std::thread::hardware_concurrency())) {
+        ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
+    }
+}
+
 } // namespace
 
 MpiSession::Environment::Environment(int& argc, char**& argv) {
+    wait_politely();
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &thread_level) != MPI_SUCCESS) {
         throw Error(ExitCode::unavailable, {"MPI_Init_thread failed", "MPI cannot be started here",
                                             "Check the MPI installation and the launcher"});

@@ -46,27 +46,32 @@ Dataset::Dataset(DatasetOptions const& options) {
 
 void Dataset::open_shard(std::filesystem::path const& path, DatasetOptions const& options) {
     auto const opened = open_samples(path, {options.inputs, options.targets});
-    auto const shape = opened.sample_shape;
     if (shards_.empty()) {
-        sample_shape_ = shape;
+        sample_shape_ = opened.sample_shape;
         input_type_ = opened.input_type;
         mean_ = opened.mean;
         std_ = opened.std;
+        declared_names_ = opened.class_names;
         names_ = opened.class_names;
-    } else if (shape != sample_shape_ || opened.input_type != input_type_) {
-        throw Error(ExitCode::data, {path.string(),
-                                     "its samples have another shape or type than those of the "
-                                     "files before",
-                                     "List files of one data set only"});
     }
+    auto const require = [&](bool same, std::string const& what) {
+        if (!same) {
+            throw Error(ExitCode::data,
+                        {path.string(), concat("its ", what, " is not that of the files before"),
+                         "List files of one data set only"});
+        }
+    };
+    require(opened.sample_shape == sample_shape_, "shape of a sample");
+    require(opened.input_type == input_type_, "type of inputs");
+    require(opened.mean == mean_ && opened.std == std_, "mean or std");
+    require(opened.class_names == declared_names_, "list of classes");
     auto const first = samples();
     shards_.push_back({File::open_read(path), opened.inputs_at, first});
     targets_.insert(targets_.end(), opened.targets.begin(), opened.targets.end());
-    if (opened.class_names.empty()) {
-        auto const largest = std::max_element(opened.targets.begin(), opened.targets.end());
-        auto const classes = largest == opened.targets.end() ? 0 : *largest + 1;
-        while (classes < most_classes && static_cast<std::int64_t>(names_.size()) < classes) {
-            names_.push_back(std::to_string(names_.size()));
+    if (declared_names_.empty()) {
+        auto numbered = complete_names({}, opened.targets, path);
+        if (numbered.size() > names_.size()) {
+            names_ = std::move(numbered);
         }
     }
     check_labels(path, first);
@@ -145,14 +150,14 @@ void normalise(std::span<std::byte const> raw, std::span<float> into,
                std::pair<std::vector<double> const&, std::vector<double> const&> const& moments,
                std::size_t plane) {
     auto const& [mean, std] = moments;
-    for (std::size_t i = 0; i < into.size(); ++i) {
-        Stored value{};
-        std::memcpy(&value, raw.data() + i * sizeof(Stored), sizeof(Stored));
-        into[i] = static_cast<float>(value);
-        if (!mean.empty()) {
-            auto const channel = i / plane % mean.size();
-            into[i] =
-                (into[i] - static_cast<float>(mean[channel])) / static_cast<float>(std[channel]);
+    for (std::size_t begin = 0; begin < into.size(); begin += plane) {
+        auto const channel = mean.empty() ? 0 : begin / plane % mean.size();
+        float const shift = mean.empty() ? 0 : static_cast<float>(mean[channel]);
+        float const scale = mean.empty() ? 1 : static_cast<float>(std[channel]);
+        for (std::size_t i = begin; i < begin + plane; ++i) {
+            Stored value{};
+            std::memcpy(&value, raw.data() + i * sizeof(Stored), sizeof(Stored));
+            into[i] = (static_cast<float>(value) - shift) / scale; // exact for 0 and 1
         }
     }
 }
@@ -165,8 +170,11 @@ void Dataset::convert(std::span<std::byte const> raw, std::span<float> into) con
     std::pair<std::vector<double> const&, std::vector<double> const&> const moments{mean_, std_};
     switch (input_type_) {
     case h5::Type::u8:
-        for (std::size_t i = 0; i < into.size(); ++i) {
-            into[i] = tables_[i / plane % tables_.size()][std::to_integer<std::size_t>(raw[i])];
+        for (std::size_t begin = 0; begin < into.size(); begin += plane) {
+            auto const& table = tables_[begin / plane % tables_.size()];
+            for (std::size_t i = begin; i < begin + plane; ++i) {
+                into[i] = table[std::to_integer<std::size_t>(raw[i])];
+            }
         }
         break;
     case h5::Type::i16:

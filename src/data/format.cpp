@@ -5,6 +5,8 @@
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 
 namespace lockstep::data {
 
@@ -15,26 +17,9 @@ namespace {
     throw Error(ExitCode::data, {path.string(), why, next});
 }
 
-h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name) {
-    if (!file.exists(name)) {
-        std::vector<std::string> there;
-        for (auto const& info : file.datasets()) {
-            there.push_back(info.path);
-        }
-        refuse(file.path(), concat("it has no dataset ", name, "; it has ", joined(there, ", ")),
-               "Set data.inputs and data.targets to the names inside the file");
-    }
-    auto info = file.info(name);
-    if (!info.type || info.shape.empty()) {
-        refuse(file.path(), concat("dataset ", name, " does not hold plain numbers by sample"),
-               "Convert it with lockstep data import hdf5");
-    }
-    return info;
-}
-
 /// Mean or standard deviation as the file gives it: one for all, or one for each channel.
-std::vector<double> moments(h5::File const& file, std::string const& name,
-                            h5::Shape const& sample_shape) {
+std::vector<double> moment(h5::File const& file, std::string const& name,
+                           h5::Shape const& sample_shape) {
     auto const values = file.number_attribute("/", name).value_or(std::vector<double>{});
     bool const by_channel = !sample_shape.empty() && values.size() == sample_shape.front();
     if (values.size() > 1 && !by_channel) {
@@ -46,71 +31,153 @@ std::vector<double> moments(h5::File const& file, std::string const& name,
 
 } // namespace
 
-std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& name) {
+h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name) {
+    if (!file.exists(name)) {
+        std::vector<std::string> there;
+        for (auto const& info : file.datasets()) {
+            there.push_back(info.path);
+        }
+        refuse(file.path(), concat("it has no dataset ", name, "; it has ", joined(there, ", ")),
+               "Name those inside the file: data.inputs and data.targets in a deck, --inputs and "
+               "--targets at an import");
+    }
+    auto info = file.info(name);
+    if (!info.readable_as || info.shape.empty()) {
+        refuse(file.path(), concat("dataset ", name, " does not hold plain numbers by sample"),
+               "Store it as whole or floating-point numbers, samples first");
+    }
+    if (h5::elements(info.shape) == 0) {
+        refuse(file.path(), concat("dataset ", name, " holds no samples"), "Name another file");
+    }
+    return info;
+}
+
+Moments read_moments(h5::File const& file, h5::Shape const& sample_shape) {
+    Moments moments{moment(file, "mean", sample_shape), moment(file, "std", sample_shape)};
+    auto const& [mean, std] = moments;
+    bool const finite =
+        std::all_of(mean.begin(), mean.end(), [](double value) { return std::isfinite(value); });
+    bool const positive = std::all_of(
+        std.begin(), std.end(), [](double value) { return std::isfinite(value) && value > 0; });
+    if (mean.size() != std.size() || !finite || !positive) {
+        refuse(file.path(), "attributes mean and std do not fit each other",
+               "Both must be there or none, the same number of them, and std above zero");
+    }
+    return moments;
+}
+
+std::optional<ByteRange> bytes_in_file(h5::DatasetInfo const& info, std::uint64_t file_bytes) {
+    if (!info.type || !info.offset || *info.offset > file_bytes) {
+        return std::nullopt;
+    }
+    // Extent by extent, since a damaged shape can be of any size.
+    auto const most = file_bytes - *info.offset;
+    std::uint64_t bytes = h5::size_of(*info.type);
+    for (auto const extent : info.shape) {
+        if (extent > 0 && bytes > most / extent) {
+            return std::nullopt;
+        }
+        bytes *= extent;
+    }
+    return ByteRange{*info.offset, bytes};
+}
+
+std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& name,
+                                       std::uint64_t samples) {
     auto const info = readable_dataset(file, name);
-    std::vector<std::int64_t> targets(h5::elements(info.shape));
-    bool const whole =
-        *info.type != h5::Type::f16 && *info.type != h5::Type::f32 && *info.type != h5::Type::f64;
+    auto const type = *info.readable_as;
+    bool const whole = type != h5::Type::f16 && type != h5::Type::f32 && type != h5::Type::f64;
     if (info.shape.size() != 1 || !whole) {
         refuse(file.path(), concat("dataset ", name, " does not hold one whole number a sample"),
                "Store class labels as [samples] integers");
     }
-    if (!targets.empty()) {
-        file.read(name, h5::Type::i64, targets.data()); // HDF5 converts
+    if (info.shape.front() != samples) {
+        refuse(file.path(), concat(samples, " inputs but ", info.shape.front(), " targets"),
+               "Both need one entry a sample");
     }
+    std::vector<std::int64_t> targets(samples);
+    file.read(name, h5::Type::i64, targets.data()); // HDF5 converts
     return targets;
 }
 
-OpenedSamples open_samples(std::filesystem::path const& path, FieldNames const& names) {
-    auto const file = h5::File::open(path);
-    auto const info = readable_dataset(file, names.inputs);
-    if (!info.contiguous || *info.type == h5::Type::f16 || *info.type == h5::Type::i64 ||
-        *info.type == h5::Type::u64) {
-        refuse(path,
-               concat("dataset ", names.inputs, " is ",
-                      info.contiguous ? "of type " + h5::name_of(*info.type)
-                                      : std::string("chunked or compressed")),
-               concat("Convert it: lockstep data import hdf5 ", path.string(), " OUT.h5"));
+namespace {
+
+/// Where the inputs lie, once it is sure that they can be read by position.
+ByteRange locate_inputs(h5::File const& file, h5::DatasetInfo const& info) {
+    auto const remedy =
+        concat("Convert it: lockstep data import hdf5 ", file.path().string(), " OUT.h5");
+    if (!info.contiguous) {
+        refuse(file.path(), concat("dataset ", info.path, " is chunked or compressed"), remedy);
     }
-    OpenedSamples opened;
-    opened.sample_shape.assign(info.shape.begin() + 1, info.shape.end());
-    opened.input_type = *info.type;
-    opened.inputs_at = *info.offset;
-    auto const bytes = h5::elements(info.shape) * h5::size_of(*info.type);
-    auto const size = std::filesystem::file_size(path);
-    if (opened.inputs_at + bytes > size) {
-        refuse(path,
-               concat("it ends at byte ", size, ", its samples at byte ", opened.inputs_at + bytes),
+    if (!info.type || *info.type == h5::Type::f16 || *info.type == h5::Type::i64 ||
+        *info.type == h5::Type::u64) {
+        refuse(file.path(),
+               concat("dataset ", info.path, " is of a type that is not read directly"), remedy);
+    }
+    auto const size = std::filesystem::file_size(file.path());
+    auto const range = bytes_in_file(info, size);
+    if (!range) {
+        refuse(file.path(), concat("its samples do not end within its ", size, " bytes"),
                "The file was cut short: make or copy it again");
     }
-    opened.targets = read_targets(file, names.targets);
-    if (opened.targets.size() != info.shape.front()) {
-        refuse(path, concat(info.shape.front(), " inputs but ", opened.targets.size(), " targets"),
-               "Both need one entry a sample");
-    }
-    opened.class_names = file.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
-    opened.mean = moments(file, "mean", opened.sample_shape);
-    opened.std = moments(file, "std", opened.sample_shape);
-    if (opened.mean.size() != opened.std.size() ||
-        std::any_of(opened.std.begin(), opened.std.end(),
-                    [](double value) { return value <= 0; })) {
-        refuse(path, "attributes mean and std do not fit each other", "Import the data again");
-    }
-    auto identity = concat(h5::name_of(*info.type), " ", opened.targets.size());
+    return *range;
+}
+
+std::uint64_t fingerprint_of(h5::File const& file, std::string const& inputs,
+                             OpenedSamples const& opened) {
+    auto identity = concat(h5::name_of(opened.input_type), " ", opened.targets.size());
     for (auto const extent : opened.sample_shape) {
         identity += concat(" ", extent);
     }
     Hasher hasher;
     hasher.add(std::as_bytes(std::span(identity)));
     hasher.add(std::as_bytes(std::span(opened.targets)));
-    if (file.exists("checksums/" + names.inputs)) {
-        std::vector<std::uint64_t> checksums(
-            h5::elements(file.info("checksums/" + names.inputs).shape));
-        file.read("checksums/" + names.inputs, h5::Type::u64, checksums.data());
+    hasher.add(std::as_bytes(std::span(opened.mean)));
+    hasher.add(std::as_bytes(std::span(opened.std)));
+    if (auto const name = "checksums/" + inputs; file.exists(name)) {
+        std::vector<std::uint64_t> checksums(h5::elements(file.info(name).shape));
+        file.read(name, h5::Type::u64, checksums.data());
         hasher.add(std::as_bytes(std::span(checksums)));
     }
-    opened.fingerprint = hasher.digest();
+    return hasher.digest();
+}
+
+} // namespace
+
+OpenedSamples open_samples(std::filesystem::path const& path, FieldNames const& names) {
+    auto const file = h5::File::open(path);
+    auto const info = readable_dataset(file, names.inputs);
+    OpenedSamples opened;
+    opened.inputs_at = locate_inputs(file, info).first;
+    opened.sample_shape.assign(info.shape.begin() + 1, info.shape.end());
+    opened.input_type = *info.type;
+    opened.targets = read_targets(file, names.targets, info.shape.front());
+    opened.class_names = file.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
+    std::tie(opened.mean, opened.std) = read_moments(file, opened.sample_shape);
+    opened.fingerprint = fingerprint_of(file, names.inputs, opened);
     return opened;
+}
+
+std::vector<std::string> complete_names(std::vector<std::string> given,
+                                        std::span<std::int64_t const> targets,
+                                        std::filesystem::path const& path) {
+    auto const [least, largest] = std::minmax_element(targets.begin(), targets.end());
+    if (least != targets.end() && (*least < 0 || *largest >= most_classes)) {
+        auto const wrong = *least < 0 ? least : largest;
+        refuse(path, concat("label ", *wrong, " of sample ", wrong - targets.begin()),
+               concat("Labels must be 0 to ", most_classes - 1));
+    }
+    auto const needed = least == targets.end() ? 0 : static_cast<std::size_t>(*largest) + 1;
+    if (!given.empty() && given.size() < needed) {
+        throw Error(ExitCode::usage,
+                    {concat(given.size(), " class names"),
+                     concat("the labels of ", path.string(), " go up to ", needed - 1),
+                     concat("Name ", needed, " classes")});
+    }
+    while (given.size() < needed) {
+        given.push_back(std::to_string(given.size()));
+    }
+    return given;
 }
 
 std::vector<std::uint64_t> block_checksums(std::span<std::byte const> bytes) {
@@ -121,6 +188,25 @@ std::vector<std::uint64_t> block_checksums(std::span<std::byte const> bytes) {
         bytes = bytes.subspan(block.size());
     }
     return sums;
+}
+
+std::uint64_t checksum_outside(File const& file, std::vector<ByteRange> ranges) {
+    std::sort(ranges.begin(), ranges.end(),
+              [](ByteRange const& a, ByteRange const& b) { return a.first < b.first; });
+    ranges.push_back({file.size(), 0});
+    Hasher hasher;
+    std::vector<std::byte> buffer;
+    std::uint64_t at = 0;
+    for (auto const& range : ranges) {
+        while (at < range.first) {
+            buffer.resize(std::min(checksum_block, range.first - at));
+            file.read_at(at, buffer);
+            hasher.add(buffer);
+            at += buffer.size();
+        }
+        at = std::max(at, range.first + range.count);
+    }
+    return hasher.digest();
 }
 
 } // namespace lockstep::data

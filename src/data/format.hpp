@@ -1,11 +1,14 @@
 #pragma once
 
+#include "lockstep/base/file.hpp"
 #include "lockstep/h5/file.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lockstep::data {
@@ -38,10 +41,44 @@ struct OpenedSamples {
 /// Throws  Error 66 or 65
 OpenedSamples open_samples(std::filesystem::path const& path, FieldNames const& names);
 
-/// Reads targets of any whole-number type.
-std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& name);
+/// What is known of a dataset that has one entry or more, each of plain numbers.
+///
+/// Throws  Error 65 where it is missing or otherwise
+h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name);
+
+/// Mean and standard deviation; empty where the file gives none.
+using Moments = std::pair<std::vector<double>, std::vector<double>>;
+Moments read_moments(h5::File const& file, h5::Shape const& sample_shape);
+
+/// Bytes [first, first + count) of a file.
+struct ByteRange {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+};
+
+/// Where a contiguous dataset of one of our types lies; none when that is not within the file.
+std::optional<ByteRange> bytes_in_file(h5::DatasetInfo const& info, std::uint64_t file_bytes);
+
+/// Reads targets of any whole-number type, one for each sample.
+std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& name,
+                                       std::uint64_t samples);
+
+/// Names for the classes of `targets`, which come from `path`: those given, or "0", "1", …
+///
+/// Throws  Error 65 for a label that is negative or absurdly large; 64 when a label has no name
+std::vector<std::string> complete_names(std::vector<std::string> given,
+                                        std::span<std::int64_t const> targets,
+                                        std::filesystem::path const& path);
+
+/// Blocks under a checksum each that `bytes` bytes make.
+constexpr std::uint64_t checksum_blocks(std::uint64_t bytes) {
+    return (bytes + checksum_block - 1) / checksum_block;
+}
 
 /// Hashes of the blocks of `bytes`.
 std::vector<std::uint64_t> block_checksums(std::span<std::byte const> bytes);
+
+/// Hash of all bytes of the file that lie in none of the ranges.
+std::uint64_t checksum_outside(File const& file, std::vector<ByteRange> ranges);
 
 } // namespace lockstep::data

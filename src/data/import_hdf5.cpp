@@ -3,6 +3,7 @@
 #include "lockstep/data/import.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "format.hpp"
 #include "writer.hpp"
@@ -29,43 +30,16 @@ h5::Type kept_type(h5::Type type) {
 
 ImportedFile import_hdf5(Hdf5Import const& options, ImportProgress const& progress) {
     auto const source = h5::File::open(options.source);
-    for (auto const& name : {options.inputs, options.targets}) {
-        if (!source.exists(name)) {
-            throw Error(ExitCode::data,
-                        {options.source.string(), concat("it has no dataset ", name),
-                         "Name them with --inputs and --targets"});
-        }
-    }
-    auto const info = source.info(options.inputs);
-    if (!info.type || info.shape.empty()) {
-        throw Error(ExitCode::data,
-                    {options.source.string(),
-                     concat("dataset ", options.inputs, " does not hold numbers by sample"),
-                     "Name another dataset with --inputs"});
-    }
-    auto const targets = read_targets(source, options.targets);
-    if (targets.size() != info.shape.front()) {
-        throw Error(ExitCode::data,
-                    {options.source.string(),
-                     concat(info.shape.front(), " inputs but ", targets.size(), " targets"),
-                     "Both need one entry a sample"});
-    }
+    auto const info = readable_dataset(source, options.inputs);
+    auto const targets = read_targets(source, options.targets, info.shape.front());
     SetForm form;
     form.samples = static_cast<std::int64_t>(targets.size());
     form.sample_shape.assign(info.shape.begin() + 1, info.shape.end());
-    form.input_type = kept_type(*info.type);
-    form.class_names = !options.classes.empty()
-                           ? options.classes
-                           : source.texts_attribute("/", "classes").value_or(form.class_names);
-    auto const largest = std::max_element(targets.begin(), targets.end());
-    auto const needed = largest == targets.end() ? 0 : *largest + 1;
-    while (form.class_names.size() <
-               static_cast<std::size_t>(std::clamp<std::int64_t>(needed, 0, most_classes)) &&
-           options.classes.empty()) {
-        form.class_names.push_back(std::to_string(form.class_names.size()));
-    }
-    form.mean = source.number_attribute("/", "mean").value_or(form.mean);
-    form.std = source.number_attribute("/", "std").value_or(form.std);
+    form.input_type = kept_type(*info.readable_as);
+    auto const theirs = source.texts_attribute("/", "classes").value_or(form.class_names);
+    form.class_names =
+        complete_names(options.classes.empty() ? theirs : options.classes, targets, options.source);
+    std::tie(form.mean, form.std) = read_moments(source, form.sample_shape);
 
     SetWriter writer(options.out, form);
     auto const sample_bytes = h5::elements(form.sample_shape) * h5::size_of(form.input_type);

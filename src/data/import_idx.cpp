@@ -1,15 +1,15 @@
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/random.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/data/import.hpp"
-
-#include <zlib.h>
+#include "lockstep/data/order.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
-#include <optional>
 
+#include "format.hpp"
+#include "idx_file.hpp"
 #include "writer.hpp"
 
 namespace lockstep::data {
@@ -17,61 +17,6 @@ namespace lockstep::data {
 namespace {
 
 constexpr std::int64_t samples_at_once = 4096;
-
-/// An IDX file of bytes: big-endian header, then the values. zlib reads plain files as they are.
-class IdxFile {
-  public:
-    explicit IdxFile(std::filesystem::path path)
-        : path_(std::move(path)), file_(gzopen(path_.c_str(), "rb"), gzclose) {
-        if (!std::filesystem::exists(path_) || !file_) {
-            throw Error(ExitCode::no_input, {concat("cannot open ", path_.string()), "no such file",
-                                             "Name the directory that holds the IDX files"});
-        }
-        auto const magic = number();
-        if ((magic >> 8) != 0x08) { // two zero bytes, then the type: unsigned bytes
-            damaged("it does not begin like an IDX file of bytes");
-        }
-        auto const dimensions = magic & 0xff;
-        for (std::uint32_t i = 0; i < dimensions; ++i) {
-            shape_.push_back(number());
-        }
-        if (shape_.empty()) {
-            damaged("its header names no dimensions");
-        }
-    }
-
-    h5::Shape const& shape() const noexcept { return shape_; }
-
-    void read(std::span<std::byte> into) {
-        while (!into.empty()) {
-            auto const most = static_cast<unsigned>(std::min<std::size_t>(into.size(), 1U << 30));
-            int const got = gzread(file_.get(), into.data(), most);
-            if (got <= 0) {
-                damaged(concat("it ends ", into.size(), " bytes before its header says"));
-            }
-            into = into.subspan(static_cast<std::size_t>(got));
-        }
-    }
-
-    [[noreturn]] void damaged(std::string const& why) const {
-        throw Error(ExitCode::data, {path_.string(), why, "Fetch the file again"});
-    }
-
-  private:
-    std::uint32_t number() {
-        std::array<std::byte, 4> bytes{};
-        read(bytes);
-        std::uint32_t value = 0;
-        for (auto const byte : bytes) {
-            value = (value << 8) | std::to_integer<std::uint32_t>(byte);
-        }
-        return value;
-    }
-
-    std::filesystem::path path_;
-    std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
-    h5::Shape shape_;
-};
 
 struct IdxSet {
     h5::Shape sample_shape;
@@ -84,15 +29,17 @@ IdxSet read_set(std::filesystem::path const& images_path,
     IdxFile images(images_path);
     IdxFile labels(labels_path);
     if (labels.shape().size() != 1 || labels.shape()[0] != images.shape()[0]) {
-        labels.damaged(concat("it does not hold ", images.shape()[0], " labels, one for each of ",
-                              images_path.string()));
+        labels.refuse(concat("it does not hold ", images.shape()[0], " labels, one for each of ",
+                             images_path.string()));
     }
     IdxSet set;
     set.sample_shape.assign(images.shape().begin() + 1, images.shape().end());
     set.images.resize(h5::elements(images.shape()));
     images.read(set.images);
+    images.require_end();
     std::vector<std::byte> raw(labels.shape()[0]);
     labels.read(raw);
+    labels.require_end();
     for (auto const label : raw) {
         set.labels.push_back(std::to_integer<std::int64_t>(label));
     }
@@ -114,19 +61,35 @@ std::pair<double, double> moments_of(std::vector<std::byte> const& values) {
     return {mean, variance > 0 ? std::sqrt(variance) : 1};
 }
 
-std::vector<std::string> class_names(IdxImport const& options, IdxSet const& set) {
-    auto names = options.classes;
-    auto const largest = std::max_element(set.labels.begin(), set.labels.end());
-    auto const needed = largest == set.labels.end() ? 0 : static_cast<std::size_t>(*largest) + 1;
-    if (!names.empty() && names.size() < needed) {
-        throw Error(ExitCode::usage, {concat(names.size(), " class names"),
-                                      concat("the labels go up to ", needed - 1),
-                                      concat("Name ", needed, " classes")});
+/// Takes a share of each class out of the set, by a fixed drawing; both keep the order of the file.
+IdxSet split_off(IdxSet& set, double share) {
+    std::vector<std::vector<std::size_t>> by_class(256);
+    for (std::size_t i = 0; i < set.labels.size(); ++i) {
+        by_class[static_cast<std::size_t>(set.labels[i])].push_back(i);
     }
-    while (names.size() < needed) {
-        names.push_back(std::to_string(names.size()));
+    std::vector<bool> taken(set.labels.size(), false);
+    for (std::size_t label = 0; label < by_class.size(); ++label) {
+        auto const& members = by_class[label];
+        auto const count = static_cast<std::int64_t>(members.size());
+        Permutation const drawing(std::max<std::int64_t>(count, 1),
+                                  random_key(0, Stream::order, {label}));
+        auto const wanted = static_cast<std::int64_t>(static_cast<double>(count) * share);
+        for (std::int64_t i = 0; i < wanted; ++i) {
+            taken[members[static_cast<std::size_t>(drawing(i))]] = true;
+        }
     }
-    return names;
+    std::array<IdxSet, 2> parts;
+    auto const values = static_cast<std::ptrdiff_t>(h5::elements(set.sample_shape));
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+        auto& part = parts[taken[i] ? 1 : 0];
+        auto const image = set.images.begin() + static_cast<std::ptrdiff_t>(i) * values;
+        part.images.insert(part.images.end(), image, image + values);
+        part.labels.push_back(set.labels[i]);
+    }
+    parts[0].sample_shape = set.sample_shape;
+    parts[1].sample_shape = set.sample_shape;
+    set = std::move(parts[0]);
+    return std::move(parts[1]);
 }
 
 ImportedFile write_set(IdxSet const& set, SetForm form, std::filesystem::path const& path,
@@ -154,29 +117,45 @@ std::filesystem::path idx_path(std::filesystem::path const& directory, std::stri
     return std::filesystem::exists(plain) ? plain : std::filesystem::path(plain.string() + ".gz");
 }
 
+SetForm form_of(IdxImport const& options, IdxSet const& set, std::filesystem::path const& labels) {
+    auto const [mean, deviation] = moments_of(set.images);
+    SetForm form;
+    form.class_names = complete_names(options.classes, set.labels, labels);
+    form.mean = {mean};
+    form.std = {deviation};
+    return form;
+}
+
 } // namespace
 
 std::vector<ImportedFile> import_idx(IdxImport const& options, ImportProgress const& progress) {
-    auto const form_of = [&](IdxSet const& set) {
-        auto const [mean, deviation] = moments_of(set.images);
-        SetForm form;
-        form.class_names = class_names(options, set);
-        form.mean = {mean};
-        form.std = {deviation};
-        return form;
-    };
+    if (!(options.validation_share >= 0 && options.validation_share < 1)) {
+        throw Error(ExitCode::usage,
+                    {concat("validation share ", options.validation_share),
+                     "it is a part of the training images", "Give at least 0 and less than 1"});
+    }
     auto const pair = split(options.source.string(), ',');
     if (pair.size() == 2) {
         auto const set = read_set(pair[0], pair[1]);
-        return {write_set(set, form_of(set), options.out, progress)};
+        return {write_set(set, form_of(options, set, pair[1]), options.out, progress)};
     }
     auto const& from = options.source;
-    auto const train = read_set(idx_path(from, "train-images-idx3-ubyte"),
-                                idx_path(from, "train-labels-idx1-ubyte"));
-    auto const form = form_of(train); // the test set is seen as the training set was
+    auto const train_labels = idx_path(from, "train-labels-idx1-ubyte");
+    auto const test_labels = idx_path(from, "t10k-labels-idx1-ubyte");
+    auto train = read_set(idx_path(from, "train-images-idx3-ubyte"), train_labels);
+    auto const test = read_set(idx_path(from, "t10k-images-idx3-ubyte"), test_labels);
+    auto const validation = split_off(train, options.validation_share);
+    // The other sets are seen as the training set is: its mean, its classes.
+    auto const form = form_of(options, train, train_labels);
+    complete_names(form.class_names, test.labels, test_labels); // throws for a label without one
+    if (test.sample_shape != train.sample_shape) {
+        throw Error(ExitCode::data, {from.string(), "training and test images differ in shape",
+                                     "Fetch the files of one data set"});
+    }
     std::vector<ImportedFile> files{write_set(train, form, options.out / "train.h5", progress)};
-    auto const test = read_set(idx_path(from, "t10k-images-idx3-ubyte"),
-                               idx_path(from, "t10k-labels-idx1-ubyte"));
+    if (!validation.labels.empty()) {
+        files.push_back(write_set(validation, form, options.out / "validation.h5", progress));
+    }
     files.push_back(write_set(test, form, options.out / "test.h5", progress));
     return files;
 }

@@ -29,29 +29,60 @@ DataInfo describe(std::filesystem::path const& path) {
             opened.std};
 }
 
+namespace {
+
+/// A dataset's bytes, once it is sure that it and its checksums fit the file.
+ByteRange bytes_of(h5::File const& file, std::string const& name, std::uint64_t file_bytes) {
+    if (!file.exists(name)) {
+        throw Error(ExitCode::data, {file.path().string(), concat("it has no dataset ", name),
+                                     "Only files made by lockstep data import can be verified"});
+    }
+    auto const range = bytes_in_file(file.info(name), file_bytes);
+    if (!range) {
+        throw Error(ExitCode::data,
+                    {file.path().string(), concat("dataset ", name, " does not lie in the file"),
+                     "The file is damaged: import the data again"});
+    }
+    return *range;
+}
+
+std::vector<std::uint64_t> stored_checksums(File const& raw, ByteRange const& range) {
+    std::vector<std::uint64_t> sums(range.count / sizeof(std::uint64_t));
+    raw.read_at(range.first, std::as_writable_bytes(std::span(sums)));
+    return sums;
+}
+
+} // namespace
+
 std::vector<DataDamage> verify(std::filesystem::path const& path) {
     auto const file = h5::File::open(path);
     auto const raw = File::open_read(path);
+    auto const file_bytes = raw.size();
     std::vector<DataDamage> damage;
+    std::vector<ByteRange> covered;
+    std::vector<std::byte> block;
     for (std::string const name : {"inputs", "targets"}) {
-        if (!file.exists(name) || !file.exists("checksums/" + name)) {
+        auto const range = bytes_of(file, name, file_bytes);
+        auto const sums = stored_checksums(raw, bytes_of(file, "checksums/" + name, file_bytes));
+        if (sums.size() != checksum_blocks(range.count)) {
             throw Error(ExitCode::data,
-                        {path.string(), concat("it has no checksums of ", name),
-                         "Only files made by lockstep data import can be verified"});
+                        {path.string(), concat("the checksums of ", name, " do not fit its size"),
+                         "The file is damaged: import the data again"});
         }
-        auto const info = file.info(name);
-        auto const bytes = h5::elements(info.shape) * h5::size_of(info.type.value());
-        std::vector<std::uint64_t> sums(h5::elements(file.info("checksums/" + name).shape));
-        file.read("checksums/" + name, h5::Type::u64, sums.data());
-        std::vector<std::byte> block;
         for (std::uint64_t i = 0; i < sums.size(); ++i) {
-            auto const begin = info.offset.value() + i * checksum_block;
-            block.resize(std::min(checksum_block, bytes - i * checksum_block));
+            auto const begin = range.first + i * checksum_block;
+            block.resize(std::min(checksum_block, range.count - i * checksum_block));
             raw.read_at(begin, block);
             if (hash64(block) != sums[i]) {
                 damage.push_back({name, begin, begin + block.size() - 1});
             }
         }
+        covered.push_back(range);
+    }
+    auto const rest = bytes_of(file, "checksums/rest", file_bytes);
+    covered.push_back(rest);
+    if (stored_checksums(raw, rest) != std::vector{checksum_outside(raw, covered)}) {
+        damage.push_back({"what is not samples", 0, file_bytes - 1});
     }
     return damage;
 }

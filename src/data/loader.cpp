@@ -9,12 +9,21 @@ namespace lockstep::data {
 Loader::Loader(Dataset const& dataset, Request request, LoaderOptions const& options)
     : dataset_(dataset), request_(std::move(request)),
       slots_(static_cast<std::size_t>(std::max(options.prefetch, 1)) + 1) {
-    for (int i = 0; i < std::max(options.workers, 1); ++i) {
-        workers_.emplace_back([this] { work(); });
+    try {
+        for (int i = 0; i < std::max(options.workers, 1); ++i) {
+            workers_.emplace_back([this] { work(); });
+        }
+    } catch (...) {
+        end_workers(); // the host gives no more threads; those that run must not outlive us
+        throw;
     }
 }
 
 Loader::~Loader() {
+    end_workers();
+}
+
+void Loader::end_workers() {
     {
         std::lock_guard const lock(mutex_);
         stop_ = true;
@@ -37,7 +46,7 @@ void Loader::work() {
             return;
         }
         auto const k = claimed_++;
-        auto& slot = slots_[static_cast<std::size_t>(k % slots)];
+        auto& slot = slot_of(k);
         lock.unlock();
         slot.failure = nullptr;
         try {
@@ -67,22 +76,26 @@ void Loader::fill(std::int64_t k, Slot& slot) const {
     dataset_.read_targets(batch.indices, batch.targets);
 }
 
+Loader::Slot& Loader::slot_of(std::int64_t k) {
+    return slots_[static_cast<std::size_t>(k % static_cast<std::int64_t>(slots_.size()))];
+}
+
 Batch const& Loader::next() {
     std::unique_lock lock(mutex_);
-    auto& slot =
-        slots_[static_cast<std::size_t>(taken_ % static_cast<std::int64_t>(slots_.size()))];
-    if (taken_ > 0) {
-        auto& used = slots_[static_cast<std::size_t>((taken_ - 1) %
-                                                     static_cast<std::int64_t>(slots_.size()))];
-        used.ready = false;
+    if (!ended_) {
+        if (taken_ > 0) {
+            slot_of(taken_ - 1).ready = false; // it is free for another batch
+        }
+        ++taken_;
+        changed_.notify_all();
+        changed_.wait(lock, [&] { return slot_of(taken_ - 1).ready; });
     }
-    ++taken_;
-    changed_.notify_all(); // the slot that was in use is free
-    changed_.wait(lock, [&] { return slot.ready; });
+    auto const& slot = slot_of(taken_ - 1);
     if (slot.failure) {
         std::rethrow_exception(slot.failure);
     }
-    if (slot.last) {
+    ended_ = slot.last;
+    if (ended_) {
         throw Error(ExitCode::software,
                     {"the loader was asked for a batch after the last", "", "Please report this"});
     }

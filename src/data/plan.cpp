@@ -22,8 +22,7 @@ Span share(std::int64_t count, std::int64_t which, std::int64_t parts) {
 TrainPlan::TrainPlan(PlanOptions const& options)
     : options_(options), micro_samples_(options.batch * options.replicas),
       step_samples_(micro_samples_ * options.accumulate), learnt_(options.samples) {
-    std::int64_t const fewest = 2 * options.replicas;
-    if (options.samples < fewest) {
+    if (options.samples < fewest_samples()) {
         throw Error(
             ExitCode::usage,
             {concat(options.samples, " training samples for ", options.replicas, " replicas"),
@@ -41,7 +40,7 @@ TrainPlan::TrainPlan(PlanOptions const& options)
                          concat("a step takes ", step_samples_, ", so none would be left"),
                          "Set data.drop-last = false or lower data.batch"});
         }
-    } else if (rest >= fewest || (rest > 0 && steps_ == 0)) {
+    } else if (rest >= fewest_samples() || (rest > 0 && steps_ == 0)) {
         ++steps_;
     }
 }
@@ -51,8 +50,11 @@ std::int64_t TrainPlan::samples_in_step(std::int64_t step) const {
 }
 
 int TrainPlan::micro_batches(std::int64_t step) const {
-    auto const needed = (samples_in_step(step) + micro_samples_ - 1) / micro_samples_;
-    return static_cast<int>(std::min<std::int64_t>(needed, options_.accumulate));
+    auto const full = samples_in_step(step) / micro_samples_;
+    auto const rest = samples_in_step(step) % micro_samples_;
+    // A rest that is too small joins the micro-batch before it, as a step's does.
+    bool const own = rest >= fewest_samples() || (rest > 0 && full == 0);
+    return static_cast<int>(std::min<std::int64_t>(full + (own ? 1 : 0), options_.accumulate));
 }
 
 Span TrainPlan::part(std::int64_t step, int micro, int replica) const {

@@ -11,14 +11,6 @@
 
 namespace lockstep::data {
 
-namespace {
-
-std::uint64_t blocks_of(std::uint64_t bytes) {
-    return (bytes + checksum_block - 1) / checksum_block;
-}
-
-} // namespace
-
 SetWriter::SetWriter(std::filesystem::path path, SetForm form)
     : path_(std::move(path)), partial_(concat(path_.string(), ".partial-", ::getpid())),
       form_(std::move(form)) {
@@ -44,9 +36,10 @@ void SetWriter::lay_out() {
     auto const input_bytes = h5::elements(shape) * h5::size_of(form_.input_type);
     file.create_dataset("inputs", form_.input_type, shape);
     file.create_dataset("targets", h5::Type::i64, {samples});
-    file.create_dataset("checksums/inputs", h5::Type::u64, {blocks_of(input_bytes)});
+    file.create_dataset("checksums/inputs", h5::Type::u64, {checksum_blocks(input_bytes)});
     file.create_dataset("checksums/targets", h5::Type::u64,
-                        {blocks_of(samples * sizeof(std::int64_t))});
+                        {checksum_blocks(samples * sizeof(std::int64_t))});
+    file.create_dataset("checksums/rest", h5::Type::u64, {1});
     file.set_attribute("checksums", "block_bytes", static_cast<std::int64_t>(checksum_block));
     file.set_attribute("checksums", "algorithm", std::string("xxh3-64"));
     file.set_attribute("/", "format", std::string(format_name));
@@ -56,10 +49,12 @@ void SetWriter::lay_out() {
         file.set_attribute("/", "mean", form_.mean);
         file.set_attribute("/", "std", form_.std);
     }
+    input_bytes_ = input_bytes;
     inputs_at_ = file.info("inputs").offset.value();
     targets_at_ = file.info("targets").offset.value();
     input_sums_at_ = file.info("checksums/inputs").offset.value();
     target_sums_at_ = file.info("checksums/targets").offset.value();
+    rest_sum_at_ = file.info("checksums/rest").offset.value();
     file.close();
 }
 
@@ -96,6 +91,11 @@ std::uint64_t SetWriter::commit() {
         input_sums_.push_back(hash64(open_block_));
     }
     file_->write_at(input_sums_at_, std::as_bytes(std::span(input_sums_)));
+    // Names, shapes, attributes and the checksums themselves are under one more checksum.
+    auto const target_bytes = static_cast<std::uint64_t>(form_.samples) * sizeof(std::int64_t);
+    std::uint64_t const rest = checksum_outside(
+        *file_, {{inputs_at_, input_bytes_}, {targets_at_, target_bytes}, {rest_sum_at_, 8}});
+    file_->write_at(rest_sum_at_, std::as_bytes(std::span(&rest, 1)));
     file_->sync();
     auto const size = file_->size();
     rename_durably(partial_, path_);

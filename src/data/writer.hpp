@@ -45,10 +45,12 @@ class SetWriter {
     std::filesystem::path partial_;
     SetForm form_;
     std::optional<File> file_;
+    std::uint64_t input_bytes_ = 0;
     std::uint64_t inputs_at_ = 0;
     std::uint64_t targets_at_ = 0;
     std::uint64_t input_sums_at_ = 0;
     std::uint64_t target_sums_at_ = 0;
+    std::uint64_t rest_sum_at_ = 0;
     std::uint64_t written_ = 0;         ///< bytes of inputs
     std::vector<std::byte> open_block_; ///< bytes since the last whole checksum block
     std::vector<std::uint64_t> input_sums_;

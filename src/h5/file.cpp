@@ -247,7 +247,8 @@ DatasetInfo File::info(std::string const& path) const {
     Handle const space{check(H5Dget_space(dataset.id()), "H5Dget_space"), H5Sclose};
     Handle const creation{check(H5Dget_create_plist(dataset.id()), "H5Dget_create_plist"),
                           H5Pclose};
-    DatasetInfo info{path, known_type(type.id()), shape_of(space.id()), false, std::nullopt};
+    DatasetInfo info{path,  known_type(type.id()), readable_type(type.id()), shape_of(space.id()),
+                     false, std::nullopt};
     auto const offset = H5Dget_offset(dataset.id());
     bool const own_bytes = H5Pget_external_count(creation.id()) == 0;
     if (H5Pget_layout(creation.id()) == H5D_CONTIGUOUS && own_bytes && offset != HADDR_UNDEF) {

@@ -109,4 +109,21 @@ std::optional<Type> known_type(Id type) {
     return std::nullopt;
 }
 
+std::optional<Type> readable_type(Id type) {
+    if (auto const own = known_type(type)) {
+        return own;
+    }
+    auto const bytes = H5Tget_size(type);
+    if (H5Tget_class(type) == H5T_FLOAT) {
+        return bytes <= 4 ? Type::f32 : Type::f64;
+    }
+    if (H5Tget_class(type) != H5T_INTEGER || bytes > 8) {
+        return std::nullopt;
+    }
+    if (H5Tget_sign(type) == H5T_SGN_NONE) {
+        return bytes == 1 ? Type::u8 : bytes == 2 ? Type::i32 : bytes <= 4 ? Type::i64 : Type::u64;
+    }
+    return bytes <= 2 ? Type::i16 : bytes <= 4 ? Type::i32 : Type::i64;
+}
+
 } // namespace lockstep::h5

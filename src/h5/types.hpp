@@ -17,4 +17,8 @@ Handle text_type(std::size_t length);
 /// Which of our types this HDF5 type is, if any.
 std::optional<Type> known_type(Id type);
 
+/// One of our types that holds what this HDF5 type does, so that HDF5 can convert; none for
+/// anything but numbers.
+std::optional<Type> readable_type(Id type);
+
 } // namespace lockstep::h5

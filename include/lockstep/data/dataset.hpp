@@ -68,6 +68,7 @@ class Dataset {
     std::vector<double> mean_;
     std::vector<double> std_;
     std::vector<std::array<float, 256>> tables_; ///< u8 → float, by channel
+    std::vector<std::string> declared_names_;    ///< as the files give them; empty: not at all
     std::vector<std::string> names_;
     std::vector<std::int64_t> targets_;
     std::uint64_t fingerprint_ = 0;

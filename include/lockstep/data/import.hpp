@@ -22,11 +22,12 @@ struct IdxImport {
     std::filesystem::path source; ///< a directory with train-… and t10k-… files, or "IMAGES,LABELS"
     std::filesystem::path out;        ///< for a directory: a directory; for a pair: a file
     std::vector<std::string> classes; ///< names; "0", "1", … when empty
+    double validation_share = 0;      ///< of each class of a directory's training images, in [0, 1)
 };
 
 /// Imports IDX files, plain or gzipped (the format of MNIST and its kin): train.h5 and test.h5
-/// from a directory, one file from a pair. Mean and standard deviation are those of the training
-/// images in units of value / 255.
+/// from a directory, validation.h5 where a share is asked for, one file from a pair. Mean and
+/// standard deviation are those of the training images in units of value / 255.
 ///
 /// Throws  Error 66 for a missing source, 65 for a damaged one, 73 or 74 when OUT cannot be written
 std::vector<ImportedFile> import_idx(IdxImport const& options, ImportProgress const& progress);

@@ -29,12 +29,12 @@ DataInfo describe(std::filesystem::path const& path);
 
 /// A block whose bytes are not those that were written.
 struct DataDamage {
-    std::string dataset;
+    std::string dataset; ///< or "what is not samples": names, shapes, attributes, checksums
     std::uint64_t first_byte = 0; ///< in the file
     std::uint64_t last_byte = 0;
 };
 
-/// Recomputes all checksums; none returned: every sample is as it was imported.
+/// Recomputes all checksums; none returned: every bit of the file is as it was imported.
 ///
 /// Throws  Error 66; 65 when the file cannot be opened or has no checksums
 std::vector<DataDamage> verify(std::filesystem::path const& path);

@@ -52,15 +52,18 @@ class Loader {
     };
 
     void work();
+    void end_workers();
+    Slot& slot_of(std::int64_t k);
     void fill(std::int64_t k, Slot& slot) const;
 
     Dataset const& dataset_;
     Request request_;
-    std::vector<Slot> slots_; ///< batch k lies in slot k % size
+    std::vector<Slot> slots_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::int64_t claimed_ = 0; ///< batches that a worker has taken on
     std::int64_t taken_ = 0;   ///< batches that were handed out, the one in use included
+    bool ended_ = false;       ///< the last batch was handed out
     bool stop_ = false;
     std::vector<std::thread> workers_;
 };

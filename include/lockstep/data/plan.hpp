@@ -26,7 +26,7 @@ struct PlanOptions {
 ///
 /// A step takes replicas * batch * accumulate positions of the epoch's order. The last step takes
 /// what is left: full micro-batches first, the rest dealt evenly. A rest of fewer than two samples
-/// a replica joins the step before, since batch norm needs two.
+/// a replica joins the micro-batch or the step before, since batch norm needs two.
 class TrainPlan {
   public:
     /// Throws  Error 64 when there are fewer than two samples for each replica, or when drop_last
@@ -45,6 +45,9 @@ class TrainPlan {
     std::vector<std::int64_t> indices(std::int64_t epoch, Span positions) const;
 
   private:
+    /// Two a replica.
+    std::int64_t fewest_samples() const noexcept { return std::int64_t{2} * options_.replicas; }
+
     PlanOptions options_;
     std::int64_t micro_samples_; ///< of a full micro-batch, all replicas
     std::int64_t step_samples_;

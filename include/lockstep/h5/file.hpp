@@ -26,7 +26,8 @@ std::uint64_t elements(Shape const& shape);
 /// What is known of a dataset without reading it.
 struct DatasetInfo {
     std::string path;
-    std::optional<Type> type; ///< absent: none of ours
+    std::optional<Type> type;        ///< absent: none of ours
+    std::optional<Type> readable_as; ///< that type, or one of ours that holds its numbers
     Shape shape;
     bool contiguous = false;             ///< and allocated, unfiltered, in one piece in this file
     std::optional<std::uint64_t> offset; ///< of its first byte in the file, where contiguous
@@ -47,7 +48,8 @@ struct View {
 };
 
 struct CreateOptions {
-    std::uint64_t user_block = 0; ///< bytes before HDF5's own; a power of two >= 512
+    /// Bytes before HDF5's own: a power of two of at least 512, in whole alignments.
+    std::uint64_t user_block = 0;
     std::uint64_t alignment = std::uint64_t{1} << 12; ///< of each object of that size or more
 };
 

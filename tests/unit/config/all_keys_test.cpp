@@ -1,0 +1,190 @@
+// Over every key of the deck at once, so that a new key cannot be forgotten anywhere.
+
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/config/deck_source.hpp"
+#include "lockstep/config/own_keys.hpp"
+
+#include <algorithm>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using namespace lockstep::config;
+
+namespace {
+
+/// A value of each key that is not its default. A key that is not here keeps its default.
+std::map<std::string, std::string> other_values() {
+    std::map<std::string, std::string> const named{{"run.mode", "ddp"},
+                                                   {"run.device", "cpu"},
+                                                   {"data.shuffle", "none"},
+                                                   {"optimizer.name", "sgd"},
+                                                   {"schedule.name", "cosine"},
+                                                   {"optimizer.scale-learning-rate", "sqrt"},
+                                                   {"monitor.progress", "plain"},
+                                                   {"communication.backend", "mpi"},
+                                                   {"optimizer.betas", "0.8, 0.95"}};
+    std::map<std::string, std::string> values;
+    for (auto const& setting : settings(Deck{})) {
+        if (auto const found = named.find(setting.key); found != named.end()) {
+            values[setting.key] = found->second;
+        } else if (setting.value == "true" || setting.value == "false") {
+            values[setting.key] = setting.value == "true" ? "false" : "true";
+        } else if (setting.value.find_first_not_of("0123456789.e-") == std::string::npos &&
+                   !setting.value.empty()) {
+            bool const whole = setting.value.find_first_of(".e") == std::string::npos;
+            values[setting.key] = whole && setting.value != "0" ? concat(setting.value, 1) : "1";
+        } else if (setting.key != "communication.reduction") { // it has one choice only
+            values[setting.key] = "something else";
+        }
+    }
+    return values;
+}
+
+Deck other_deck() {
+    DeckSource source;
+    for (auto const& [key, value] : other_values()) {
+        source.set(key, {value, "test"});
+    }
+    return source.parse();
+}
+
+Deck read_deck(std::filesystem::path const& path) {
+    DeckSource source;
+    source.read(path);
+    return source.parse();
+}
+
+} // namespace
+
+TEST_CASE("without a deck every key has its default") {
+    CHECK(to_text(DeckSource().parse()) == to_text(Deck{}));
+}
+
+TEST_CASE("every key is taken in, printed and read again as it was") {
+    auto const deck = other_deck();
+    auto const values = other_values();
+    for (auto const& setting : settings(deck)) {
+        CAPTURE(setting.key);
+        auto const wanted = values.find(setting.key);
+        if (wanted != values.end()) {
+            CHECK(setting.value == wanted->second);
+        }
+    }
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "deck.ini", to_text(deck));
+    CHECK(to_text(read_deck(scratch / "deck.ini")) == to_text(deck));
+}
+
+TEST_CASE("numbers are printed so that their bits come back") {
+    Deck deck;
+    for (double const rate : {0.1, 1.0 / 3, 1e-300, 123456789.123456789, 5e-324}) {
+        deck.optimizer.learning_rate = rate;
+        test::ScratchDir const scratch;
+        write_text_durably(scratch / "deck.ini", to_text(deck));
+        CHECK(read_deck(scratch / "deck.ini").optimizer.learning_rate == rate);
+    }
+}
+
+TEST_CASE("at a resume every key that changes the result is told, with both values") {
+    auto const changes = forbidden_changes(Deck{}, other_deck());
+    auto const told = [&](std::string const& key) {
+        return std::any_of(changes.begin(), changes.end(), [&](std::string const& change) {
+            return change.rfind(key + " = ", 0) == 0;
+        });
+    };
+    for (auto const& [key, value] : other_values()) {
+        auto const all = settings(Deck{});
+        auto const setting = std::find_if(
+            all.begin(), all.end(), [&](Setting const& candidate) { return candidate.key == key; });
+        CAPTURE(key);
+        CHECK(told(key) == (setting->at_resume == AtResume::forced));
+    }
+    for (std::string const key :
+         {"model.name", "data.train", "run.seed", "run.replicas", "data.batch", "run.threads",
+          "optimizer.learning-rate", "optimizer.accumulate", "schedule.name"}) {
+        CAPTURE(key);
+        CHECK(told(key));
+    }
+    for (std::string const key : {"train.epochs", "train.steps", "monitor.log-every",
+                                  "checkpoint.keep", "data.workers", "communication.backend"}) {
+        CAPTURE(key);
+        CHECK_FALSE(told(key));
+    }
+    Deck now;
+    now.run.seed = 5;
+    CHECK(forbidden_changes(Deck{}, now) == std::vector<std::string>{"run.seed = 5 (was 0)"});
+}
+
+TEST_CASE("every key is in the help") {
+    auto const help = keys_help();
+    for (auto const& setting : settings(Deck{})) {
+        CAPTURE(setting.key);
+        CHECK(help.find("  " + setting.key + " (") != std::string::npos);
+    }
+}
+
+TEST_CASE("an error of the command line says that it came from there") {
+    DeckSource source;
+    source.take_options({"--data.batch", "-3"});
+    auto const error = test::error_of([&] { source.parse(); });
+    CHECK(error.code() == ExitCode::usage);
+    CHECK(test::says(error, "data.batch = -3 (command line)"));
+    CHECK(test::error_of([&] { source.take_options({"--data.batch"}); }).code() == ExitCode::usage);
+}
+
+TEST_CASE("numbers must be whole, finite and nothing more") {
+    for (std::string const value : {"1.5", "1e3", "", "12x", "99999999999999999999"}) {
+        CAPTURE(value);
+        DeckSource source;
+        source.set("data.batch", {value, "deck.ini:3"});
+        auto const error = test::error_of([&] { source.parse(); });
+        CHECK(test::says(error, "deck.ini:3"));
+        CHECK(test::says(error, "a whole number of at least 1"));
+    }
+    for (std::string const value : {"nan", "inf", "-0.1", "0,1", "fast"}) {
+        CAPTURE(value);
+        DeckSource source;
+        source.set("optimizer.learning-rate", {value, "deck.ini:3"});
+        CHECK(test::error_of([&] { source.parse(); }).code() == ExitCode::usage);
+    }
+}
+
+TEST_CASE("an included deck may lie elsewhere, and errors name the deck that a value stands in") {
+    test::ScratchDir const scratch;
+    make_directories(scratch / "below");
+    write_text_durably(scratch / "below/base.ini", "[data]\nbatch = none\nworkers = 9\n");
+    write_text_durably(scratch / "deck.ini", "include = below/base.ini\n[data]\nworkers = 3\n");
+    DeckSource source;
+    source.read(scratch / "deck.ini");
+    CHECK(source.values().at("data.workers").value == "3");
+    auto const error = test::error_of([&] { source.parse(); });
+    CHECK(test::says(error, (scratch / "below/base.ini").string() + ":2"));
+
+    DeckSource missing;
+    CHECK(test::error_of([&] { missing.read(scratch / "none.ini"); }).code() == ExitCode::no_input);
+    write_text_durably(scratch / "bad.ini", "[data\nbatch\n");
+    auto const broken = test::error_of([&] { missing.read(scratch / "bad.ini"); });
+    CHECK(broken.code() == ExitCode::usage);
+    CHECK(test::says(broken, "bad.ini"));
+}
+
+TEST_CASE("an own key that is mistyped is named with the nearest, a bad value with its key") {
+    std::vector<OwnKey> const known{
+        {"hidden", "64, 32", ""}, {"dropout", "0.25", ""}, {"batch-norm", "true", ""}};
+    auto const error = test::error_of([&] { OwnValues("model", {{"droput", "0.5"}}, known); });
+    CHECK(error.code() == ExitCode::usage);
+    CHECK(test::says(error, "model.droput"));
+    CHECK(test::says(error, "Did you mean model.dropout?"));
+
+    OwnValues const values("model", {{"dropout", "1.5"}}, known);
+    CHECK(values.integers("hidden", 1) == std::vector<std::int64_t>{64, 32});
+    CHECK(values.boolean("batch-norm"));
+    CHECK(values.text("hidden") == "64, 32");
+    auto const range = test::error_of([&] { values.number("dropout", 0, 1); });
+    CHECK(test::says(range, "model.dropout = 1.5"));
+    CHECK(test::says(range, "a number from 0 to 1"));
+}

@@ -1,0 +1,2 @@
+lockstep_add_unit_test(config/deck)
+lockstep_add_unit_test(config/all_keys)

@@ -1,0 +1,88 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/data/dataset.hpp"
+
+#include <string>
+
+#include "catch.hpp"
+#include "scratch_dir.hpp"
+#include "small_set.hpp"
+
+using namespace lockstep;
+using lockstep::data::Dataset;
+
+namespace {
+
+Error error_of(std::string const& files) {
+    try {
+        Dataset({.files = files});
+    } catch (Error const& error) {
+        return error;
+    }
+    return Error(ExitCode::ok, {});
+}
+
+} // namespace
+
+TEST_CASE("samples come back as float32, normalised as torch would") {
+    test::ScratchDir const scratch;
+    test::write_small_set(scratch / "a.h5", 10);
+    Dataset const set({.files = (scratch / "a.h5").string()});
+    CHECK(set.samples() == 10);
+    CHECK(set.sample_shape() == h5::Shape{2, 3});
+    CHECK(set.class_names()[3] == "d");
+    CHECK(set.class_counts() == std::vector<std::int64_t>{3, 3, 2, 2});
+    std::vector<std::int64_t> const indices{7, 0, 1, 9};
+    std::vector<float> values(24);
+    std::vector<std::int64_t> targets(4);
+    set.read_inputs(indices, values);
+    set.read_targets(indices, targets);
+    CHECK(targets == std::vector<std::int64_t>{3, 0, 1, 1});
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        auto const stored = static_cast<float>(indices[i / 6] + static_cast<std::int64_t>(i % 6));
+        CHECK(values[i] == (stored / 255.0F - 0.25F) / 0.5F);
+    }
+}
+
+TEST_CASE("several files are one data set, by list and by glob") {
+    test::ScratchDir const scratch;
+    test::write_small_set(scratch / "part-0.h5", 3);
+    test::write_small_set(scratch / "part-1.h5", 5);
+    auto const list = (scratch / "part-0.h5").string() + ", " + (scratch / "part-1.h5").string();
+    Dataset const by_list({.files = list});
+    Dataset const by_glob({.files = (scratch / "part-*.h5").string()});
+    CHECK(by_list.samples() == 8);
+    CHECK(by_glob.fingerprint() == by_list.fingerprint());
+    std::vector<std::int64_t> const across{2, 3, 7};
+    std::vector<float> values(18);
+    by_list.read_inputs(across, values);
+    CHECK(values[0] == (2 / 255.0F - 0.25F) / 0.5F);
+    CHECK(values[6] == (0 / 255.0F - 0.25F) / 0.5F);
+    CHECK(values[12] == (4 / 255.0F - 0.25F) / 0.5F);
+}
+
+TEST_CASE("the fingerprint knows other labels") {
+    test::ScratchDir const scratch;
+    test::write_small_set(scratch / "a.h5", 4);
+    test::write_small_set(scratch / "b.h5", 4, {0, 1, 2, 2});
+    CHECK(Dataset({.files = (scratch / "a.h5").string()}).fingerprint() !=
+          Dataset({.files = (scratch / "b.h5").string()}).fingerprint());
+}
+
+TEST_CASE("files that cannot be learnt from are refused with their exit codes") {
+    test::ScratchDir const scratch;
+    CHECK(error_of((scratch / "none.h5").string()).code() == ExitCode::no_input);
+    CHECK(error_of((scratch / "none-*.h5").string()).code() == ExitCode::no_input);
+
+    test::write_small_set(scratch / "label.h5", 4, {0, 1, 4, 2});
+    auto const label = error_of((scratch / "label.h5").string());
+    CHECK(label.code() == ExitCode::data);
+    CHECK(std::string(label.what()).find("label 4 of sample 2") != std::string::npos);
+
+    test::write_small_set(scratch / "cut.h5", 5000);
+    std::filesystem::resize_file(scratch / "cut.h5", 20000);
+    CHECK(error_of((scratch / "cut.h5").string()).code() == ExitCode::data);
+
+    std::filesystem::copy_file(scratch / "cut.h5", scratch / "text.h5");
+    std::filesystem::resize_file(scratch / "text.h5", 100);
+    CHECK(error_of((scratch / "text.h5").string()).code() == ExitCode::data);
+}

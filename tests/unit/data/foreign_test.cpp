@@ -1,0 +1,160 @@
+// Files that other programs made: our own writers make neither these layouts nor these types.
+
+#include "lockstep/data/dataset.hpp"
+#include "lockstep/data/import.hpp"
+#include "lockstep/data/inspect.hpp"
+
+#include <hdf5.h>
+
+#include <array>
+#include <numeric>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using namespace lockstep::data;
+
+namespace {
+
+void quiet(std::filesystem::path const&, std::int64_t, std::int64_t) {}
+
+std::vector<float> all_inputs(Dataset const& set) {
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(set.samples()));
+    std::iota(indices.begin(), indices.end(), 0);
+    std::vector<float> values(indices.size() * h5::elements(set.sample_shape()));
+    set.read_inputs(indices, values);
+    return values;
+}
+
+/// 100 samples of [3, 2], value i at place i, in chunks of 16 samples, deflated.
+void write_compressed(std::filesystem::path const& path) {
+    std::vector<std::int32_t> values(600);
+    std::iota(values.begin(), values.end(), 0);
+    std::vector<std::int64_t> labels(100);
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+        labels[i] = static_cast<std::int64_t>(i % 5);
+    }
+    std::array<hsize_t, 3> const extents{100, 3, 2};
+    std::array<hsize_t, 3> const chunk{16, 3, 2};
+    hid_t const file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t const space = H5Screate_simple(3, extents.data(), nullptr);
+    hid_t const creation = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(creation, 3, chunk.data());
+    H5Pset_deflate(creation, 4);
+    hid_t const inputs =
+        H5Dcreate2(file, "x", H5T_STD_I32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    H5Dwrite(inputs, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    hid_t const label_space = H5Screate_simple(1, extents.data(), nullptr);
+    hid_t const targets =
+        H5Dcreate2(file, "y", H5T_STD_I64LE, label_space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(targets, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, labels.data());
+    H5Dclose(targets);
+    H5Sclose(label_space);
+    H5Dclose(inputs);
+    H5Pclose(creation);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+/// Two samples of [2, 3] with a mean and a deviation for each of the two channels.
+template <class Stored>
+void write_channels(std::filesystem::path const& path, h5::Type type,
+                    std::vector<Stored> const& values, std::vector<double> const& mean,
+                    std::vector<double> const& std) {
+    std::vector<std::int64_t> const labels{1, 0};
+    auto file = h5::File::create(path);
+    file.create_dataset("inputs", type, {2, 2, 3});
+    file.write("inputs", type, values.data());
+    file.create_dataset("targets", h5::Type::i64, {2});
+    file.write("targets", h5::Type::i64, labels.data());
+    file.set_attribute("/", "mean", mean);
+    file.set_attribute("/", "std", std);
+    file.close();
+}
+
+} // namespace
+
+TEST_CASE("a compressed file is refused with the command that converts it") {
+    test::ScratchDir const scratch;
+    write_compressed(scratch / "theirs.h5");
+    auto const refused = test::error_of([&] {
+        Dataset({.files = (scratch / "theirs.h5").string(), .inputs = "x", .targets = "y"});
+    });
+    CHECK(refused.code() == ExitCode::data);
+    CHECK(test::says(refused, "lockstep data import hdf5"));
+}
+
+TEST_CASE("a dataset that is not there is named, with those that are") {
+    test::ScratchDir const scratch;
+    write_compressed(scratch / "theirs.h5");
+    auto const error =
+        test::error_of([&] { Dataset({.files = (scratch / "theirs.h5").string()}); });
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "no dataset inputs"));
+    CHECK(test::says(error, "x"));
+    CHECK(test::error_of([&] {
+              import_hdf5({scratch / "theirs.h5", scratch / "out.h5", "x", "z", {}}, quiet);
+          }).code() == ExitCode::data);
+    CHECK_FALSE(std::filesystem::exists(scratch / "out.h5"));
+}
+
+TEST_CASE("each channel is normalised with its own mean and deviation") {
+    test::ScratchDir const scratch;
+    std::vector<double> const mean{0.1, 0.2};
+    std::vector<double> const std{0.3, 0.7};
+    auto const expected = [&](float value, std::size_t at) {
+        auto const channel = at / 3 % 2;
+        return (value - static_cast<float>(mean[channel])) / static_cast<float>(std[channel]);
+    };
+
+    std::vector<std::uint8_t> const bytes{0, 1, 2, 3, 4, 5, 250, 251, 252, 253, 254, 255};
+    write_channels(scratch / "u8.h5", h5::Type::u8, bytes, mean, std);
+    auto const from_bytes = all_inputs(Dataset({.files = (scratch / "u8.h5").string()}));
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        CHECK(from_bytes[i] == expected(static_cast<float>(bytes[i]) / 255.0F, i));
+    }
+
+    // Other types are not scaled by 255.
+    std::vector<std::int16_t> const shorts{-7, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 30000};
+    write_channels(scratch / "i16.h5", h5::Type::i16, shorts, mean, std);
+    auto const from_shorts = all_inputs(Dataset({.files = (scratch / "i16.h5").string()}));
+    std::vector<double> const reals{-0.5, 1e-3, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1e6};
+    write_channels(scratch / "f64.h5", h5::Type::f64, reals, mean, std);
+    auto const from_reals = all_inputs(Dataset({.files = (scratch / "f64.h5").string()}));
+    for (std::size_t i = 0; i < shorts.size(); ++i) {
+        CHECK(from_shorts[i] == expected(static_cast<float>(shorts[i]), i));
+        CHECK(from_reals[i] == expected(static_cast<float>(reals[i]), i));
+    }
+}
+
+TEST_CASE("a mean without its deviation, or a deviation of zero, is refused") {
+    test::ScratchDir const scratch;
+    std::vector<float> const values(12, 1.0F);
+    auto const code_with = [&](std::vector<double> const& mean, std::vector<double> const& std) {
+        write_channels(scratch / "set.h5", h5::Type::f32, values, mean, std);
+        return test::error_of([&] { Dataset({.files = (scratch / "set.h5").string()}); }).code();
+    };
+    CHECK(code_with({0.5}, {0.5, 0.5}) == ExitCode::data);
+    CHECK(code_with({0.5}, {0}) == ExitCode::data);
+    CHECK(code_with({0.5, 0.5, 0.5}, {1, 1, 1}) == ExitCode::data);
+}
+
+TEST_CASE("a compressed file is imported value by value") {
+    test::ScratchDir const scratch;
+    write_compressed(scratch / "theirs.h5");
+    auto const file =
+        import_hdf5({scratch / "theirs.h5", scratch / "ours.h5", "x", "y", {}}, quiet);
+    CHECK(file.samples == 100);
+    CHECK(verify(scratch / "ours.h5").empty());
+    Dataset const set({.files = (scratch / "ours.h5").string()});
+    CHECK(set.sample_shape() == h5::Shape{3, 2});
+    CHECK(set.classes() == 5);
+    CHECK(set.class_counts() == std::vector<std::int64_t>(5, 20));
+    auto const values = all_inputs(set);
+    REQUIRE(values.size() == 600);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        CHECK(values[i] == static_cast<float>(i));
+    }
+}

@@ -1,0 +1,69 @@
+#include "lockstep/base/random.hpp"
+#include "lockstep/data/order.hpp"
+
+#include <vector>
+
+#include "catch.hpp"
+
+using namespace lockstep;
+using data::Permutation;
+
+namespace {
+
+std::vector<std::int64_t> all_of(Permutation const& order, std::int64_t n) {
+    std::vector<std::int64_t> elements;
+    for (std::int64_t position = 0; position < n; ++position) {
+        elements.push_back(order(position));
+    }
+    return elements;
+}
+
+} // namespace
+
+TEST_CASE("every element has exactly one position") {
+    for (std::int64_t const n : {1, 2, 3, 4, 5, 15, 16, 17, 64, 65, 1000, 4097, 60000}) {
+        for (std::uint64_t const key : {0ULL, 1ULL, 0xdeadbeefULL, ~0ULL}) {
+            CAPTURE(n, key);
+            std::vector<bool> seen(static_cast<std::size_t>(n), false);
+            bool once = true;
+            for (auto const element : all_of(Permutation(n, key), n)) {
+                bool const inside = element >= 0 && element < n;
+                once = once && inside && !seen[static_cast<std::size_t>(element)];
+                if (inside) {
+                    seen[static_cast<std::size_t>(element)] = true;
+                }
+            }
+            CHECK(once);
+        }
+    }
+}
+
+TEST_CASE("the same key gives the same order, another key another") {
+    CHECK(all_of(Permutation(1000, 7), 1000) == all_of(Permutation(1000, 7), 1000));
+    CHECK(all_of(Permutation(1000, 7), 1000) != all_of(Permutation(1000, 8), 1000));
+}
+
+TEST_CASE("every element comes first about equally often") {
+    constexpr std::int64_t n = 10;
+    constexpr int draws = 4000;
+    std::vector<int> first(n, 0);
+    for (std::uint64_t epoch = 0; epoch < draws; ++epoch) {
+        Permutation const order(n, random_key(3, Stream::order, {epoch}));
+        ++first[static_cast<std::size_t>(order(0))];
+    }
+    // 400 each; 19 is a standard deviation.
+    for (auto const count : first) {
+        CHECK(count > 300);
+        CHECK(count < 500);
+    }
+}
+
+TEST_CASE("neighbours do not stay neighbours") {
+    constexpr std::int64_t n = 60000;
+    auto const order = all_of(Permutation(n, random_key(0, Stream::order, {0})), n);
+    int neighbours = 0;
+    for (std::size_t i = 1; i < order.size(); ++i) {
+        neighbours += order[i] == order[i - 1] + 1 ? 1 : 0;
+    }
+    CHECK(neighbours < 10); // one is expected
+}

@@ -1,0 +1,203 @@
+#include "lockstep/data/plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+
+using namespace lockstep;
+using data::EvaluationPlan;
+using data::PlanOptions;
+using data::TrainPlan;
+
+namespace {
+
+/// What a walk through one epoch found.
+struct Epoch {
+    std::vector<int> times; ///< by position: how often it was learnt
+    bool batches_full = true;
+    bool evenly = true;
+    std::int64_t smallest_micro = 1 << 30; ///< samples of all replicas
+};
+
+Epoch walk(TrainPlan const& plan, PlanOptions const& options) {
+    Epoch epoch{std::vector<int>(static_cast<std::size_t>(options.samples), 0)};
+    for (std::int64_t step = 0; step < plan.steps_per_epoch(); ++step) {
+        bool const full = step + 1 < plan.steps_per_epoch();
+        std::int64_t in_step = 0;
+        epoch.evenly = epoch.evenly && plan.micro_batches(step) >= 1 &&
+                       plan.micro_batches(step) <= options.accumulate &&
+                       (!full || plan.micro_batches(step) == options.accumulate);
+        for (int micro = 0; micro < plan.micro_batches(step); ++micro) {
+            std::int64_t least = options.samples;
+            std::int64_t most = 0;
+            std::int64_t together = 0;
+            for (int replica = 0; replica < options.replicas; ++replica) {
+                auto const part = plan.part(step, micro, replica);
+                least = std::min(least, part.count);
+                most = std::max(most, part.count);
+                together += part.count;
+                for (std::int64_t i = 0; i < part.count; ++i) {
+                    ++epoch.times.at(static_cast<std::size_t>(part.first + i));
+                }
+            }
+            epoch.evenly = epoch.evenly && most - least <= 1;
+            epoch.batches_full =
+                epoch.batches_full && (!full || (least == options.batch && most == options.batch));
+            epoch.smallest_micro = std::min(epoch.smallest_micro, together);
+            in_step += together;
+        }
+        epoch.evenly = epoch.evenly && in_step == plan.samples_in_step(step);
+    }
+    return epoch;
+}
+
+std::vector<PlanOptions> many_options() {
+    std::vector<PlanOptions> all;
+    for (std::int64_t const batch : {1, 2, 7, 32}) {
+        for (int const replicas : {1, 2, 3, 8}) {
+            for (int const accumulate : {1, 2, 3}) {
+                auto const step = batch * replicas * accumulate;
+                for (std::int64_t const samples :
+                     {std::int64_t{2} * replicas, std::int64_t{2} * replicas + 1, step - 1, step,
+                      step + 1, 2 * step - 1, 5 * step + batch * replicas + 1, std::int64_t{997}}) {
+                    if (samples >= 2 * replicas) {
+                        all.push_back({.samples = samples,
+                                       .batch = batch,
+                                       .replicas = replicas,
+                                       .accumulate = accumulate});
+                    }
+                }
+            }
+        }
+    }
+    return all;
+}
+
+PlanOptions small() {
+    return {.samples = 100, .batch = 4, .replicas = 3, .seed = 11};
+}
+
+} // namespace
+
+TEST_CASE("every sample is learnt exactly once an epoch, in steps that fit together") {
+    for (auto const& options : many_options()) {
+        CAPTURE(options.samples, options.batch, options.replicas, options.accumulate);
+        TrainPlan const plan(options);
+        auto const epoch = walk(plan, options);
+        CHECK(plan.samples_per_epoch() == options.samples);
+        CHECK(std::all_of(epoch.times.begin(), epoch.times.end(),
+                          [](int times) { return times == 1; }));
+        CHECK(epoch.batches_full);
+        CHECK(epoch.evenly);
+        // Batch norm needs two samples a replica wherever the batch itself has them.
+        CHECK(epoch.smallest_micro >= std::min<std::int64_t>(options.batch, 2) * options.replicas);
+    }
+}
+
+TEST_CASE("a short rest joins the step before, a longer one is a step of its own") {
+    auto options = small(); // 12 samples a step, fewer than 6 are merged
+    options.samples = 24 + 5;
+    CHECK(TrainPlan(options).steps_per_epoch() == 2);
+    CHECK(TrainPlan(options).samples_in_step(1) == 17);
+    options.samples = 24 + 6;
+    CHECK(TrainPlan(options).steps_per_epoch() == 3);
+    CHECK(TrainPlan(options).samples_in_step(2) == 6);
+}
+
+TEST_CASE("a short rest of a step's micro-batches joins the micro-batch before") {
+    auto options = small(); // 12 samples a micro-batch
+    options.accumulate = 3;
+    options.samples = 36 + 12 + 1;
+    TrainPlan const plan(options);
+    CHECK(plan.steps_per_epoch() == 2);
+    CHECK(plan.micro_batches(1) == 1);
+    CHECK(plan.part(1, 0, 2).count == 5);
+}
+
+TEST_CASE("drop-last leaves out the short step and nothing else") {
+    for (auto options : many_options()) {
+        options.drop_last = true;
+        auto const step = options.batch * options.replicas * options.accumulate;
+        if (options.samples < step) {
+            continue;
+        }
+        CAPTURE(options.samples, step);
+        TrainPlan const plan(options);
+        CHECK(plan.steps_per_epoch() == options.samples / step);
+        CHECK(plan.samples_per_epoch() == plan.steps_per_epoch() * step);
+        CHECK(plan.samples_in_step(plan.steps_per_epoch() - 1) == step);
+        auto const times = walk(plan, options).times;
+        CHECK(std::count(times.begin(), times.end(), 1) == plan.samples_per_epoch());
+    }
+}
+
+TEST_CASE("too few samples are refused with the remedy") {
+    auto options = small();
+    options.samples = 5;
+    auto const error = test::error_of([&] { TrainPlan const plan(options); });
+    CHECK(error.code() == ExitCode::usage);
+    CHECK(test::says(error, "5 training samples for 3 replicas"));
+    CHECK(test::says(error, "run.replicas to at most 2"));
+
+    options.samples = 11;
+    options.drop_last = true;
+    auto const none_left = test::error_of([&] { TrainPlan const plan(options); });
+    CHECK(none_left.code() == ExitCode::usage);
+    CHECK(test::says(none_left, "data.drop-last"));
+}
+
+TEST_CASE("an epoch's order depends on seed and epoch alone") {
+    auto const options = small();
+    data::Span const whole{0, options.samples};
+    auto const first = TrainPlan(options).indices(0, whole);
+    auto sorted = first;
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<std::int64_t> every(100);
+    std::iota(every.begin(), every.end(), 0);
+    CHECK(sorted == every);
+    CHECK(first != every);
+    CHECK(TrainPlan(options).indices(1, whole) != first);
+
+    auto other = options;
+    other.batch = 9;
+    other.replicas = 2;
+    CHECK(TrainPlan(other).indices(0, whole) == first);
+    other.seed = 12;
+    CHECK(TrainPlan(other).indices(0, whole) != first);
+    other.shuffle = false;
+    CHECK(TrainPlan(other).indices(3, whole) == every);
+}
+
+TEST_CASE("any part of an order can be asked for by itself") {
+    TrainPlan const plan(small());
+    auto const whole = plan.indices(4, {0, 100});
+    CHECK(plan.indices(4, {37, 5}) ==
+          std::vector<std::int64_t>(whole.begin() + 37, whole.begin() + 42));
+    CHECK(plan.indices(4, {37, 0}).empty());
+}
+
+TEST_CASE("evaluation covers every sample once, each batch on one rank") {
+    for (std::int64_t const samples : {1, 7, 8, 9, 1000}) {
+        EvaluationPlan const plan{samples, 8};
+        for (int const ranks : {1, 2, 3, 5, 200}) {
+            CAPTURE(samples, ranks);
+            std::int64_t next_batch = 0;
+            std::int64_t next_sample = 0;
+            for (int rank = 0; rank < ranks; ++rank) {
+                auto const own = plan.batches_of(rank, ranks);
+                CHECK(own.first == next_batch);
+                for (std::int64_t j = own.first; j < own.first + own.count; ++j) {
+                    CHECK(plan.part(j).first == next_sample);
+                    CHECK(plan.part(j).count >= 1);
+                    CHECK(plan.part(j).count <= 8);
+                    next_sample += plan.part(j).count;
+                }
+                next_batch += own.count;
+            }
+            CHECK(next_batch == plan.batches());
+            CHECK(next_sample == samples);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+lockstep_add_unit_test(data/order)
+lockstep_add_unit_test(data/plan)
+lockstep_add_unit_test(data/dataset)
+lockstep_add_unit_test(data/loader)
+lockstep_add_unit_test(data/import)
+lockstep_add_unit_test(data/foreign)
+lockstep_add_unit_test(data/loader_failure)
+lockstep_add_unit_test(data/idx_directory)
+lockstep_add_unit_test(data/verify)
+
+# These make files that our own writers do not: compressed ones, gzipped ones.
+target_link_libraries(unit.data.foreign PRIVATE hdf5::hdf5)
+target_link_libraries(unit.data.idx_directory PRIVATE ZLIB::ZLIB)
+lockstep_add_unit_test(data/bit_flips)
+lockstep_add_unit_test(data/idx_damage)

@@ -1,0 +1,83 @@
+#include "lockstep/base/file.hpp"
+#include "lockstep/data/import.hpp"
+#include "lockstep/data/inspect.hpp"
+
+#include <array>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "scratch_dir.hpp"
+#include "small_set.hpp"
+
+using namespace lockstep;
+using namespace lockstep::data;
+
+namespace {
+
+std::filesystem::path imported(test::ScratchDir const& scratch) {
+    test::write_small_set(scratch / "theirs.h5", 50);
+    import_hdf5({scratch / "theirs.h5", scratch / "ours.h5", "inputs", "targets", {}},
+                [](std::filesystem::path const&, std::int64_t, std::int64_t) {});
+    return scratch / "ours.h5";
+}
+
+void flip(std::filesystem::path const& path, std::uint64_t at) {
+    auto const file = File::open_write(path);
+    std::array<std::byte, 1> byte{};
+    file.read_at(at, byte);
+    byte[0] ^= std::byte{0x10};
+    file.write_at(at, byte);
+}
+
+/// Whether `verify` says that the file is not as it was.
+bool found(std::filesystem::path const& path) {
+    try {
+        return !verify(path).empty();
+    } catch (Error const& error) {
+        return error.code() == ExitCode::data;
+    }
+}
+
+} // namespace
+
+TEST_CASE("a changed byte of any dataset is found") {
+    test::ScratchDir const scratch;
+    auto const path = imported(scratch);
+    REQUIRE(verify(path).empty());
+    std::vector<h5::DatasetInfo> datasets;
+    {
+        auto const file = h5::File::open(path);
+        datasets = file.datasets();
+    }
+    REQUIRE(datasets.size() >= 4);
+    for (auto const& info : datasets) {
+        CAPTURE(info.path);
+        auto const bytes = h5::elements(info.shape) * h5::size_of(info.type.value());
+        for (std::uint64_t const at : {std::uint64_t{0}, bytes / 2, bytes - 1}) {
+            flip(path, info.offset.value() + at);
+            CHECK(found(path));
+            flip(path, info.offset.value() + at);
+        }
+    }
+    CHECK(verify(path).empty());
+}
+
+TEST_CASE("a changed mean is found") {
+    test::ScratchDir const scratch;
+    auto const path = imported(scratch);
+    auto const text = read_text(path);
+    auto const mean = text.find(std::string("\0\0\0\0\0\0\xd0\x3f", 8)); // 0.25
+    REQUIRE(mean != std::string::npos);
+    flip(path, mean + 6);
+    CHECK(found(path));
+}
+
+TEST_CASE("a file without checksums cannot be verified, and says so") {
+    test::ScratchDir const scratch;
+    test::write_small_set(scratch / "theirs.h5", 50);
+    auto const error = test::error_of([&] { verify(scratch / "theirs.h5"); });
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "lockstep data import"));
+    CHECK_FALSE(describe(scratch / "theirs.h5").checksums);
+    CHECK(test::error_of([&] { verify(scratch / "none.h5"); }).code() == ExitCode::no_input);
+}

@@ -1,0 +1,222 @@
+#include "lockstep/base/file.hpp"
+#include "lockstep/h5/file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using h5::Shape;
+using h5::Type;
+
+namespace {
+
+std::vector<float> counting(std::size_t count) {
+    std::vector<float> values(count);
+    std::iota(values.begin(), values.end(), 1.0F);
+    return values;
+}
+
+} // namespace
+
+TEST_CASE("every element type is written, told and read back") {
+    test::ScratchDir const scratch;
+    std::array const types{Type::u8,  Type::i16, Type::i32, Type::i64,
+                           Type::u64, Type::f16, Type::f32, Type::f64};
+    std::array<double, 3> const values{1, 2, 200}; // any of them holds these
+    {
+        auto file = h5::File::create(scratch / "f.h5");
+        for (auto const type : types) {
+            auto const name = "group/" + h5::name_of(type);
+            file.create_dataset(name, type, {3});
+            file.write(name, Type::f64, values.data()); // HDF5 converts
+        }
+        file.close();
+    }
+    auto const file = h5::File::open(scratch / "f.h5");
+    for (auto const type : types) {
+        auto const name = "group/" + h5::name_of(type);
+        CAPTURE(name);
+        auto const info = file.info(name);
+        CHECK(info.type == type);
+        CHECK(h5::type_named(h5::name_of(type)) == type);
+        CHECK(info.shape == Shape{3});
+        std::array<double, 3> back{};
+        file.read(name, Type::f64, back.data());
+        CHECK(back == values);
+    }
+    CHECK_FALSE(h5::type_named("f8").has_value());
+    CHECK(file.datasets().size() == types.size());
+}
+
+TEST_CASE("the offset is where the bytes lie, with a user block before HDF5's own or without") {
+    test::ScratchDir const scratch;
+    auto const values = counting(5000);
+    auto const bytes = std::as_bytes(std::span(values));
+    for (std::uint64_t const user_block : {0, 512, 4096, 65536}) {
+        CAPTURE(user_block);
+        auto const path = scratch / ("block-" + std::to_string(user_block) + ".h5");
+        // HDF5 wants user blocks in whole alignments.
+        auto file = h5::File::create(path, {.user_block = user_block, .alignment = 512});
+        file.create_dataset("before", Type::u8, {3});
+        file.create_dataset("values", Type::f32, {50, 100});
+        file.write("values", Type::f32, values.data());
+        file.close();
+
+        auto const opened = h5::File::open(path);
+        auto const info = opened.info("values");
+        REQUIRE(info.offset.has_value());
+        CHECK(info.contiguous);
+        CHECK(*info.offset >= user_block);
+        std::vector<std::byte> raw(bytes.size());
+        File::open_read(path).read_at(*info.offset, raw);
+        CHECK(std::equal(raw.begin(), raw.end(), bytes.begin()));
+        std::vector<float> read(5000);
+        opened.read("values", Type::f32, read.data());
+        CHECK(read == values);
+    }
+}
+
+TEST_CASE("large datasets begin on the alignment") {
+    test::ScratchDir const scratch;
+    auto file = h5::File::create(scratch / "f.h5", {.alignment = 8192});
+    for (std::string const name : {"a", "b", "c"}) {
+        file.create_dataset(name, Type::u8, {9001});
+        CHECK(file.info(name).offset.value() % 8192 == 0);
+    }
+}
+
+TEST_CASE("a view shows a part of a flat array under its own name and shape") {
+    test::ScratchDir const scratch;
+    auto const values = counting(100);
+    auto file = h5::File::create(scratch / "f.h5");
+    file.create_dataset("state/flat", Type::f32, {100});
+    file.write("state/flat", Type::f32, values.data());
+    file.create_view({"model/conv/weight", "/state/flat", 10, {4, 5}}, Type::f32);
+    file.create_view({"model/conv/scale", "/state/flat", 99, {}}, Type::f32);
+    file.close();
+
+    auto const opened = h5::File::open(scratch / "f.h5");
+    auto const info = opened.info("model/conv/weight");
+    CHECK(info.shape == Shape{4, 5});
+    CHECK(info.type == Type::f32);
+    CHECK_FALSE(info.contiguous); // its bytes are the flat array's
+    CHECK_FALSE(info.offset.has_value());
+    std::vector<float> weight(20);
+    opened.read("model/conv/weight", Type::f32, weight.data());
+    CHECK(weight == std::vector<float>(values.begin() + 10, values.begin() + 30));
+    float scale = 0;
+    opened.read("model/conv/scale", Type::f32, &scale);
+    CHECK(scale == 100);
+}
+
+TEST_CASE("rows of an array of three dimensions are read and converted") {
+    test::ScratchDir const scratch;
+    std::vector<std::int16_t> values(7 * 2 * 3);
+    std::iota(values.begin(), values.end(), std::int16_t{-5});
+    auto file = h5::File::create(scratch / "f.h5");
+    file.create_dataset("x", Type::i16, {7, 2, 3});
+    file.write("x", Type::i16, values.data());
+    std::vector<float> rows(3 * 6);
+    file.read_rows("x", Type::f32, {2, 3}, rows.data());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        CHECK(rows[i] == static_cast<float>(values[12 + i]));
+    }
+    CHECK(test::error_of([&] {
+              file.read_rows("x", Type::f32, {5, 3}, rows.data());
+          }).code() == ExitCode::data);
+}
+
+TEST_CASE("parts of a flat array are written and read by position") {
+    test::ScratchDir const scratch;
+    auto file = h5::File::create(scratch / "f.h5");
+    file.create_dataset("x", Type::f32, {10});
+    std::vector<float> values(10, 0.0F);
+    file.write("x", Type::f32, values.data());
+    std::array const part{7.0F, 8.0F, 9.0F};
+    auto const transfer = file.write_part("x", Type::f32, 4, std::as_bytes(std::span(part)), 1);
+    CHECK_FALSE(transfer.collective); // one process wrote
+    file.write_part("x", Type::f32, 10, {}, 1);
+    std::array<float, 5> back{};
+    file.read_part("x", Type::f32, 3, std::as_writable_bytes(std::span(back)));
+    CHECK(back == std::array{0.0F, 7.0F, 8.0F, 9.0F, 0.0F});
+    CHECK(h5::File::calls_for(0) == 0);
+    CHECK(h5::File::calls_for(1) == 1);
+    CHECK(h5::File::calls_for(std::uint64_t{256} << 20) == 1);
+    CHECK(h5::File::calls_for((std::uint64_t{256} << 20) + 1) == 2);
+}
+
+TEST_CASE("attributes come back as what they are, and as nothing else") {
+    test::ScratchDir const scratch;
+    std::vector<std::string> const names{"cat", "", "a longer name",
+                                         "Stra\xc3\x9f"
+                                         "e"};
+    {
+        auto file = h5::File::create(scratch / "f.h5");
+        file.create_dataset("g/x", Type::u8, {1});
+        file.set_attribute("/", "text", std::string("some text"));
+        file.set_attribute("/", "empty", std::string());
+        file.set_attribute("g", "number", std::int64_t{-42});
+        file.set_attribute("g/x", "numbers", std::vector<double>{0.1, -1e300});
+        file.set_attribute("/", "names", names);
+        file.set_attribute("/", "text", std::string("another text")); // replaces
+        file.close();
+    }
+    auto const file = h5::File::open(scratch / "f.h5");
+    CHECK(file.text_attribute("/", "text") == "another text");
+    CHECK(file.text_attribute("/", "empty") == "");
+    CHECK(file.integer_attribute("g", "number") == -42);
+    CHECK(file.number_attribute("g/x", "numbers") == std::vector<double>{0.1, -1e300});
+    CHECK(file.texts_attribute("/", "names") == names);
+    CHECK(file.attribute_names("/") == std::vector<std::string>{"empty", "names", "text"});
+    CHECK_FALSE(file.text_attribute("/", "none").has_value());
+    CHECK_FALSE(file.integer_attribute("/", "text").has_value());
+    CHECK_FALSE(file.number_attribute("/", "text").has_value());
+    CHECK_FALSE(file.text_attribute("g", "number").has_value());
+}
+
+TEST_CASE("texts of any length are kept") {
+    test::ScratchDir const scratch;
+    std::string const text = std::string(200'000, 'x') + "\nlast line\n"; // no attribute holds it
+    auto file = h5::File::create(scratch / "f.h5");
+    file.write_text("record/deck", text);
+    file.write_text("record/nothing", "");
+    CHECK(file.read_text("record/deck") == text);
+    CHECK(file.read_text("record/nothing").empty());
+    file.create_dataset("numbers", Type::f32, {2});
+    CHECK(test::error_of([&] { file.read_text("numbers"); }).code() == ExitCode::data);
+}
+
+TEST_CASE("what is there and what is not is told without an error") {
+    test::ScratchDir const scratch;
+    auto file = h5::File::create(scratch / "f.h5");
+    file.create_dataset("a/b/c", Type::u8, {1});
+    CHECK(file.exists("a"));
+    CHECK(file.exists("a/b/c"));
+    CHECK_FALSE(file.exists("a/x/c"));
+    CHECK_FALSE(file.exists("b"));
+    CHECK(test::error_of([&] { file.info("a/x"); }).code() == ExitCode::data);
+}
+
+TEST_CASE("files that cannot be opened or made carry their exit codes") {
+    test::ScratchDir const scratch;
+    auto const open_code = [&](std::string const& name) {
+        return test::error_of([&] { h5::File::open(scratch / name); }).code();
+    };
+    CHECK(open_code("none.h5") == ExitCode::no_input);
+    write_text_durably(scratch / "text.h5", "this is no HDF5 file");
+    CHECK(open_code("text.h5") == ExitCode::data);
+    {
+        auto file = h5::File::create(scratch / "cut.h5");
+        file.create_dataset("x", Type::u8, {100'000});
+        file.close();
+    }
+    std::filesystem::resize_file(scratch / "cut.h5", 50'000);
+    CHECK(open_code("cut.h5") == ExitCode::data);
+    CHECK(test::error_of([&] { h5::File::create(scratch / "no/such/place.h5"); }).code() ==
+          ExitCode::cannot_create);
+}
