@@ -1,0 +1,1 @@
+lockstep_add_mpi_test(data/epoch NP 1 2 3 4)

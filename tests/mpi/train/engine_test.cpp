@@ -1,0 +1,262 @@
+// The engine as a whole: weights after some steps are the same bits on any number of ranks. Each
+// rank also trains all replicas by itself, alone with its own communicator, and compares.
+
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/data/plan.hpp"
+#include "lockstep/nn/registry.hpp"
+#include "lockstep/train/device.hpp"
+#include "lockstep/train/engine.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "catch.hpp"
+#include "scratch_dir.hpp"
+#include "world.hpp"
+
+using namespace lockstep;
+using lockstep::test::world;
+
+namespace {
+
+constexpr int replicas = 5; // no power of two: the tree is uneven
+constexpr std::int64_t samples = 83;
+constexpr std::uint64_t side = 8;
+
+config::Deck deck_with(config::Model const& model) {
+    config::Deck deck;
+    deck.run.replicas = replicas;
+    deck.run.seed = 3;
+    deck.model = model;
+    deck.data.batch = 3;
+    deck.optimizer.accumulate = 2;
+    deck.optimizer.learning_rate = 0.05;
+    deck.optimizer.clip_norm = 0.5;
+    return deck;
+}
+
+/// Images from a fixed recipe, three classes.
+void write_set(std::filesystem::path const& path) {
+    std::vector<std::uint8_t> values;
+    std::vector<std::int64_t> labels;
+    for (std::uint64_t i = 0; i < samples; ++i) {
+        for (std::uint64_t at = 0; at < side * side; ++at) {
+            values.push_back(static_cast<std::uint8_t>((i * 37 + at * at * 11 + i * at) % 256));
+        }
+        labels.push_back(static_cast<std::int64_t>(i % 3));
+    }
+    auto file = h5::File::create(path);
+    file.create_dataset("inputs", h5::Type::u8, {samples, side, side});
+    file.create_dataset("targets", h5::Type::i64, {samples});
+    file.write("inputs", h5::Type::u8, values.data());
+    file.write("targets", h5::Type::i64, labels.data());
+    file.close();
+}
+
+/// A data set that all ranks have open.
+class SharedSet {
+  public:
+    explicit SharedSet(comm::Communicator const& comm) : scratch_(comm) {
+        comm::agree(comm, "writing the set", [&] {
+            if (comm.is_root()) {
+                write_set(scratch_ / "set.h5");
+            }
+        });
+        comm::agree(comm, "opening the set", [&] {
+            set_.emplace(data::DatasetOptions{.files = (scratch_ / "set.h5").string()});
+        });
+    }
+    data::Dataset const& get() const { return *set_; }
+
+  private:
+    test::ScratchDir scratch_;
+    std::optional<data::Dataset> set_;
+};
+
+/// One training with everything that an engine borrows.
+class Training {
+  public:
+    Training(comm::Communicator const& comm, data::Dataset const& set, config::Deck const& deck)
+        : deck_(deck), plan_({.samples = samples,
+                              .batch = deck.data.batch,
+                              .replicas = replicas,
+                              .accumulate = static_cast<int>(deck.optimizer.accumulate),
+                              .seed = static_cast<std::uint64_t>(deck.run.seed)}),
+          model_(nn::make_model(deck.model, {{side, side}, 3}, plan_seed())),
+          task_(task::make_task(deck.task, 3)), carrier_(train::mpi_carrier(comm)),
+          engine_({comm, deck_, *model_, *task_, torch::kCPU, {side, side}, *carrier_}),
+          loader_(set, requests(engine_.nodes()[static_cast<std::size_t>(comm.rank())]), {2, 3}) {}
+
+    train::StepOutcome step(double rate = 0.05) {
+        auto const in_epoch = step_ % plan_.steps_per_epoch();
+        auto const outcome = engine_.step({.loader = loader_,
+                                           .step = step_,
+                                           .micro_batches = plan_.micro_batches(in_epoch),
+                                           .rate = rate});
+        ++step_;
+        return outcome;
+    }
+
+    data::TrainPlan const& plan() const { return plan_; }
+    nn::Model& model() { return *model_; }
+    train::Engine& engine() { return engine_; }
+
+  private:
+    std::uint64_t plan_seed() const { return static_cast<std::uint64_t>(deck_.run.seed); }
+
+    /// Of the replicas below a node, in the order in which the engine takes them.
+    data::Loader::Request requests(comm::TreeNode node) const {
+        std::vector<std::vector<std::int64_t>> batches;
+        for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
+            for (std::int64_t step = 0; step < plan_.steps_per_epoch(); ++step) {
+                for (int replica = node.first; replica < node.first + node.count; ++replica) {
+                    for (int micro = 0; micro < plan_.micro_batches(step); ++micro) {
+                        batches.push_back(plan_.indices(epoch, plan_.part(step, micro, replica)));
+                    }
+                }
+            }
+        }
+        return [batches](std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
+            auto const at = static_cast<std::size_t>(k);
+            return at < batches.size() ? std::optional(batches[at]) : std::nullopt;
+        };
+    }
+
+    config::Deck deck_;
+    data::TrainPlan plan_;
+    std::shared_ptr<nn::Model> model_;
+    std::unique_ptr<task::Task> task_;
+    std::unique_ptr<train::Carrier> carrier_;
+    train::Engine engine_;
+    data::Loader loader_;
+    std::int64_t step_ = 0;
+};
+
+bool same_bits(nn::Model const& one, nn::Model const& other) {
+    auto const all = [](nn::Model const& model) {
+        auto tensors = model.parameters();
+        auto const buffers = model.buffers();
+        tensors.insert(tensors.end(), buffers.begin(), buffers.end());
+        return tensors;
+    };
+    auto const left = all(one);
+    auto const right = all(other);
+    bool same = left.size() == right.size();
+    for (std::size_t i = 0; same && i < left.size(); ++i) {
+        same = torch::equal(left[i], right[i]);
+    }
+    return same;
+}
+
+} // namespace
+
+TEST_CASE("weights, buffers and figures have the bits of one rank after every step") {
+    train::configure_torch(config::Run{});
+    SharedSet const set(world());
+    auto const alone = comm::Communicator::self();
+    for (config::Model const& chosen :
+         {config::Model{"mlp", {{"hidden", "70, 33"}, {"dropout", "0.3"}}},
+          config::Model{"cnn", {{"channels", "3, 5"}, {"hidden", "16"}, {"dropout", "0.2"}}}}) {
+        CAPTURE(chosen.name);
+        auto const deck = deck_with(chosen);
+        Training ours(world(), set.get(), deck);
+        Training reference(alone, set.get(), deck);
+        REQUIRE(ours.plan().steps_per_epoch() == 3); // the last of 23 samples, dealt unevenly
+        for (int step = 0; step < 5; ++step) {
+            CAPTURE(step);
+            auto const outcome = ours.step();
+            auto const expected = reference.step();
+            CHECK(outcome.loss_sum == expected.loss_sum);
+            CHECK(outcome.weight == expected.weight);
+            CHECK(outcome.correct == expected.correct);
+            CHECK(outcome.grad_norm == expected.grad_norm);
+            CHECK(outcome.grad_norm > 0);
+            CHECK(same_bits(ours.model(), reference.model()));
+        }
+        CHECK_NOTHROW(ours.engine().check_replicas(5));
+    }
+}
+
+TEST_CASE("a step's figures are over the samples of all replicas") {
+    SharedSet const set(world());
+    Training training(world(), set.get(), deck_with({"mlp", {}}));
+    double samples_seen = 0;
+    for (std::int64_t step = 0; step < training.plan().steps_per_epoch(); ++step) {
+        auto const outcome = training.step();
+        CHECK(outcome.weight == static_cast<double>(training.plan().samples_in_step(step)));
+        CHECK(outcome.correct <= training.plan().samples_in_step(step));
+        samples_seen += outcome.weight;
+    }
+    CHECK(samples_seen == samples);
+}
+
+TEST_CASE("a rank whose weights differ is named on every rank") {
+    if (world().size() < 2) {
+        return; // one rank has nobody to differ from
+    }
+    SharedSet const set(world());
+    Training training(world(), set.get(), deck_with({"mlp", {}}));
+    training.step();
+    int const odd = world().size() - 1;
+    if (world().rank() == odd) {
+        torch::NoGradGuard const no_grad;
+        training.model().parameters().front().view(-1)[0].add_(1e-3);
+    }
+    int named = -1;
+    auto code = ExitCode::ok;
+    try {
+        training.engine().check_replicas(1);
+    } catch (AgreedError const& error) {
+        named = error.rank();
+        code = error.code();
+    }
+    CHECK(code == ExitCode::rank_lost);
+    auto const all = comm::all_gather(world(), named);
+    CHECK(std::all_of(all.begin(), all.end(), [&](int each) { return each == named; }));
+    if (world().size() > 2) { // of two, nobody knows which is right
+        CHECK(named == odd);
+    }
+}
+
+TEST_CASE("a loss that is not finite ends all ranks alike, and names the replica") {
+    SharedSet const set(world());
+    Training training(world(), set.get(), deck_with({"mlp", {}}));
+    training.step(std::numeric_limits<double>::infinity());
+    std::string message;
+    auto code = ExitCode::ok;
+    try {
+        training.step();
+    } catch (AgreedError const& error) {
+        message = error.what();
+        code = error.code();
+    }
+    CHECK(code == ExitCode::usage);
+    CHECK(message.find("the loss of replica 0 is not finite") != std::string::npos);
+}
+
+TEST_CASE("a signal to any rank and the clock of rank 0 are known to all") {
+    SharedSet const set(world());
+    auto const deck = deck_with({"mlp", {}});
+    auto const last = world().size() - 1;
+    data::TrainPlan const plan({.samples = samples, .batch = 3, .replicas = replicas});
+    auto const carrier = train::mpi_carrier(world());
+    auto const model = nn::make_model(deck.model, {{side, side}, 3}, 3);
+    auto const task = task::make_task(deck.task, 3);
+    train::Engine engine({world(), deck, *model, *task, torch::kCPU, {side, side}, *carrier});
+    auto const node = engine.nodes()[static_cast<std::size_t>(world().rank())];
+    data::Loader loader(set.get(),
+                        [&](std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
+                            return plan.indices(
+                                0, plan.part(0, 0, node.first + static_cast<int>(k % node.count)));
+                        },
+                        {1, 2});
+    auto const outcome = engine.step({.loader = loader,
+                                      .rate = 0.01,
+                                      .signal = world().rank() == last ? 15 : 0,
+                                      .minutes_passed = world().is_root()});
+    CHECK(outcome.signal == 15);
+    CHECK(outcome.signalled_rank == last);
+    CHECK(outcome.minutes_passed);
+}

@@ -1,0 +1,97 @@
+#include "lockstep/task/task.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+/// Gives its inputs back as logits.
+class Echo : public nn::Model {
+  public:
+    torch::Tensor forward(torch::Tensor inputs) override { return inputs; }
+};
+
+task::Tensors batch() {
+    return {torch::tensor(
+                {{2.0F, 0.0F, -1.0F}, {0.5F, 0.25F, 3.0F}, {1.0F, 4.0F, 0.0F}, {0.0F, 1.0F, 2.0F}}),
+            torch::tensor({std::int64_t{0}, std::int64_t{2}, std::int64_t{0}, std::int64_t{1}})};
+}
+
+double log_softmax(task::Tensors const& tensors, std::int64_t row, std::int64_t column) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < 3; ++i) {
+        sum += std::exp(tensors.inputs[row][i].item<double>());
+    }
+    return tensors.inputs[row][column].item<double>() - std::log(sum);
+}
+
+/// The sum of losses by hand: the target gets 1 - share, and all classes share / 3 more.
+double loss_by_hand(double share) {
+    auto const tensors = batch();
+    double loss = 0;
+    for (std::int64_t row = 0; row < 4; ++row) {
+        auto const target = tensors.targets[row].item<std::int64_t>();
+        for (std::int64_t column = 0; column < 3; ++column) {
+            double const weight = (column == target ? 1 - share : 0) + share / 3;
+            loss -= weight * log_softmax(tensors, row, column);
+        }
+    }
+    return loss;
+}
+
+std::unique_ptr<task::Task> classification(config::OwnKeys const& keys = {}) {
+    return task::make_task({"classification", "accuracy", keys}, 3);
+}
+
+} // namespace
+
+TEST_CASE("the training loss is the sum over samples, its weight their number") {
+    Echo model;
+    auto const loss = classification()->training_loss(model, batch());
+    CHECK(loss.sum.item<double>() == Approx(loss_by_hand(0)));
+    CHECK(loss.weight == 4);
+    CHECK(loss.correct == 2);
+}
+
+TEST_CASE("label smoothing spreads a share of the target over all classes, in training only") {
+    Echo model;
+    auto const smooth = classification({{"label-smoothing", "0.1"}});
+    CHECK(smooth->training_loss(model, batch()).sum.item<double>() == Approx(loss_by_hand(0.1)));
+    CHECK(smooth->evaluate(model, batch()).loss_sum == Approx(loss_by_hand(0)));
+}
+
+TEST_CASE("an evaluated batch gives its confusion matrix, true classes in rows") {
+    Echo model;
+    auto const tally = classification()->evaluate(model, batch());
+    CHECK(tally.weight == 4);
+    CHECK(tally.counts == std::vector<std::int64_t>{1, 1, 0, 0, 0, 1, 0, 0, 1});
+}
+
+TEST_CASE("figures come from the summed confusion matrix") {
+    auto const task = classification();
+    // scikit-learn: y_true = 0 0 0 0 0 1 1 1 2 2, y_pred = 0 0 0 1 2 1 1 0 2 0
+    auto const metrics = task->metrics({3, 1, 1, 1, 2, 0, 1, 0, 1});
+    CHECK(metrics.at("accuracy") == Approx(0.6));
+    CHECK(metrics.at("f1") == Approx((6.0 / 10 + 4.0 / 6 + 2.0 / 4) / 3));
+    auto const all_right = task->metrics({4, 0, 0, 0, 4, 0, 0, 0, 4});
+    CHECK(all_right.at("accuracy") == 1);
+    CHECK(all_right.at("f1") == 1);
+    // A class that was predicted but never true counts, with 0; one that is neither does not.
+    CHECK(task->metrics({3, 1, 0, 0, 0, 0, 0, 0, 0}).at("f1") == Approx((6.0 / 7) / 2));
+    CHECK(task->metrics(std::vector<std::int64_t>(9, 0)).at("accuracy") == 0);
+}
+
+TEST_CASE("a task or key that is not there is named with the nearest") {
+    CHECK(test::error_of([] {
+              task::make_task({"clasification", "accuracy", {}}, 3);
+          }).code() == ExitCode::usage);
+    auto const key = test::error_of([] { classification({{"label-smoothin", "0.1"}}); });
+    CHECK(test::says(key, "Did you mean task.label-smoothing?"));
+    CHECK(test::error_of([] {
+              classification({{"label-smoothing", "1"}});
+          }).code() == ExitCode::usage);
+}
