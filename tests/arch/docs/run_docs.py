@@ -1,27 +1,62 @@
-"""Runs the commands of the blocks marked ```sh test in README.md and docs/*.md; and checks that the
-documents' links and the files they name are there."""
+"""Runs the blocks marked ```sh test and ```python test in README.md and docs/*.md, in a directory in
+which a short run of the sample deck was trained; and checks that the documents' links and the files
+they name are there."""
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
-root, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-commands = 0
-for path in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
-    text = path.read_text()
-    for block in re.findall(r"```sh test\n(.*?)```", text, re.S):
-        for line in block.strip().splitlines():
-            words = line.split("#")[0].replace("build/lockstep", str(build / "lockstep"))
-            done = subprocess.run(words, shell=True, cwd=root, capture_output=True, text=True)
-            if done.returncode != 0:
-                sys.exit(f"{path.name}: {line}\nends with {done.returncode}:\n{done.stderr}")
-            commands += 1
+SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
+SHORT = "--train.steps 20 --monitor.progress plain"
+TRAIN = "mpirun -n {} build/lockstep train inputs/fashion_mnist.ini --run.replicas 2 " + SHORT
+
+
+def run(command, directory, what):
+    done = subprocess.run(command, cwd=directory, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{what}\nends with {done.returncode}:\n{done.stdout}")
+
+
+def shell(text, directory, what):
+    run(["bash", "-euo", "pipefail", "-c", text], directory, what)
+
+
+def prepare(directory):
+    """What a reader who came so far has: the program, the decks, the data, and a run or two."""
+    (directory / "build").symlink_to(os.environ["LOCKSTEP_BUILD"])
+    (directory / "inputs").symlink_to(SOURCE / "inputs")
+    (directory / "datasets").mkdir()
+    (directory / "datasets/fashion-mnist").symlink_to(os.environ["LOCKSTEP_TEST_DATA"])
+    shell(TRAIN.format(2), directory, "the sample run")
+    shell(TRAIN.format(1) + " --run.directory runs/another", directory, "another run")
+
+
+def check_names(path, text):
     for link in re.findall(r"\]\(([^)#]+)\)", text):
         if not link.startswith("http") and not (path.parent / link).exists():
             sys.exit(f"{path.name}: {link} is not there")
     for name in re.findall(r"\b((?:inputs|slurm|pbs|tests|src|include)/[\w./-]*\w)", text):
-        if not (root / name).exists() and not list(root.glob(f"include/lockstep/{name}")):
+        if not (SOURCE / name).exists() and not (SOURCE / "include/lockstep" / name).exists():
             sys.exit(f"{path.name}: {name} is not there")
-if commands == 0:
-    sys.exit("no command was found")
-print(f"{commands} commands of the documents work")
+
+
+blocks = 0
+with tempfile.TemporaryDirectory(prefix="lockstep-docs-") as scratch:
+    directory = pathlib.Path(scratch)
+    prepare(directory)
+    for path in [SOURCE / "README.md", *sorted((SOURCE / "docs").glob("*.md"))]:
+        text = path.read_text()
+        check_names(path, text)
+        for kind, block in re.findall(r"```(sh|python) test\n(.*?)```", text, re.S):
+            what = f"{path.name}:\n{block}"
+            if kind == "sh":
+                shell(block, directory, what)
+            else:
+                run([sys.executable, "-c", block], directory, what)
+            blocks += 1
+if blocks < 4:
+    sys.exit(f"{blocks} blocks were found, of at least 4")
+print(f"{blocks} blocks of the documents work")

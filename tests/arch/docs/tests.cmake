@@ -1,8 +1,17 @@
 # The documents' quick commands work, and what they name is there.
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(docs_python ${LOCKSTEP_PYTHON}) # with h5py
+if(NOT docs_python)
+    set(docs_python ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+    if(NOT EXISTS ${docs_python})
+        find_package(Python3 REQUIRED COMPONENTS Interpreter)
+        set(docs_python ${Python3_EXECUTABLE})
+    endif()
+endif()
+set(docs_environment
+    "${lockstep_mpi_environment};LOCKSTEP_BUILD=${PROJECT_BINARY_DIR};LOCKSTEP_SOURCE=${PROJECT_SOURCE_DIR};LOCKSTEP_TEST_DATA=${PROJECT_BINARY_DIR}/tests/data;PYTHONDONTWRITEBYTECODE=1")
+
 if(LOCKSTEP_WITH_TORCH)
-    add_test(NAME arch.docs COMMAND ${Python3_EXECUTABLE}
-             ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/run_docs.py ${PROJECT_SOURCE_DIR}
-             ${PROJECT_BINARY_DIR})
-    set_tests_properties(arch.docs PROPERTIES LABELS arch TIMEOUT 60)
+    add_test(NAME arch.docs COMMAND ${docs_python} ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/run_docs.py)
+    set_tests_properties(arch.docs PROPERTIES LABELS arch TIMEOUT 180 PROCESSORS 2
+                         FIXTURES_REQUIRED data ENVIRONMENT "${docs_environment}")
 endif()
