@@ -41,6 +41,21 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
         throw Error(ExitCode::unavailable, {"MPI_Init_thread failed", "MPI cannot be started here",
                                             "Check the MPI installation and the launcher"});
     }
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int const tasks = launched_tasks();
+    if (size > 1 || tasks <= 1) {
+        return;
+    }
+    MPI_Finalize();
+    char const* const task = std::getenv("SLURM_PROCID");
+    if (task != nullptr && std::atoi(task) != 0) {
+        std::exit(static_cast<int>(ExitCode::unavailable)); // task 0 says why
+    }
+    throw Error(ExitCode::unavailable, {concat("the launcher started ", tasks,
+                                               " tasks, but each of them is rank 0 of 1"),
+                                        "this launcher does not speak to this MPI",
+                                        "Use srun --mpi=pmix, or mpirun inside the allocation"});
 }
 
 MpiSession::Environment::~Environment() {
@@ -51,20 +66,7 @@ MpiSession::Environment::~Environment() {
 }
 
 MpiSession::MpiSession(int& argc, char**& argv)
-    : environment_(argc, argv), world_(MPI_COMM_WORLD), thread_level_(environment_.thread_level) {
-    int const tasks = launched_tasks();
-    if (world_.size() == 1 && tasks > 1) {
-        char const* const task = std::getenv("SLURM_PROCID");
-        if (task == nullptr || std::atoi(task) == 0) {
-            throw Error(
-                ExitCode::unavailable,
-                {concat("the launcher started ", tasks, " tasks, but each of them is rank 0 of 1"),
-                 "this launcher does not speak to this MPI",
-                 "Use srun --mpi=pmix, or mpirun inside the allocation"});
-        }
-        std::exit(static_cast<int>(ExitCode::unavailable)); // task 0 says why
-    }
-}
+    : environment_(argc, argv), world_(MPI_COMM_WORLD), thread_level_(environment_.thread_level) {}
 
 MpiSession::~MpiSession() = default;
 
