@@ -10,6 +10,10 @@ endif()
 set(docs_environment
     "${lockstep_mpi_environment};LOCKSTEP_BUILD=${PROJECT_BINARY_DIR};LOCKSTEP_SOURCE=${PROJECT_SOURCE_DIR};LOCKSTEP_TEST_DATA=${PROJECT_BINARY_DIR}/tests/data;PYTHONDONTWRITEBYTECODE=1")
 
+add_test(NAME arch.job_scripts
+         COMMAND ${docs_python} ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/job_scripts_test.py)
+set_tests_properties(arch.job_scripts PROPERTIES LABELS arch TIMEOUT 300
+                     ENVIRONMENT "${docs_environment}")
 if(LOCKSTEP_WITH_TORCH)
     add_test(NAME arch.docs COMMAND ${docs_python} ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/run_docs.py)
     set_tests_properties(arch.docs PROPERTIES LABELS arch TIMEOUT 180 PROCESSORS 2
