@@ -9,6 +9,7 @@
 #include "lockstep/train/engine.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -157,7 +158,7 @@ TEST_CASE("weights, buffers and figures have the bits of one rank after every st
     SharedSet const set(world());
     auto const alone = comm::Communicator::self();
     for (config::Model const& chosen :
-         {config::Model{"mlp", {{"hidden", "70, 33"}, {"dropout", "0.3"}}},
+         {config::Model{"mlp", {{"hidden", "300, 200"}, {"dropout", "0.3"}}},
           config::Model{"cnn", {{"channels", "3, 5"}, {"hidden", "16"}, {"dropout", "0.2"}}}}) {
         CAPTURE(chosen.name);
         auto const deck = deck_with(chosen);
@@ -177,6 +178,41 @@ TEST_CASE("weights, buffers and figures have the bits of one rank after every st
         }
         CHECK_NOTHROW(ours.engine().check_replicas(5));
     }
+}
+
+TEST_CASE("a step is that of the mean loss over all samples, as torch alone takes it") {
+    train::configure_torch(config::Run{});
+    SharedSet const set(world());
+    auto deck = deck_with({"mlp", {{"hidden", "70, 33"}}});
+    deck.optimizer.name = "sgd";
+    deck.optimizer.weight_decay = 0;
+    deck.optimizer.clip_norm = 0;
+    Training training(world(), set.get(), deck);
+    auto const outcome = training.step(0.1);
+
+    auto const model = nn::make_model(deck.model, {{side, side}, 3}, 3);
+    data::Batch batch;
+    batch.indices = training.plan().indices(0, {0, training.plan().samples_in_step(0)});
+    batch.inputs.resize(batch.indices.size() * side * side);
+    batch.targets.resize(batch.indices.size());
+    set.get().read_inputs(batch.indices, batch.inputs);
+    set.get().read_targets(batch.indices, batch.targets);
+    auto const tensors = train::to_tensors(batch, {side, side}, torch::kCPU);
+    auto const loss =
+        torch::nn::functional::cross_entropy(model->forward(tensors.inputs), tensors.targets);
+    loss.backward();
+    CHECK(outcome.loss_sum / outcome.weight == Approx(loss.item<double>()).epsilon(1e-5));
+
+    torch::NoGradGuard const no_grad;
+    double squares = 0;
+    auto const ours = training.model().named_parameters();
+    for (auto const& parameter : model->named_parameters()) {
+        auto const& gradient = parameter.value().grad();
+        squares += gradient.to(torch::kFloat64).square().sum().item<double>();
+        auto const expected = parameter.value() - 0.1 * gradient;
+        CHECK(torch::allclose(ours[parameter.key()], expected, 1e-5, 1e-6));
+    }
+    CHECK(outcome.grad_norm == Approx(std::sqrt(squares)).epsilon(1e-5));
 }
 
 TEST_CASE("a step's figures are over the samples of all replicas") {
