@@ -1,7 +1,9 @@
+#include "lockstep/base/build_id.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <iostream>
 
+#include "build_id.hpp"
 #include "build_info.hpp"
 #include "command.hpp"
 
@@ -66,6 +68,7 @@ ExitCode dispatch(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     try {
+        require_core_build(LOCKSTEP_BUILD_ID);
         return static_cast<int>(dispatch(argc, argv));
     } catch (...) {
         auto const error = current_error();

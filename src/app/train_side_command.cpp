@@ -1,7 +1,9 @@
+#include "lockstep/base/build_id.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <dlfcn.h>
 
+#include "build_id.hpp"
 #include "command.hpp"
 
 namespace lockstep::app {
@@ -16,6 +18,16 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
     if (library == nullptr) {
         throw Error(ExitCode::unavailable, {concat("cannot load ", train_library), ::dlerror(),
                                             "Build the program again, or check LibTorch"});
+    }
+    // Functions of two builds would call each other with different layouts, and compute nonsense.
+    auto const* const trainer =
+        static_cast<char const* const*>(::dlsym(library, "lockstep_trainer_build_id"));
+    if (trainer == nullptr || std::string_view(*trainer) != LOCKSTEP_BUILD_ID) {
+        throw Error(ExitCode::unavailable,
+                    {concat(train_library, " is of another build than this program"),
+                     concat("its build id is ", trainer == nullptr ? "missing" : *trainer,
+                            ", the program's ", LOCKSTEP_BUILD_ID),
+                     "Build and install the program and its libraries together"});
     }
     using Entry = int (*)(char const*, Invocation const*);
     auto const entry = reinterpret_cast<Entry>(::dlsym(library, "lockstep_train_side"));

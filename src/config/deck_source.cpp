@@ -188,6 +188,10 @@ std::vector<std::string> DeckSource::take_options(std::vector<std::string> const
         }
         auto const value =
             equals == std::string::npos ? arguments[++i] : argument.substr(equals + 1);
+        if (value.find('#') != std::string::npos) {
+            throw Error(ExitCode::usage, {concat(name, " ", value), "the value contains a #",
+                                          "In a deck a comment begins there; use another name"});
+        }
         set(name.substr(2), {value, "command line"});
     }
     return others;

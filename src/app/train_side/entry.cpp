@@ -1,7 +1,11 @@
 #include <iostream>
 #include <string_view>
 
+#include "build_id.hpp"
 #include "commands.hpp"
+
+extern "C" char const* const lockstep_trainer_build_id;
+char const* const lockstep_trainer_build_id = LOCKSTEP_BUILD_ID;
 
 /// What the program calls after it has loaded this library. No exception leaves.
 extern "C" int lockstep_train_side(char const* name, lockstep::app::Invocation const* invocation) {

@@ -1,0 +1,25 @@
+"""Libraries of different builds are refused: they would compute wrong numbers without a word."""
+import re
+import shutil
+import subprocess
+
+from harness import BUILD, Scratch, check
+
+FILES = ["lockstep", "liblockstep_core.so", "liblockstep_trainer.so"]
+
+
+wanted = re.search(r'"([0-9a-f]{16})"', (BUILD / "src/generated/build_id.hpp").read_text()).group(1)
+for odd in FILES[1:]:
+    with Scratch() as scratch:
+        for name in FILES:
+            shutil.copy2(BUILD / name, scratch / name)
+        fits = subprocess.run([scratch / "lockstep", "models"], capture_output=True, text=True)
+        check(fits.returncode == 0, f"a copy of one build works: {fits.stderr}")
+        # Half of it, since compilers put eight bytes at a time into the code.
+        content = (scratch / odd).read_bytes()
+        check(wanted[:8].encode() in content, f"{odd} holds its build id")
+        (scratch / odd).write_bytes(content.replace(wanted[:8].encode(), b"00000000"))
+        mixed = subprocess.run([scratch / "lockstep", "models"], capture_output=True, text=True)
+        check(mixed.returncode == 69, f"a mixture with another {odd} ends with 69, not "
+              f"{mixed.returncode}: {mixed.stdout}")
+        check("of another build" in mixed.stderr, f"it says why: {mixed.stderr}")
