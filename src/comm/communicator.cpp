@@ -64,6 +64,12 @@ Communicator Communicator::duplicate() const {
     return copy;
 }
 
+Communicator Communicator::split(int group) const {
+    MPI_Comm part = MPI_COMM_NULL;
+    check(MPI_Comm_split(raw_, group, rank_, &part), "MPI_Comm_split");
+    return {Adopt{}, part};
+}
+
 Communicator Communicator::split_by_host() const {
     MPI_Comm part = MPI_COMM_NULL;
     check(MPI_Comm_split_type(raw_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &part),

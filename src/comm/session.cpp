@@ -52,10 +52,10 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
     if (task != nullptr && std::atoi(task) != 0) {
         std::exit(static_cast<int>(ExitCode::unavailable)); // task 0 says why
     }
-    throw Error(ExitCode::unavailable, {concat("the launcher started ", tasks,
-                                               " tasks, but each of them is rank 0 of 1"),
-                                        "this launcher does not speak to this MPI",
-                                        "Use srun --mpi=pmix, or mpirun inside the allocation"});
+    throw Error(ExitCode::unavailable,
+                {concat("the launcher started ", tasks, " tasks, but each of them is rank 0 of 1"),
+                 "this launcher does not speak to this MPI",
+                 "Use srun --mpi=pmix, or mpirun inside the allocation"});
 }
 
 MpiSession::Environment::~Environment() {

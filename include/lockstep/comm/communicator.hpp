@@ -56,6 +56,11 @@ class Communicator {
     /// Collective  over this communicator
     Communicator split_by_host() const;
 
+    /// The ranks that pass the same `group`, in this communicator's order.
+    ///
+    /// Collective  over this communicator
+    Communicator split(int group) const;
+
   private:
     struct Adopt {};
     Communicator(Adopt, MPI_Comm handle);

@@ -1,1 +1,2 @@
 lockstep_add_unit_test(comm/replica_tree)
+lockstep_add_unit_test(comm/thread_exchange)

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "lockstep/comm/partition.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::comm {
+
+/// What the ranks' gradients went through in one step.
+struct ExchangeCost {
+    double imbalance_s = 0; ///< waiting for ranks that still computed
+    double exposed_s = 0;   ///< after all had arrived: sums, messages, waits
+    double hidden_s = 0;    ///< spent while backward ran
+    std::int64_t bytes = 0; ///< read from or sent to other ranks by this one
+};
+
+/// Sums gradients over all replicas and makes updated parameters known: the part of a step in which
+/// ranks depend on each other. One step is begin, ready for every bucket in order, finish, the
+/// caller's update of its own pieces, publish. Every wait ends at a deadline.
+class Exchange {
+  public:
+    virtual ~Exchange() = default;
+
+    virtual std::string name() const = 0;
+    Partition const& partition() const noexcept { return partition_; }
+
+    /// This rank's gradients [partition().size()], which backward writes.
+    virtual float* gradients() noexcept = 0;
+    /// The parameters [partition().size()], perhaps one array for all ranks of the host: between
+    /// begin and finish they are only read; after finish a rank writes its own pieces only.
+    virtual float* parameters() noexcept = 0;
+
+    virtual void begin() = 0;
+    /// Bucket `index` of this rank's gradients is final. Buckets come in order, each once.
+    virtual void ready(int index) = 0;
+    /// Does what can be done without waiting. Cheap; called while backward runs.
+    virtual void progress() = 0;
+
+    /// Waits until the own pieces of the gradients hold the sum over all replicas, in tree order
+    /// (all of the gradients, where sums are wanted everywhere). `votes`: in, values that are
+    /// non-zero on one rank only; out, those of all ranks. `notice`: rank 0's bytes, out on all.
+    ///
+    /// Collective  over all ranks
+    /// Throws      Error 76 naming a rank that does not come
+    virtual void finish(std::span<double> votes, std::span<std::byte> notice) = 0;
+    /// Sums of squares of the summed gradients by grain [grains], all ranks'; after finish.
+    virtual std::span<double const> squares() const = 0;
+
+    /// Makes every rank's pieces of the parameters known to all.
+    ///
+    /// Collective  over all ranks
+    virtual void publish() = 0;
+
+    ExchangeCost const& cost() const noexcept { return cost_; } ///< of the step so far
+
+  protected:
+    explicit Exchange(Partition partition) : partition_(std::move(partition)) {}
+
+    Partition partition_;
+    ExchangeCost cost_;
+};
+
+} // namespace lockstep::comm

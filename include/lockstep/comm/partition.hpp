@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace lockstep::comm {
+
+/// Elements [first, last) of an arena.
+struct Range {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+
+    std::int64_t count() const noexcept { return last - first; }
+    friend bool operator==(Range const&, Range const&) = default;
+};
+
+/// Elements whose squares are summed as one, and the unit in which arenas are cut: norms are sums
+/// over these fixed grains in a fixed tree, so that they do not depend on who owns what.
+constexpr std::int64_t grain = 4096;
+
+/// How an arena is cut: into buckets, which leave one after the other while backward still runs,
+/// and each bucket into pieces, one a rank, so that every rank takes part in every bucket. All
+/// bounds are whole grains. A pure function of its arguments.
+class Partition {
+  public:
+    /// Buckets of `bucket` elements, the first of `first_bucket`, rounded up to grains.
+    Partition(std::int64_t size, int ranks, std::int64_t first_bucket, std::int64_t bucket);
+
+    std::int64_t size() const noexcept { return bounds_.back(); }
+    std::int64_t grains() const noexcept { return size() / grain; }
+    int ranks() const noexcept { return ranks_; }
+    int buckets() const noexcept { return static_cast<int>(bounds_.size()) - 1; }
+
+    Range bucket(int index) const;
+    /// The part of a bucket that `rank` sums and updates; may be empty.
+    Range piece(int index, int rank) const;
+    /// All non-empty pieces of a rank; neighbours are joined.
+    std::vector<Range> owned(int rank) const;
+
+  private:
+    int ranks_;
+    std::vector<std::int64_t> bounds_; ///< [buckets + 1]
+};
+
+} // namespace lockstep::comm

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/comm/exchange.hpp"
+#include "lockstep/comm/replica_tree.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lockstep::comm {
+
+struct TreeExchangeOptions {
+    std::vector<TreeNode> nodes; ///< the subtree of each rank
+    Partition partition{0, 1, grain, grain};
+    std::size_t votes = 0;        ///< most values that vote at once
+    std::size_t notice = 0;       ///< most bytes of a notice
+    bool sums_everywhere = false; ///< not only the own pieces; parameters are private then
+    double timeout_seconds = 300;
+    int ranks_per_host = 0; ///< for tests: so many neighbours share memory; 0: those of a host
+};
+
+/// The ordered exchange in host memory. Each rank sums its pieces of all replicas' gradients, in
+/// tree order. Within a host it reads the others' arrays where they lie, in shared memory, and the
+/// parameters are one array for the whole host. Between hosts, each host first sums what its ranks
+/// hold of a piece, and sends that to the rank that owns the piece: as many bytes as in the best
+/// reduce-scatter where hosts hold whole subtrees (Rabenseifner 2004 for the volume; the direct
+/// exchange keeps the order of the sum for any number and size of hosts).
+///
+/// Where the ranks of a host cannot share memory, each is a host of its own; name() says so.
+///
+/// Collective  over `world`, which must outlive it
+/// Throws      AgreedError
+std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
+                                             TreeExchangeOptions const& options);
+
+/// The same with threads for ranks: element r is rank r's, for the thread that plays it. For tests
+/// that look for races.
+std::vector<std::unique_ptr<Exchange>> make_thread_exchanges(TreeExchangeOptions const& options);
+
+} // namespace lockstep::comm

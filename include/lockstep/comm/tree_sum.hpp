@@ -1,0 +1,45 @@
+#pragma once
+
+#include "lockstep/comm/replica_tree.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lockstep::comm {
+
+/// Adds arrays in the order of the fixed tree, grain by grain, so that what lies between is in the
+/// cache.
+class TreeSum {
+  public:
+    /// `leaves`: subtrees of `root` that tile it, in order; one array comes from each of them.
+    ///
+    /// Throws  Error 70 when they do not tile it
+    TreeSum(TreeNode root, std::vector<TreeNode> const& leaves);
+
+    /// The sum of `sources` [leaves], each of `count` elements, into every array of `into`, which
+    /// may be among the sources. Whole grains.
+    void add(std::span<float const* const> sources, std::span<float* const> into,
+             std::int64_t count);
+    /// The same, and the sum of squares of each grain of the sum [count / grain], in double.
+    void add(std::span<float const* const> sources, std::span<float* const> into,
+             std::int64_t count, double* squares);
+
+  private:
+    struct Addition { ///< into scratch `slot`; operands are sources, or scratch when below zero
+        int left;
+        int right;
+        int slot;
+    };
+
+    int plan(TreeNode node, std::vector<TreeNode> const& leaves, int slot);
+
+    std::vector<Addition> additions_; ///< children first; the last one gives the sum
+    std::vector<float> scratch_;
+    std::size_t used_leaves_ = 0;
+};
+
+/// The sum of squares of one grain, in double, in one fixed order.
+double grain_squares(float const* values);
+
+} // namespace lockstep::comm

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "lockstep/comm/arrivals.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace lockstep::comm {
+
+/// What the ranks of a host share, cut out of one block of zeroed memory; every array begins on a
+/// page.
+class HostMemory {
+  public:
+    struct Form {
+        int ranks = 1;
+        std::int64_t size = 0; ///< elements of an arena
+        std::int64_t grains = 0;
+        std::size_t votes = 0;
+        std::size_t notice = 0;
+        bool private_parameters = false;
+
+        std::size_t bytes() const;
+    };
+
+    /// `owner` keeps the block at `data` alive.
+    HostMemory(Form const& form, std::byte* data, std::shared_ptr<void const> owner);
+
+    Arrivals::Slot* slots() const { return slots_; }
+    /// Of even and of odd steps: a fast rank may write the next while a slow one still reads.
+    double* votes(int rank, bool odd) const {
+        return votes_ + static_cast<std::size_t>(2 * rank + (odd ? 1 : 0)) * form_.votes;
+    }
+    std::byte* notice(bool odd) const { return notice_ + (odd ? form_.notice : 0); }
+    double* squares() const { return squares_; }
+    float* gradients(int rank) const { return gradients_ + rank * form_.size; }
+    float* parameters(int rank) const {
+        return parameters_ + (form_.private_parameters ? rank * form_.size : 0);
+    }
+
+  private:
+    Form form_;
+    std::shared_ptr<void const> owner_;
+    Arrivals::Slot* slots_ = nullptr;
+    double* votes_ = nullptr;
+    std::byte* notice_ = nullptr;
+    double* squares_ = nullptr;
+    float* gradients_ = nullptr;
+    float* parameters_ = nullptr;
+};
+
+} // namespace lockstep::comm

@@ -1,0 +1,53 @@
+#include "lockstep/comm/partition.hpp"
+
+#include <algorithm>
+
+namespace lockstep::comm {
+
+namespace {
+
+std::int64_t whole_grains(std::int64_t elements) {
+    return std::max<std::int64_t>((elements + grain - 1) / grain, 1) * grain;
+}
+
+} // namespace
+
+Partition::Partition(std::int64_t size, int ranks, std::int64_t first_bucket, std::int64_t bucket)
+    : ranks_(ranks), bounds_{0} {
+    auto next = whole_grains(first_bucket);
+    while (bounds_.back() + next < size) {
+        bounds_.push_back(bounds_.back() + next);
+        next = whole_grains(bucket);
+    }
+    bounds_.push_back(size);
+}
+
+Range Partition::bucket(int index) const {
+    auto const at = static_cast<std::size_t>(index);
+    return {bounds_[at], bounds_[at + 1]};
+}
+
+Range Partition::piece(int index, int rank) const {
+    auto const whole = bucket(index);
+    auto const count = whole.count() / grain;
+    return {whole.first + count * rank / ranks_ * grain,
+            whole.first + count * (rank + 1) / ranks_ * grain};
+}
+
+std::vector<Range> Partition::owned(int rank) const {
+    std::vector<Range> all;
+    for (int index = 0; index < buckets(); ++index) {
+        auto const range = piece(index, rank);
+        if (range.count() == 0) {
+            continue;
+        }
+        if (!all.empty() && all.back().last == range.first) {
+            all.back().last = range.last;
+        } else {
+            all.push_back(range);
+        }
+    }
+    return all;
+}
+
+} // namespace lockstep::comm

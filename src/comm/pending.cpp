@@ -1,0 +1,113 @@
+#include "pending.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace lockstep::comm {
+
+namespace {
+
+// Messages of at most this many elements, far below MPI's limit of int counts.
+constexpr std::int64_t most_elements = std::int64_t{1} << 28;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void wait_for(std::vector<MPI_Request>& requests, double timeout_seconds, std::string const& what) {
+    Backoff backoff(timeout_seconds, what);
+    int done = 0;
+    while (true) {
+        check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done,
+                          MPI_STATUSES_IGNORE),
+              "MPI_Testall");
+        if (done != 0) {
+            requests.clear();
+            return;
+        }
+        backoff.pause();
+    }
+}
+
+template <class Call>
+void in_pieces(std::int64_t elements, Call const& call) {
+    for (std::int64_t first = 0; first < elements; first += most_elements) {
+        call(first, static_cast<int>(std::min(most_elements, elements - first)));
+    }
+}
+
+} // namespace
+
+Backoff::Backoff(double seconds, std::string what)
+    : start_(std::chrono::steady_clock::now()), seconds_(seconds), what_(std::move(what)) {}
+
+void Backoff::pause() {
+    auto const waited = seconds_since(start_);
+    if (waited > seconds_) {
+        throw Error(ExitCode::rank_lost,
+                    {concat("waited ", fixed(seconds_, 0), " s for ", what_),
+                     "a rank is dead, stopped, or far slower than the others, or the network is",
+                     "Look at the other hosts; communication.timeout-seconds is the limit"});
+    }
+    if (waited < 1e-3) {
+        std::this_thread::yield();
+    } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+}
+
+void Pending::send(Communicator const& comm, int to, float const* values, std::int64_t count) {
+    in_pieces(count, [&](std::int64_t first, int length) {
+        check(MPI_Isend(values + first, length, MPI_FLOAT, to, 0, comm.raw(),
+                        &requests_.emplace_back()),
+              "MPI_Isend");
+    });
+}
+
+void Pending::receive(Communicator const& comm, int from, float* values, std::int64_t count) {
+    in_pieces(count, [&](std::int64_t first, int length) {
+        check(MPI_Irecv(values + first, length, MPI_FLOAT, from, 0, comm.raw(),
+                        &requests_.emplace_back()),
+              "MPI_Irecv");
+    });
+}
+
+bool Pending::done() {
+    if (requests_.empty()) {
+        return true;
+    }
+    int done = 0;
+    check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
+                      MPI_STATUSES_IGNORE),
+          "MPI_Testall");
+    if (done != 0) {
+        requests_.clear();
+    }
+    return done != 0;
+}
+
+void Pending::wait(double timeout_seconds) {
+    wait_for(requests_, timeout_seconds, "gradients or parameters of another host");
+}
+
+void sum_with_deadline(Communicator const& comm, std::span<double> values, double timeout_seconds) {
+    std::vector<MPI_Request> requests(1);
+    check(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE,
+                         MPI_SUM, comm.raw(), requests.data()),
+          "MPI_Iallreduce");
+    wait_for(requests, timeout_seconds, "the vote of all ranks");
+}
+
+void broadcast_with_deadline(Communicator const& comm, std::span<std::byte> bytes,
+                             double timeout_seconds) {
+    std::vector<MPI_Request> requests(1);
+    check(MPI_Ibcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, comm.raw(),
+                     requests.data()),
+          "MPI_Ibcast");
+    wait_for(requests, timeout_seconds, "rank 0's buffers");
+}
+
+} // namespace lockstep::comm

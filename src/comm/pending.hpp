@@ -1,0 +1,55 @@
+#pragma once
+
+#include "lockstep/comm/communicator.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::comm {
+
+/// Waits longer and longer between looks: first it only gives way, then it sleeps. MPI moves
+/// messages only while it is called.
+class Backoff {
+  public:
+    /// Throws  Error 76 saying `what` was waited for, when `seconds` have passed
+    Backoff(double seconds, std::string what);
+    void pause();
+
+  private:
+    std::chrono::steady_clock::time_point start_;
+    double seconds_;
+    std::string what_;
+};
+
+/// Messages under way. Their memory must stay until they are done.
+class Pending {
+  public:
+    void send(Communicator const& comm, int to, float const* values, std::int64_t count);
+    void receive(Communicator const& comm, int from, float* values, std::int64_t count);
+    /// Whether all are done; does not wait.
+    bool done();
+    /// Throws  Error 76 when they are not done in time
+    void wait(double timeout_seconds);
+
+  private:
+    std::vector<MPI_Request> requests_;
+};
+
+/// Adds up `values` over all ranks, in place, in MPI's order.
+///
+/// Collective  over `comm`
+/// Throws      Error 76 when it is not done in time
+void sum_with_deadline(Communicator const& comm, std::span<double> values, double timeout_seconds);
+
+/// Copies rank 0's bytes to all ranks.
+///
+/// Collective  over `comm`
+/// Throws      Error 76 when it is not done in time
+void broadcast_with_deadline(Communicator const& comm, std::span<std::byte> bytes,
+                             double timeout_seconds);
+
+} // namespace lockstep::comm

@@ -1,0 +1,122 @@
+#include "lockstep/comm/shared_block.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <new>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace lockstep::comm {
+
+namespace {
+
+/// A file descriptor that closes itself.
+class Descriptor {
+  public:
+    explicit Descriptor(int value) : value_(value) {}
+    Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+    Descriptor& operator=(Descriptor&&) = delete;
+    ~Descriptor() {
+        if (value_ >= 0) {
+            ::close(value_);
+        }
+    }
+    int get() const { return value_; }
+
+  private:
+    int value_;
+};
+
+/// The name of shared memory, until it goes out of scope.
+class Name {
+  public:
+    Name(std::string text, bool owner) : text_(std::move(text)), owner_(owner) { forget(); }
+    Name(Name const&) = delete;
+    Name& operator=(Name const&) = delete;
+    ~Name() { forget(); }
+    Descriptor open(int flags) const {
+        return Descriptor(::shm_open(text_.c_str(), flags, S_IRUSR | S_IWUSR));
+    }
+
+  private:
+    /// Also before it is used: a dead process may have had this number.
+    void forget() const {
+        if (owner_) {
+            ::shm_unlink(text_.c_str());
+        }
+    }
+
+    std::string text_;
+    bool owner_;
+};
+
+Error cannot(std::string const& what, std::size_t bytes, int code) {
+    return {ExitCode::unavailable,
+            {concat("the ranks of a host cannot share ", bytes_text(bytes), " of memory"),
+             concat(what, ": ", std::strerror(code)),
+             "Give the host or the container a larger /dev/shm (docker: --shm-size)"}};
+}
+
+std::byte* mapped(Descriptor const& file, std::size_t bytes) {
+    void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    if (at == MAP_FAILED) {
+        throw cannot("mmap", bytes, errno);
+    }
+    return static_cast<std::byte*>(at);
+}
+
+Descriptor opened(Name const& name, int flags, std::size_t bytes) {
+    auto file = name.open(flags);
+    if (file.get() < 0) {
+        throw cannot("shm_open", bytes, errno);
+    }
+    return file;
+}
+
+} // namespace
+
+SharedBlock::SharedBlock(Communicator const& host, std::size_t bytes) : size_(bytes) {
+    if (host.size() == 1) {
+        void* const at =
+            ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED) {
+            throw std::bad_alloc();
+        }
+        data_ = static_cast<std::byte*>(at);
+        return;
+    }
+    auto text = concat("/lockstep-", ::getpid());
+    broadcast_text(host, text);
+    Name const name(text, host.is_root());
+    agree(host, "making shared memory", [&] {
+        if (host.is_root()) {
+            auto const file = opened(name, O_CREAT | O_EXCL | O_RDWR, size_);
+            int const code = ::posix_fallocate(file.get(), 0, static_cast<off_t>(size_));
+            if (code != 0) {
+                throw cannot("its room cannot be claimed", size_, code);
+            }
+            data_ = mapped(file, size_);
+        }
+    });
+    agree(host, "mapping shared memory", [&] {
+        if (!host.is_root()) {
+            data_ = mapped(opened(name, O_RDWR, size_), size_);
+        }
+    });
+}
+
+SharedBlock::~SharedBlock() {
+    if (data_ != nullptr) {
+        ::munmap(data_, size_);
+    }
+}
+
+} // namespace lockstep::comm

@@ -1,0 +1,511 @@
+#include "lockstep/comm/tree_exchange.hpp"
+
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/shared_block.hpp"
+#include "lockstep/comm/tree_sum.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "host_memory.hpp"
+#include "pending.hpp"
+
+namespace lockstep::comm {
+
+namespace {
+
+/// Which ranks share memory, seen from one of them.
+struct Hosts {
+    std::vector<int> of_rank;
+    std::vector<std::vector<int>> ranks; ///< of each host, ascending
+
+    int local(int rank) const {
+        auto const& group = ranks[static_cast<std::size_t>(host(rank))];
+        return static_cast<int>(std::find(group.begin(), group.end(), rank) - group.begin());
+    }
+    int host(int rank) const { return of_rank[static_cast<std::size_t>(rank)]; }
+    int count() const { return static_cast<int>(ranks.size()); }
+    /// The rank of a host that works on `owner`'s pieces there: the owner itself on its own.
+    int delegate(int host, int owner) const {
+        auto const& group = ranks[static_cast<std::size_t>(host)];
+        return group[static_cast<std::size_t>(local(owner)) % group.size()];
+    }
+};
+
+Hosts hosts_from(std::vector<int> const& leader_of_rank) {
+    Hosts hosts;
+    std::vector<int> leaders;
+    for (std::size_t rank = 0; rank < leader_of_rank.size(); ++rank) {
+        auto const found = std::find(leaders.begin(), leaders.end(), leader_of_rank[rank]);
+        auto const host = found - leaders.begin();
+        if (found == leaders.end()) {
+            leaders.push_back(leader_of_rank[rank]);
+            hosts.ranks.emplace_back();
+        }
+        hosts.of_rank.push_back(static_cast<int>(host));
+        hosts.ranks[static_cast<std::size_t>(host)].push_back(static_cast<int>(rank));
+    }
+    return hosts;
+}
+
+/// A subtree whose replicas all live on one host, as large as possible: what travels between hosts.
+struct Partial {
+    TreeNode node;
+    int host = 0;
+    std::vector<int> ranks; ///< below it, in order
+};
+
+/// In the order of the tree.
+std::vector<Partial> partials_of(TreeNode root, std::vector<TreeNode> const& nodes,
+                                 Hosts const& hosts) {
+    Partial partial{root, -1, {}};
+    bool one_host = true;
+    for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+        auto const node = nodes[rank];
+        if (node.first >= root.first && node.first < root.first + root.count) {
+            int const host = hosts.of_rank[rank];
+            one_host = one_host && (partial.host < 0 || partial.host == host);
+            partial.host = host;
+            partial.ranks.push_back(static_cast<int>(rank));
+        }
+    }
+    if (one_host) {
+        return {partial};
+    }
+    auto all = partials_of(root.left(), nodes, hosts);
+    auto const right = partials_of(root.right(), nodes, hosts);
+    all.insert(all.end(), right.begin(), right.end());
+    return all;
+}
+
+TreeSum sum_over_ranks(Partial const& partial, std::vector<TreeNode> const& nodes) {
+    std::vector<TreeNode> leaves;
+    for (int const rank : partial.ranks) {
+        leaves.push_back(nodes[static_cast<std::size_t>(rank)]);
+    }
+    return {partial.node, leaves};
+}
+
+TreeNode root_of(std::vector<TreeNode> const& nodes) {
+    int replicas = 0;
+    for (auto const node : nodes) {
+        replicas = std::max(replicas, node.first + node.count);
+    }
+    return {0, replicas};
+}
+
+class TreeExchange : public Exchange {
+  public:
+    TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts, int rank,
+                 Communicator const* world, std::string name);
+    ~TreeExchange() override;
+
+    std::string name() const override { return name_; }
+    float* gradients() noexcept override { return memory_.gradients(local_); }
+    float* parameters() noexcept override { return memory_.parameters(local_); }
+
+    void begin() override;
+    void ready(int index) override;
+    void progress() override;
+    void finish(std::span<double> votes, std::span<std::byte> notice) override;
+    std::span<double const> squares() const override {
+        return one_host() ? std::span<double const>(memory_.squares(), grains())
+                          : std::span<double const>(all_squares_).last(grains());
+    }
+    void publish() override;
+
+  private:
+    std::size_t grains() const { return static_cast<std::size_t>(partition_.grains()); }
+    bool one_host() const { return hosts_.count() == 1; }
+    int delegate(int owner) const { return hosts_.delegate(host_, owner); }
+    float* gradients_of(int rank) { return memory_.gradients(hosts_.local(rank)); }
+
+    void sum_on_host(int bucket);
+    void sum_partials(int bucket);
+    void post_receives();
+    void send_partials(int bucket, int owner);
+    std::vector<float*> destinations(std::int64_t first);
+    void share_votes(std::span<double> votes, std::span<std::byte> notice);
+    void spread(float* array);
+    void poll_until_summed(std::uint32_t computed);
+
+    TreeExchangeOptions options_;
+    HostMemory memory_;
+    Hosts hosts_;
+    int rank_;
+    int host_;
+    int local_;
+    Communicator const* world_; ///< null: one host
+    std::string name_;
+
+    std::vector<Partial> partials_;
+    std::vector<TreeSum> host_sums_; ///< of each partial; those of other hosts are not used
+    TreeSum final_sum_;              ///< over the partials
+    Arrivals arrivals_;
+
+    std::uint32_t start_ = 0; ///< arrivals of this rank when the step began
+    int announced_ = 0;       ///< buckets that this rank has given
+    int summed_ = 0;          ///< buckets summed on this host
+    int finished_ = 0;        ///< buckets whose own pieces are summed over all hosts
+    bool in_backward_ = false;
+    bool odd_step_ = false;
+    std::vector<float> received_;                    ///< partials of other hosts for the own pieces
+    std::vector<std::vector<float const*>> sources_; ///< of each bucket's final sum
+    std::vector<Pending> receives_;                  ///< of each bucket
+    Pending sends_;
+    std::vector<double> all_squares_; ///< behind the votes; with several hosts only
+};
+
+TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts,
+                           int rank, Communicator const* world, std::string name)
+    : Exchange(options.partition), options_(options), memory_(std::move(memory)),
+      hosts_(std::move(hosts)), rank_(rank), host_(hosts_.host(rank)), local_(hosts_.local(rank)),
+      world_(world), name_(std::move(name)),
+      partials_(partials_of(root_of(options.nodes), options.nodes, hosts_)),
+      final_sum_(root_of(options.nodes),
+                 [this] {
+                     std::vector<TreeNode> leaves;
+                     for (auto const& partial : partials_) {
+                         leaves.push_back(partial.node);
+                     }
+                     return leaves;
+                 }()),
+      arrivals_(memory_.slots(), local_,
+                static_cast<int>(hosts_.ranks[static_cast<std::size_t>(host_)].size()),
+                std::chrono::duration<double>(options.timeout_seconds)) {
+    for (auto const& partial : partials_) {
+        host_sums_.push_back(sum_over_ranks(partial, options_.nodes));
+    }
+    // Where the partials of other hosts go: one after the other, bucket by bucket.
+    std::int64_t foreign = 0;
+    for (auto const& partial : partials_) {
+        foreign += partial.host != host_ ? 1 : 0;
+    }
+    std::int64_t own = 0;
+    for (auto const& range : partition_.owned(rank_)) {
+        own += range.count();
+    }
+    received_.resize(static_cast<std::size_t>(foreign * own));
+    float* at = received_.data();
+    for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+        auto const piece = partition_.piece(bucket, rank_);
+        auto& sources = sources_.emplace_back();
+        for (auto const& partial : partials_) {
+            if (partial.host == host_) {
+                sources.push_back(gradients_of(partial.ranks.front()) + piece.first);
+            } else {
+                sources.push_back(at);
+                at += piece.count();
+            }
+        }
+    }
+    receives_.resize(static_cast<std::size_t>(partition_.buckets()));
+    if (!one_host()) {
+        all_squares_.resize(options_.votes + grains());
+    }
+}
+
+TreeExchange::~TreeExchange() = default;
+
+void TreeExchange::begin() {
+    cost_ = {};
+    start_ = arrivals_.count();
+    announced_ = summed_ = finished_ = 0;
+    in_backward_ = true;
+    odd_step_ = !odd_step_;
+    if (!one_host()) {
+        post_receives();
+    }
+}
+
+void TreeExchange::post_receives() {
+    for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+        auto const piece = partition_.piece(bucket, rank_);
+        auto const& sources = sources_[static_cast<std::size_t>(bucket)];
+        for (std::size_t i = 0; i < partials_.size(); ++i) {
+            if (partials_[i].host != host_) {
+                receives_[static_cast<std::size_t>(bucket)].receive(
+                    *world_, hosts_.delegate(partials_[i].host, rank_),
+                    const_cast<float*>(sources[i]), piece.count());
+            }
+        }
+    }
+}
+
+void TreeExchange::ready(int index) {
+    if (index != announced_) {
+        throw Error(ExitCode::software,
+                    {concat("bucket ", index, " of the gradients comes after ", announced_ - 1),
+                     "buckets leave in order, each once", "Please report this"});
+    }
+    ++announced_;
+    arrivals_.arrive();
+    progress();
+}
+
+void TreeExchange::progress() {
+    Stopwatch const watch;
+    while (summed_ < announced_ &&
+           arrivals_.all_reached(start_ + static_cast<std::uint32_t>(summed_) + 1)) {
+        sum_on_host(summed_++);
+    }
+    while (finished_ < summed_ && receives_[static_cast<std::size_t>(finished_)].done()) {
+        sum_partials(finished_++);
+    }
+    if (in_backward_) {
+        cost_.hidden_s += watch.seconds();
+    }
+}
+
+std::vector<float*> TreeExchange::destinations(std::int64_t first) {
+    std::vector<float*> all{gradients() + first};
+    if (options_.sums_everywhere) {
+        for (int other = 0; other < arrivals_.size(); ++other) {
+            if (other != local_) {
+                all.push_back(memory_.gradients(other) + first);
+            }
+        }
+    }
+    return all;
+}
+
+/// Nobody else touches these pieces of the host's arrays: the sum of a partial goes where its first
+/// rank's gradients lie.
+void TreeExchange::sum_on_host(int bucket) {
+    for (int owner = 0; owner < partition_.ranks(); ++owner) {
+        if (delegate(owner) != rank_) {
+            continue;
+        }
+        auto const piece = partition_.piece(bucket, owner);
+        if (piece.count() == 0) {
+            continue;
+        }
+        for (std::size_t i = 0; i < partials_.size(); ++i) {
+            auto const& partial = partials_[i];
+            if (partial.host != host_) {
+                continue;
+            }
+            std::vector<float const*> sources;
+            for (int const rank : partial.ranks) {
+                sources.push_back(gradients_of(rank) + piece.first);
+            }
+            cost_.bytes += static_cast<std::int64_t>(sizeof(float)) * piece.count() *
+                           static_cast<std::int64_t>(sources.size() - 1);
+            if (one_host()) {
+                host_sums_[i].add(sources, destinations(piece.first), piece.count(),
+                                  memory_.squares() + piece.first / grain);
+            } else {
+                float* const into = gradients_of(partial.ranks.front()) + piece.first;
+                host_sums_[i].add(sources, std::span(&into, 1), piece.count());
+            }
+        }
+        if (hosts_.host(owner) != host_) {
+            send_partials(bucket, owner);
+        }
+    }
+}
+
+void TreeExchange::send_partials(int bucket, int owner) {
+    auto const piece = partition_.piece(bucket, owner);
+    for (auto const& partial : partials_) {
+        if (partial.host == host_) {
+            sends_.send(*world_, owner, gradients_of(partial.ranks.front()) + piece.first,
+                        piece.count());
+            cost_.bytes += static_cast<std::int64_t>(sizeof(float)) * piece.count();
+        }
+    }
+}
+
+void TreeExchange::sum_partials(int bucket) {
+    auto const piece = partition_.piece(bucket, rank_);
+    if (!one_host() && piece.count() > 0) {
+        final_sum_.add(sources_[static_cast<std::size_t>(bucket)], destinations(piece.first),
+                       piece.count(), memory_.squares() + piece.first / grain);
+    }
+}
+
+void TreeExchange::finish(std::span<double> votes, std::span<std::byte> notice) {
+    in_backward_ = false;
+    Stopwatch const watch;
+    std::copy(votes.begin(), votes.end(), memory_.votes(local_, odd_step_));
+    if (rank_ == 0) {
+        std::copy(notice.begin(), notice.end(), memory_.notice(odd_step_));
+    }
+    arrivals_.arrive_stamped();
+    auto const computed = start_ + static_cast<std::uint32_t>(partition_.buckets()) + 1;
+    if (one_host()) {
+        // While others still compute, what they have given already is summed.
+        while (summed_ < partition_.buckets()) {
+            arrivals_.wait_all(start_ + static_cast<std::uint32_t>(summed_) + 1);
+            progress();
+        }
+        arrivals_.wait_all(computed);
+    } else {
+        poll_until_summed(computed);
+    }
+    cost_.imbalance_s = arrivals_.behind();
+    sends_.wait(options_.timeout_seconds);
+    if (options_.sums_everywhere && !one_host()) {
+        spread(gradients());
+    }
+    arrivals_.arrive();
+    arrivals_.wait_all(computed + 1);
+    share_votes(votes, notice);
+    cost_.exposed_s += std::max(0.0, watch.seconds() - cost_.imbalance_s);
+}
+
+/// Messages move only while MPI is called: no sleep on an arrival here.
+void TreeExchange::poll_until_summed(std::uint32_t computed) {
+    Backoff backoff(options_.timeout_seconds, "gradients of the other ranks");
+    while (finished_ < partition_.buckets() || !arrivals_.all_reached(computed)) {
+        int const before = summed_ + finished_;
+        progress();
+        if (summed_ + finished_ == before) {
+            backoff.pause();
+        }
+    }
+}
+
+/// Each value is non-zero on one rank only, so these sums are exact in any order.
+void TreeExchange::share_votes(std::span<double> votes, std::span<std::byte> notice) {
+    if (one_host()) {
+        for (std::size_t i = 0; i < votes.size(); ++i) {
+            votes[i] = 0;
+            for (int other = 0; other < arrivals_.size(); ++other) {
+                votes[i] += memory_.votes(other, odd_step_)[i];
+            }
+        }
+        std::copy_n(memory_.notice(odd_step_), notice.size(), notice.begin());
+        return;
+    }
+    auto const own = all_squares_.begin() + static_cast<std::ptrdiff_t>(options_.votes);
+    std::fill(all_squares_.begin(), all_squares_.end(), 0);
+    std::copy(votes.begin(), votes.end(), all_squares_.begin());
+    for (auto const& range : partition_.owned(rank_)) {
+        std::copy(memory_.squares() + range.first / grain, memory_.squares() + range.last / grain,
+                  own + range.first / grain);
+    }
+    sum_with_deadline(*world_, all_squares_, options_.timeout_seconds);
+    std::copy_n(all_squares_.begin(), votes.size(), votes.begin());
+    broadcast_with_deadline(*world_, notice, options_.timeout_seconds);
+}
+
+/// Sends the own pieces of an array to the other hosts, each to the rank that takes them there.
+void TreeExchange::spread(float* array) {
+    Pending receives;
+    auto const each_taken = [&](auto const& action) {
+        for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+            for (int owner = 0; owner < partition_.ranks(); ++owner) {
+                if (hosts_.host(owner) != host_ && delegate(owner) == rank_) {
+                    action(owner, partition_.piece(bucket, owner));
+                }
+            }
+        }
+    };
+    each_taken([&](int owner, Range piece) {
+        receives.receive(*world_, owner, array + piece.first, piece.count());
+    });
+    for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+        auto const piece = partition_.piece(bucket, rank_);
+        for (int host = 0; host < hosts_.count(); ++host) {
+            if (host != host_) {
+                sends_.send(*world_, hosts_.delegate(host, rank_), array + piece.first,
+                            piece.count());
+                cost_.bytes += static_cast<std::int64_t>(sizeof(float)) * piece.count();
+            }
+        }
+    }
+    receives.wait(options_.timeout_seconds);
+    sends_.wait(options_.timeout_seconds);
+    if (options_.sums_everywhere) {
+        each_taken([&](int, Range piece) {
+            for (int other = 0; other < arrivals_.size(); ++other) {
+                if (other != local_) {
+                    std::copy(array + piece.first, array + piece.last,
+                              memory_.gradients(other) + piece.first);
+                }
+            }
+        });
+    }
+}
+
+void TreeExchange::publish() {
+    if (options_.sums_everywhere) {
+        return; // every rank has updated all of its own parameters
+    }
+    Stopwatch const watch;
+    if (!one_host()) {
+        spread(parameters());
+    }
+    arrivals_.arrive();
+    arrivals_.wait_all(arrivals_.count());
+    cost_.exposed_s += watch.seconds();
+}
+
+/// The host of each rank, named by its first rank.
+std::vector<int> leaders(Communicator const& world, Communicator const& host) {
+    int leader = world.rank();
+    broadcast(host, std::span(&leader, 1));
+    return all_gather(world, leader);
+}
+
+HostMemory::Form form_of(TreeExchangeOptions const& options, int ranks) {
+    return {.ranks = ranks,
+            .size = options.partition.size(),
+            .grains = options.partition.grains(),
+            .votes = options.votes,
+            .notice = options.notice,
+            .private_parameters = options.sums_everywhere};
+}
+
+} // namespace
+
+std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
+                                             TreeExchangeOptions const& options) {
+    auto host = options.ranks_per_host > 0 ? world.split(world.rank() / options.ranks_per_host)
+                                           : world.split_by_host();
+    std::string name = host.size() > 1 ? "shared memory" : "memory of one rank";
+    std::shared_ptr<SharedBlock const> block;
+    auto const refused = failure_of([&] {
+        block = std::make_shared<SharedBlock>(host, form_of(options, host.size()).bytes());
+    });
+    if (!all_ranks(world, !refused)) {
+        // Slower, but it works: every rank is a host of its own.
+        host = world.split(world.rank());
+        name =
+            concat("messages (", refused ? refused->text().why : "another host cannot share", ")");
+        block = std::make_shared<SharedBlock>(host, form_of(options, 1).bytes());
+    }
+    auto hosts = hosts_from(leaders(world, host));
+    if (hosts.count() > 1) {
+        name = concat("messages between ", hosts.count(), " hosts, ", name);
+    }
+    auto const form = form_of(options, host.size());
+    return std::make_unique<TreeExchange>(options, HostMemory(form, block->data(), block),
+                                          std::move(hosts), world.rank(), &world, name);
+}
+
+std::vector<std::unique_ptr<Exchange>> make_thread_exchanges(TreeExchangeOptions const& options) {
+    auto const ranks = static_cast<int>(options.nodes.size());
+    auto const form = form_of(options, ranks);
+    constexpr std::size_t alignment = 4096;
+    auto const bytes = (form.bytes() + alignment - 1) / alignment * alignment;
+    std::shared_ptr<void> const block(std::aligned_alloc(alignment, bytes), std::free);
+    std::memset(block.get(), 0, bytes);
+    std::vector<std::unique_ptr<Exchange>> all;
+    for (int rank = 0; rank < ranks; ++rank) {
+        all.push_back(std::make_unique<TreeExchange>(
+            options, HostMemory(form, static_cast<std::byte*>(block.get()), block),
+            hosts_from(std::vector<int>(static_cast<std::size_t>(ranks), 0)), rank, nullptr,
+            "threads"));
+    }
+    return all;
+}
+
+} // namespace lockstep::comm

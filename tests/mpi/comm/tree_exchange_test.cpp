@@ -1,0 +1,151 @@
+// Sums in tree order over shared memory and over messages: the same bits as a sum made by hand, for
+// any number of ranks and however they are spread over hosts.
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/tree_exchange.hpp"
+#include "lockstep/comm/tree_sum.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "catch.hpp"
+#include "world.hpp"
+
+using namespace lockstep;
+using namespace lockstep::comm;
+using lockstep::test::world;
+
+namespace {
+
+constexpr int replicas = 7;
+constexpr std::int64_t size = 11 * grain;
+
+/// Values whose sum depends on its order.
+float value(int replica, std::int64_t at, int step) {
+    auto const mixed =
+        static_cast<std::uint32_t>(replica * 7919 + at * 104729 + step * 1299709) * 2654435761U;
+    return std::ldexp(static_cast<float>(mixed % 16777213U) - 8e6F,
+                      static_cast<int>(mixed >> 28U) - 30);
+}
+
+/// The sum of the replicas below a node, in tree order.
+std::vector<float> tree_order(TreeNode node, int step) {
+    std::vector<float> sum(static_cast<std::size_t>(size));
+    if (node.is_leaf()) {
+        for (std::int64_t at = 0; at < size; ++at) {
+            sum[static_cast<std::size_t>(at)] = value(node.first, at, step);
+        }
+        return sum;
+    }
+    sum = tree_order(node.left(), step);
+    auto const right = tree_order(node.right(), step);
+    for (std::size_t at = 0; at < sum.size(); ++at) {
+        sum[at] += right[at];
+    }
+    return sum;
+}
+
+TreeExchangeOptions options_for(int ranks_per_host, bool everywhere) {
+    return {.nodes = subtrees_of_ranks(replicas, world().size()),
+            .partition = Partition(size, world().size(), grain, 4 * grain),
+            .votes = 3,
+            .notice = 5,
+            .sums_everywhere = everywhere,
+            .timeout_seconds = 20,
+            .ranks_per_host = ranks_per_host};
+}
+
+void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere) {
+    auto const& partition = exchange.partition();
+    exchange.begin();
+    auto const own = tree_order(node, step);
+    for (int bucket = 0; bucket < partition.buckets(); ++bucket) {
+        auto const range = partition.bucket(bucket);
+        std::copy(own.begin() + range.first, own.begin() + range.last,
+                  exchange.gradients() + range.first);
+        exchange.ready(bucket);
+    }
+    std::vector<double> votes(3, 0);
+    votes[static_cast<std::size_t>(world().rank() % 3)] = world().rank() < 3 ? step + 1 : 0;
+    std::vector<std::byte> notice(5, std::byte(world().is_root() ? step + 40 : 0));
+    exchange.finish(votes, notice);
+    for (int i = 0; i < std::min(3, world().size()); ++i) {
+        CHECK(votes[static_cast<std::size_t>(i)] == step + 1);
+    }
+    CHECK(notice == std::vector<std::byte>(5, std::byte(step + 40)));
+
+    auto const expected = tree_order({0, replicas}, step);
+    bool same = true;
+    auto const compare = [&](Range range) {
+        same = same && std::equal(expected.begin() + range.first, expected.begin() + range.last,
+                                  exchange.gradients() + range.first);
+    };
+    if (everywhere) {
+        compare({0, size});
+    }
+    for (auto const& range : partition.owned(world().rank())) {
+        compare(range);
+        for (auto at = range.first; at < range.last; ++at) {
+            exchange.parameters()[at] = static_cast<float>(at + step);
+        }
+    }
+    CHECK(same);
+    REQUIRE(exchange.squares().size() == static_cast<std::size_t>(size / grain));
+    bool right = true;
+    for (std::int64_t g = 0; g < size / grain; ++g) {
+        right = right && exchange.squares()[static_cast<std::size_t>(g)] ==
+                             grain_squares(expected.data() + g * grain);
+    }
+    CHECK(right);
+    exchange.publish();
+    if (!everywhere) {
+        bool known = true;
+        for (std::int64_t at = 0; at < size; ++at) {
+            known = known && exchange.parameters()[at] == static_cast<float>(at + step);
+        }
+        CHECK(known);
+    }
+}
+
+} // namespace
+
+TEST_CASE("sums are in tree order however ranks are spread over hosts") {
+    for (bool const everywhere : {false, true}) {
+        for (int const ranks_per_host : {0, 1, 2, 3}) {
+            CAPTURE(everywhere, ranks_per_host);
+            auto const exchange =
+                make_tree_exchange(world(), options_for(ranks_per_host, everywhere));
+            auto const node = subtrees_of_ranks(
+                replicas, world().size())[static_cast<std::size_t>(world().rank())];
+            for (int step = 0; step < 4; ++step) {
+                one_step(*exchange, node, step, everywhere);
+            }
+        }
+    }
+}
+
+TEST_CASE("a rank that does not come is named within the time limit") {
+    if (world().size() < 2) {
+        return; // nobody to wait for
+    }
+    auto options = options_for(0, false);
+    options.timeout_seconds = 1;
+    auto const exchange = make_tree_exchange(world(), options);
+    int const absent = world().size() - 1;
+    std::string why;
+    if (world().rank() != absent) {
+        exchange->begin();
+        for (int bucket = 0; bucket < exchange->partition().buckets(); ++bucket) {
+            exchange->ready(bucket);
+        }
+        try {
+            exchange->finish({}, {});
+        } catch (Error const& error) {
+            why = error.what();
+            CHECK(error.code() == ExitCode::rank_lost);
+        }
+        CHECK(why.find("rank " + std::to_string(absent)) != std::string::npos);
+    }
+    barrier(world()); // the absent one leaves with the others
+}

@@ -1,0 +1,99 @@
+// The exchange with threads for ranks, with pauses in seeded places: what the thread sanitizer
+// looks at.
+
+#include "lockstep/base/random.hpp"
+#include "lockstep/comm/tree_exchange.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "catch.hpp"
+
+using namespace lockstep;
+using namespace lockstep::comm;
+
+namespace {
+
+constexpr std::int64_t size = 9 * grain;
+constexpr int ranks = 4;
+
+/// Sleeps now and then, in places that depend on the seed.
+class Schedule {
+  public:
+    Schedule(std::uint64_t seed, int rank)
+        : state_(mixed(seed * 131 + static_cast<std::uint64_t>(rank))) {}
+    void maybe_pause() {
+        state_ = mixed(state_ + 1);
+        if (state_ % 3 == 0) {
+            std::this_thread::sleep_for(std::chrono::microseconds(state_ / 3 % 300));
+        }
+    }
+
+  private:
+    std::uint64_t state_;
+};
+
+/// Plays one rank for some steps; whether everything came out right.
+bool play(Exchange& exchange, int rank, Schedule schedule) {
+    auto const& partition = exchange.partition();
+    bool right = true;
+    for (int step = 0; step < 6; ++step) {
+        exchange.begin();
+        auto const before = exchange.parameters()[0];
+        right = right && before == static_cast<float>(step);
+        for (int bucket = 0; bucket < partition.buckets(); ++bucket) {
+            auto const range = partition.bucket(bucket);
+            for (auto at = range.first; at < range.last; ++at) {
+                exchange.gradients()[at] = static_cast<float>(rank + 1) * before;
+            }
+            schedule.maybe_pause();
+            exchange.ready(bucket);
+        }
+        schedule.maybe_pause();
+        std::vector<double> votes(ranks, 0);
+        votes[static_cast<std::size_t>(rank)] = step + rank;
+        std::vector<std::byte> notice(1, std::byte(rank == 0 ? step : 77));
+        exchange.finish(votes, notice);
+        for (int other = 0; other < ranks; ++other) {
+            right = right && votes[static_cast<std::size_t>(other)] == step + other;
+        }
+        right = right && notice[0] == std::byte(step);
+        schedule.maybe_pause();
+        for (auto const& range : partition.owned(rank)) {
+            for (auto at = range.first; at < range.last; ++at) {
+                right = right && exchange.gradients()[at] == 10 * before;
+                exchange.parameters()[at] += 1;
+            }
+        }
+        schedule.maybe_pause();
+        exchange.publish();
+    }
+    return right;
+}
+
+} // namespace
+
+TEST_CASE("threads for ranks, whatever the schedule") {
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+        CAPTURE(seed);
+        auto const exchanges =
+            make_thread_exchanges({.nodes = subtrees_of_ranks(6, ranks),
+                                   .partition = Partition(size, ranks, grain, 3 * grain),
+                                   .votes = ranks,
+                                   .notice = 1,
+                                   .timeout_seconds = 30});
+        std::vector<char> right(ranks, 0);
+        std::vector<std::thread> threads;
+        for (int rank = 0; rank < ranks; ++rank) {
+            threads.emplace_back([&, rank] {
+                auto const at = static_cast<std::size_t>(rank);
+                right[at] = play(*exchanges[at], rank, Schedule(seed, rank)) ? 1 : 0;
+            });
+        }
+        for (auto& thread : threads) {
+            thread.join();
+        }
+        CHECK(std::all_of(right.begin(), right.end(), [](char each) { return each == 1; }));
+    }
+}
