@@ -10,6 +10,7 @@
 #include "lockstep/comm/collectives.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "record.hpp"
@@ -20,6 +21,25 @@ namespace {
 
 Error wrong_snapshot(std::string const& what, std::string const& why) {
     return {ExitCode::software, {what, why, "Please report this"}};
+}
+
+/// Where pieces, given as first, count, first, count ..., leave off or overlap.
+std::uint64_t tiled_up_to(std::vector<std::uint64_t> const& bounds) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> pieces;
+    for (std::size_t at = 0; at < bounds.size(); at += 2) {
+        if (bounds[at + 1] > 0) {
+            pieces.emplace_back(bounds[at], bounds[at + 1]);
+        }
+    }
+    std::sort(pieces.begin(), pieces.end());
+    std::uint64_t reached = 0;
+    for (auto const& [first, count] : pieces) {
+        if (first != reached) {
+            break;
+        }
+        reached += count;
+    }
+    return reached;
 }
 
 /// One checkpoint on its way to the disk; each member is a phase that ends in a vote.
@@ -43,8 +63,8 @@ class Commit {
     void create_file();
 
     std::vector<Array> const& arrays() const { return snapshot_.arrays; }
-    std::uint64_t count_of(std::size_t array) const {
-        return snapshot_.parts[array].bytes.size() / h5::size_of(arrays()[array].type);
+    std::uint64_t count_of(std::size_t array, Part const& part) const {
+        return part.bytes.size() / h5::size_of(arrays()[array].type);
     }
 
     comm::Communicator const& comm_;
@@ -74,17 +94,18 @@ void Commit::check_own_parts() const {
     if (snapshot_.parts.size() != arrays().size()) {
         throw wrong_snapshot(concat(snapshot_.parts.size(), " parts for ", arrays().size(),
                                     " arrays of the checkpoint"),
-                             "each array needs one");
+                             "each array needs its own");
     }
     for (std::size_t i = 0; i < arrays().size(); ++i) {
         auto const& array = arrays()[i];
-        auto const& part = snapshot_.parts[i];
-        if (part.bytes.size() % h5::size_of(array.type) != 0 || part.first > array.elements ||
-            count_of(i) > array.elements - part.first) {
-            throw wrong_snapshot(
-                concat("the part of ", array.name, " at element ", part.first, " of ",
-                       part.bytes.size(), " bytes"),
-                concat("the array has ", array.elements, " elements of ", h5::name_of(array.type)));
+        for (auto const& part : snapshot_.parts[i]) {
+            if (part.bytes.size() % h5::size_of(array.type) != 0 || part.first > array.elements ||
+                count_of(i, part) > array.elements - part.first) {
+                throw wrong_snapshot(concat("the part of ", array.name, " at element ", part.first,
+                                            " of ", part.bytes.size(), " bytes"),
+                                     concat("the array has ", array.elements, " elements of ",
+                                            h5::name_of(array.type)));
+            }
         }
     }
     for (auto const& view : snapshot_.views) {
@@ -102,38 +123,27 @@ void Commit::check_own_parts() const {
 
 /// Every element has to come from exactly one rank, or the file would keep old bytes of the disk.
 void Commit::check_tiling() const {
-    auto const ranks = static_cast<std::size_t>(comm_.size());
-    std::vector<std::uint64_t> bounds(arrays().size() * ranks * 2, 0); // first, count
     for (std::size_t i = 0; i < arrays().size(); ++i) {
-        auto const mine = 2 * (i * ranks + static_cast<std::size_t>(comm_.rank()));
-        bounds[mine] = snapshot_.parts[i].first;
-        bounds[mine + 1] = count_of(i);
-    }
-    comm::all_reduce(comm_, std::span(bounds), comm::Reduce::sum);
-    comm::agree(comm_, "checking the snapshot", [&] {
-        for (std::size_t i = 0; i < arrays().size(); ++i) {
-            std::vector<std::pair<std::uint64_t, std::uint64_t>> pieces;
-            for (std::size_t rank = 0; rank < ranks; ++rank) {
-                auto const at = 2 * (i * ranks + rank);
-                if (bounds[at + 1] > 0) {
-                    pieces.emplace_back(bounds[at], bounds[at + 1]);
-                }
-            }
-            std::sort(pieces.begin(), pieces.end());
-            std::uint64_t reached = 0;
-            for (auto const& [first, count] : pieces) {
-                if (first != reached) {
-                    break;
-                }
-                reached += count;
-            }
-            if (reached != arrays()[i].elements) {
+        std::vector<std::uint64_t> own; // first, count
+        for (auto const& part : snapshot_.parts[i]) {
+            own.push_back(part.first);
+            own.push_back(count_of(i, part));
+        }
+        auto const lengths = comm::all_gather(comm_, static_cast<std::int64_t>(own.size()));
+        std::vector<std::int64_t> bounds(lengths.size() + 1, 0);
+        std::partial_sum(lengths.begin(), lengths.end(), bounds.begin() + 1);
+        std::vector<std::uint64_t> all(static_cast<std::size_t>(bounds.back()));
+        std::copy(own.begin(), own.end(),
+                  all.begin() + bounds[static_cast<std::size_t>(comm_.rank())]);
+        comm::all_gather_slices(comm_, std::span(all), bounds);
+        comm::agree(comm_, "checking the snapshot", [&] {
+            if (auto const reached = tiled_up_to(all); reached != arrays()[i].elements) {
                 throw wrong_snapshot(concat("the parts of ", arrays()[i].name, " do not tile it"),
                                      concat("they leave off or overlap at element ", reached,
                                             " of ", arrays()[i].elements));
             }
-        }
-    });
+        });
+    }
 }
 
 void Commit::lay_out() {
@@ -186,8 +196,11 @@ bool Commit::write_parts() {
         }
     });
     std::vector<std::uint64_t> calls;
-    for (auto const& part : snapshot_.parts) {
-        calls.push_back(h5::File::calls_for(part.bytes.size()));
+    for (auto const& parts : snapshot_.parts) {
+        calls.push_back(0);
+        for (auto const& part : parts) {
+            calls.back() += h5::File::calls_for(part.bytes.size());
+        }
     }
     comm::all_reduce(comm_, std::span(calls), comm::Reduce::maximum);
 
@@ -197,9 +210,8 @@ bool Commit::write_parts() {
     bool collective = true;
     comm::agree(comm_, "writing the checkpoint", [&] {
         for (std::size_t i = 0; i < arrays().size(); ++i) {
-            auto const& part = snapshot_.parts[i];
-            auto const transfer = file->write_part(arrays()[i].name, arrays()[i].type, part.first,
-                                                   part.bytes, calls[i]);
+            auto const transfer =
+                file->write_parts(arrays()[i].name, arrays()[i].type, snapshot_.parts[i], calls[i]);
             collective = collective && transfer.collective;
         }
         file->flush(); // closing alone does not sync
@@ -212,14 +224,16 @@ void Commit::read_back() {
     comm::agree(comm_, "reading the checkpoint back", [&] {
         file_.emplace(File::open_write(partial_));
         for (std::size_t i = 0; i < arrays().size(); ++i) {
-            auto const& part = snapshot_.parts[i];
-            auto const offset = offsets_[i] + part.first * h5::size_of(arrays()[i].type);
-            auto const same = first_difference(*file_, offset, part.bytes);
-            if (same != part.bytes.size()) {
-                throw Error(ExitCode::io, {concat("byte ", offset + same, " of ", partial_.string(),
-                                                  " (", arrays()[i].name, ")"),
-                                           "what was read back is not what was written",
-                                           "Check the disk, and MPI-IO on this file system"});
+            for (auto const& part : snapshot_.parts[i]) {
+                auto const offset = offsets_[i] + part.first * h5::size_of(arrays()[i].type);
+                auto const same = first_difference(*file_, offset, part.bytes);
+                if (same != part.bytes.size()) {
+                    throw Error(ExitCode::io,
+                                {concat("byte ", offset + same, " of ", partial_.string(), " (",
+                                        arrays()[i].name, ")"),
+                                 "what was read back is not what was written",
+                                 "Check the disk, and MPI-IO on this file system"});
+                }
             }
         }
     });

@@ -162,8 +162,8 @@ std::uint64_t File::calls_for(std::uint64_t bytes) {
     return (bytes + call_bytes - 1) / call_bytes;
 }
 
-Transfer File::write_part(std::string const& path, Type type, std::uint64_t first,
-                          std::span<std::byte const> bytes, std::uint64_t calls) {
+Transfer File::write_parts(std::string const& path, Type type, std::span<Part const> parts,
+                           std::uint64_t calls) {
     auto const dataset = open_dataset(file_, path);
     auto const memory_type = stored_type(type);
     auto const transfer = property_list(H5P_DATASET_XFER);
@@ -176,15 +176,14 @@ Transfer File::write_part(std::string const& path, Type type, std::uint64_t firs
     }
     Transfer result{parallel_, 0};
     std::uint64_t const unit = size_of(type);
-    for (std::uint64_t call = 0; call < calls; ++call) {
-        std::uint64_t const begin = std::min<std::uint64_t>(call * call_bytes, bytes.size());
-        std::uint64_t const length = std::min<std::uint64_t>(call_bytes, bytes.size() - begin);
+    auto const write = [&](Part const& part) {
+        auto const count = part.bytes.size() / unit;
         Handle const file_space{check(H5Dget_space(dataset.id()), "H5Dget_space"), H5Sclose};
-        select(file_space, first + begin / unit, length / unit);
-        auto const memory_space = space_of({std::max<std::uint64_t>(length / unit, 1)});
-        select(memory_space, 0, length / unit);
+        select(file_space, part.first, count);
+        auto const memory_space = space_of({std::max<std::uint64_t>(count, 1)});
+        select(memory_space, 0, count);
         check(H5Dwrite(dataset.id(), memory_type.id(), memory_space.id(), file_space.id(),
-                       transfer.id(), bytes.data() + begin),
+                       transfer.id(), part.bytes.data()),
               "H5Dwrite of " + path);
         if (parallel_) {
             std::uint32_t local = 0;
@@ -193,6 +192,16 @@ Transfer File::write_part(std::string const& path, Type type, std::uint64_t firs
                   "H5Pget_mpio_no_collective_cause");
             result.cause |= local | global;
         }
+    };
+    std::uint64_t done = 0;
+    for (auto const& part : parts) {
+        for (std::uint64_t begin = 0; begin < part.bytes.size(); begin += call_bytes, ++done) {
+            auto const length = std::min<std::uint64_t>(call_bytes, part.bytes.size() - begin);
+            write({part.first + begin / unit, part.bytes.subspan(begin, length)});
+        }
+    }
+    for (; done < calls; ++done) {
+        write({}); // the others still have something
     }
     result.collective = parallel_ && result.cause == H5D_MPIO_COLLECTIVE;
     return result;

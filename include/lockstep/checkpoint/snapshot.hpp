@@ -18,11 +18,7 @@ struct Array {
     std::uint64_t elements = 0;
 };
 
-/// This rank's slice of an array.
-struct Part {
-    std::uint64_t first = 0; ///< element of the array that `bytes` begins with
-    std::span<std::byte const> bytes;
-};
+using h5::Part;
 
 /// The small values beside the arrays. A name occurs in `integers` or in `reals`, not in both.
 struct Record {
@@ -38,10 +34,10 @@ struct Record {
 /// What goes into one checkpoint. Owns the small things only: the memory behind `parts` must stay
 /// as it is until the write has returned.
 struct Snapshot {
-    std::vector<Array> arrays;   ///< the same on all ranks
-    std::vector<h5::View> views; ///< the same on all ranks; `source` names an array
-    std::vector<Part> parts;     ///< one for each array; those of all ranks tile it
-    Record record;               ///< rank 0's is written
+    std::vector<Array> arrays;            ///< the same on all ranks
+    std::vector<h5::View> views;          ///< the same on all ranks; `source` names an array
+    std::vector<std::vector<Part>> parts; ///< for each array; those of all ranks tile it
+    Record record;                        ///< rank 0's is written
 };
 
 } // namespace lockstep::checkpoint

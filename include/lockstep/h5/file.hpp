@@ -39,6 +39,12 @@ struct Transfer {
     std::uint32_t cause = 0;
 };
 
+/// A piece of a one-dimensional dataset that a rank has.
+struct Part {
+    std::uint64_t first = 0; ///< element that `bytes` begins with
+    std::span<std::byte const> bytes;
+};
+
 /// A part of a file's dataset that appears under a name and shape of its own: a virtual dataset.
 struct View {
     std::string path;   ///< of the new dataset; groups on the way are made
@@ -81,14 +87,15 @@ class File {
     void write_text(std::string const& path, std::string const& text);
     std::string read_text(std::string const& path) const;
 
-    /// Writes this rank's rows of a one-dimensional dataset, in calls of at most 256 MiB; a rank
-    /// may hold none.
+    /// Writes this rank's parts of a one-dimensional dataset, in calls of at most 256 MiB; a rank
+    /// may have none.
     ///
-    /// Shape       `bytes` holds whole elements of `type`, which is the dataset's own
+    /// Shape       the parts hold whole elements of `type`, which is the dataset's own
     /// Collective  when the file was opened in parallel: same `path` on all ranks, and the ranks
-    ///             agree on `calls`, the number of calls that the largest part needs
-    Transfer write_part(std::string const& path, Type type, std::uint64_t first,
-                        std::span<std::byte const> bytes, std::uint64_t calls);
+    ///             agree on `calls`, the most calls that a rank's parts need
+    Transfer write_parts(std::string const& path, Type type, std::span<Part const> parts,
+                         std::uint64_t calls);
+    /// Calls that parts need: the sum over them.
     static std::uint64_t calls_for(std::uint64_t bytes);
 
     /// Reads elements [first, first + bytes / size) of a one-dimensional dataset.

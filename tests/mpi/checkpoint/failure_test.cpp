@@ -114,20 +114,22 @@ TEST_CASE("parts that do not tile an array are refused before anything is writte
 
     auto gap = part_of(state);
     if (world.is_root()) {
-        gap.parts[0].bytes = gap.parts[0].bytes.first(gap.parts[0].bytes.size() - 4);
+        auto& last = gap.parts[0].back().bytes;
+        last = last.first(last.size() - 4);
     }
     expect_failure(gap, scratch / "c.h5", ExitCode::software);
 
     auto beyond = part_of(state);
     if (last) {
-        beyond.parts[1].first = 999;
-        beyond.parts[1].bytes = std::as_bytes(std::span(state.moments).first(2));
+        beyond.parts[1].resize(1);
+        beyond.parts[1][0].first = 999;
+        beyond.parts[1][0].bytes = std::as_bytes(std::span(state.moments).first(2));
     }
     CHECK(expect_failure(beyond, scratch / "c.h5", ExitCode::software) == world.size() - 1);
 
     auto ragged = part_of(state);
     if (last) {
-        ragged.parts[0] = {0, std::as_bytes(std::span(state.parameters)).first(3)};
+        ragged.parts[0] = {{0, std::as_bytes(std::span(state.parameters)).first(3)}};
     }
     CHECK(expect_failure(ragged, scratch / "c.h5", ExitCode::software) == world.size() - 1);
 

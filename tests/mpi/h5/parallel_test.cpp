@@ -46,7 +46,8 @@ Outcome write_together(comm::Communicator const& comm, std::uint64_t count) {
     comm::agree(comm, "open", [&] { file.emplace(h5::File::open_parallel(path, comm)); });
     Outcome outcome;
     comm::agree(comm, "write", [&] {
-        outcome.transfer = file->write_part("x", h5::Type::f32, first, bytes, calls);
+        outcome.transfer =
+            file->write_parts("x", h5::Type::f32, std::vector<h5::Part>{{first, bytes}}, calls);
         file->flush();
     });
     comm::agree(comm, "close", [&] { file->close(); });

@@ -34,9 +34,9 @@ struct State {
         snapshot.views = {{"model/conv1/weight", "state/parameters", 0, {8, 5, 4}},
                           {"model/conv1/bias", "state/parameters", 160, {8}},
                           {"model/norm/batches", "state/counters", 2, {}}};
-        snapshot.parts = {part(parameters, rank, ranks),
-                          part(moments, rank, ranks),
-                          part(counters, rank, ranks),
+        snapshot.parts = {parts(parameters, rank, ranks),
+                          parts(moments, rank, ranks),
+                          parts(counters, rank, ranks),
                           {}};
         snapshot.record = record;
         return snapshot;
@@ -67,9 +67,15 @@ struct State {
     }
 
     template <class T>
-    static checkpoint::Part part(std::vector<T> const& values, int rank, int ranks) {
+    static std::vector<checkpoint::Part> parts(std::vector<T> const& values, int rank, int ranks) {
         auto const [first, end] = bounds(values.size(), rank, ranks);
-        return {first, std::as_bytes(std::span(values).subspan(first, end - first))};
+        auto const all = std::as_bytes(std::span(values).subspan(first, end - first));
+        // Ranks have unequal numbers of pieces.
+        auto const cut = rank == 0 && end - first > 2 ? 2 * sizeof(T) : 0;
+        if (cut == 0) {
+            return {{first, all}};
+        }
+        return {{first, all.first(cut)}, {first + 2, all.subspan(cut)}};
     }
 };
 

@@ -138,9 +138,11 @@ TEST_CASE("parts of a flat array are written and read by position") {
     std::vector<float> values(10, 0.0F);
     file.write("x", Type::f32, values.data());
     std::array const part{7.0F, 8.0F, 9.0F};
-    auto const transfer = file.write_part("x", Type::f32, 4, std::as_bytes(std::span(part)), 1);
+    auto const bytes = std::as_bytes(std::span(part));
+    std::vector<h5::Part> const pieces{{4, bytes.first(4)}, {5, bytes.subspan(4)}};
+    auto const transfer = file.write_parts("x", Type::f32, pieces, 2);
     CHECK_FALSE(transfer.collective); // one process wrote
-    file.write_part("x", Type::f32, 10, {}, 1);
+    file.write_parts("x", Type::f32, {}, 1);
     std::array<float, 5> back{};
     file.read_part("x", Type::f32, 3, std::as_writable_bytes(std::span(back)));
     CHECK(back == std::array{0.0F, 7.0F, 8.0F, 9.0F, 0.0F});
