@@ -3,97 +3,126 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
+#include <algorithm>
+
 namespace lockstep::train {
 
-Arena::Arena(nn::Model& model, Layout const& layout, torch::Device device)
-    : model_(model), layout_(layout) {
+Arena::Arena(Layout const& layout, torch::Tensor parameters)
+    : layout_(layout), parameters_(std::move(parameters)) {}
+
+torch::Tensor Arena::view(Entry const& entry) const {
+    return parameters_.narrow(0, entry.first, entry.count).view(entry.shape);
+}
+
+void Arena::fill_from(nn::Model const& model, std::vector<Range> const& ranges) const {
     torch::NoGradGuard const no_grad;
-    model.to(device);
-    parameters_ = torch::zeros({layout.size}, torch::TensorOptions(torch::kFloat32).device(device));
-    auto named = model.named_parameters();
-    for (auto const& entry : layout.entries) {
-        auto& parameter = named[entry.name];
-        if (parameter.scalar_type() != torch::kFloat32) {
-            throw Error(ExitCode::usage, {concat("parameter ", entry.name),
-                                          concat("is of type ", parameter.scalar_type()),
-                                          "Models are trained in float32 here"});
-        }
-        auto view = parameters_.narrow(0, entry.first, entry.count).view(entry.shape);
-        view.copy_(parameter);
-        parameter.set_data(view);
-    }
-}
-
-torch::Tensor Arena::new_gradients() const {
-    return torch::zeros_like(parameters_);
-}
-
-void Arena::bind_gradients(torch::Tensor const& gradients) const {
-    auto named = model_.named_parameters();
+    auto const named = model.named_parameters();
     for (auto const& entry : layout_.entries) {
-        named[entry.name].mutable_grad() =
-            gradients.narrow(0, entry.first, entry.count).view(entry.shape);
+        auto const values = named[entry.name].detach().to(torch::kFloat32).flatten();
+        for (auto const& range : ranges) {
+            auto const first = std::max(entry.first, range.first);
+            auto const last = std::min(entry.first + entry.count, range.last);
+            if (first < last) {
+                parameters_.narrow(0, first, last - first)
+                    .copy_(values.narrow(0, first - entry.first, last - first));
+            }
+        }
     }
 }
 
-Buffers::Buffers(nn::Model& model) : model_(model) {
-    std::int64_t float_count = 0;
-    std::int64_t integer_count = 0;
-    for (auto const& item : model.named_buffers()) {
-        auto const type = item.value().scalar_type();
-        if (type == torch::kFloat32) {
-            float_count += item.value().numel();
-        } else if (type == torch::kInt64) {
-            integer_count += item.value().numel();
+void Arena::adopt(nn::Model& model) {
+    torch::NoGradGuard const no_grad;
+    auto named = model.named_parameters();
+    for (auto const& entry : layout_.entries) {
+        auto& parameter = named[entry.name];
+        if (parameter.scalar_type() == torch::kFloat32) {
+            parameter.set_data(view(entry));
         } else {
+            followers_.push_back({parameter, view(entry)});
+        }
+    }
+    refresh();
+}
+
+void Arena::refresh() const {
+    torch::NoGradGuard const no_grad;
+    for (auto const& follower : followers_) {
+        torch::Tensor(follower.parameter.detach()).copy_(follower.master);
+    }
+}
+
+namespace {
+
+/// Calls action(name, buffer, is_float, place in its flat array) for each buffer.
+template <class Action>
+void for_each_buffer(nn::Model const& model, Action const& action) {
+    std::int64_t float_at = 0;
+    std::int64_t integer_at = 0;
+    for (auto const& item : model.named_buffers()) {
+        auto const& buffer = item.value();
+        auto const type = buffer.scalar_type();
+        if (type != torch::kFloat32 && type != torch::kInt64) {
             throw Error(ExitCode::usage,
                         {concat("buffer ", item.key()), concat("is of type ", type),
                          "Buffers are float32 or int64 here"});
         }
-    }
-    floats = torch::zeros({float_count}, torch::kFloat32);
-    integers = torch::zeros({integer_count}, torch::kInt64);
-    collect();
-}
-
-template <class Action>
-void Buffers::for_each(Action const& action) const {
-    std::int64_t float_at = 0;
-    std::int64_t integer_at = 0;
-    for (auto& item : model_.named_buffers()) {
-        auto const& buffer = item.value();
-        bool const is_float = buffer.scalar_type() == torch::kFloat32;
+        bool const is_float = type == torch::kFloat32;
         auto& at = is_float ? float_at : integer_at;
         action(item.key(), buffer, is_float, at);
         at += buffer.numel();
     }
 }
 
-void Buffers::collect() {
+} // namespace
+
+Buffers::Buffers(nn::Model const& model) {
+    std::int64_t float_count = 0;
+    std::int64_t integer_count = 0;
+    for_each_buffer(model, [&](auto const&, torch::Tensor const& buffer, bool is_float, auto) {
+        (is_float ? float_count : integer_count) += buffer.numel();
+    });
+    // The 64-bit integers first, so that both are aligned.
+    auto const integer_bytes = integer_count * static_cast<std::int64_t>(sizeof(std::int64_t));
+    auto const float_bytes = float_count * static_cast<std::int64_t>(sizeof(float));
+    bytes_ = torch::zeros({integer_bytes + float_bytes}, torch::kUInt8);
+    integers = bytes_.narrow(0, 0, integer_bytes).view(torch::kInt64);
+    floats = bytes_.narrow(0, integer_bytes, float_bytes).view(torch::kFloat32);
+    collect_from(model);
+}
+
+void Buffers::collect_from(nn::Model const& model) {
     torch::NoGradGuard const no_grad;
-    for_each([this](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
+    for_each_buffer(model, [this](auto const&, torch::Tensor const& buffer, bool is_float,
+                                  std::int64_t at) {
         (is_float ? floats : integers).narrow(0, at, buffer.numel()).copy_(buffer.flatten());
     });
 }
 
-void Buffers::restore() const {
+void Buffers::restore_into(nn::Model& model) const {
     torch::NoGradGuard const no_grad;
-    for_each([this](auto const&, torch::Tensor buffer, bool is_float, std::int64_t at) {
-        auto const& flat = is_float ? floats : integers;
-        buffer.copy_(flat.narrow(0, at, buffer.numel()).view(buffer.sizes()));
-    });
+    for_each_buffer(model,
+                    [this](auto const&, torch::Tensor buffer, bool is_float, std::int64_t at) {
+                        auto const& flat = is_float ? floats : integers;
+                        buffer.copy_(flat.narrow(0, at, buffer.numel()).view(buffer.sizes()));
+                    });
 }
 
-std::vector<h5::View> Buffers::views(std::string const& prefix, std::string const& floats_path,
+std::span<std::byte> Buffers::bytes() const {
+    return {static_cast<std::byte*>(bytes_.mutable_data_ptr()),
+            static_cast<std::size_t>(bytes_.numel())};
+}
+
+std::vector<h5::View> Buffers::views(nn::Model const& model, std::string const& prefix,
+                                     std::string const& floats_path,
                                      std::string const& integers_path) const {
     std::vector<h5::View> views;
-    for_each(
-        [&](std::string const& name, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
-            // A single value has a dimension of one: HDF5 maps no scalars.
-            h5::Shape shape(buffer.sizes().begin(), buffer.sizes().end());
-            views.push_back({prefix + "/" + path_of(name), is_float ? floats_path : integers_path,
-                             static_cast<std::uint64_t>(at), shape.empty() ? h5::Shape{1} : shape});
-        });
+    for_each_buffer(model, [&](std::string const& name, torch::Tensor const& buffer, bool is_float,
+                               std::int64_t at) {
+        // A single value has a dimension of one: HDF5 maps no scalars.
+        h5::Shape shape(buffer.sizes().begin(), buffer.sizes().end());
+        views.push_back({prefix + "/" + path_of(name), is_float ? floats_path : integers_path,
+                         static_cast<std::uint64_t>(at), shape.empty() ? h5::Shape{1} : shape});
+    });
     return views;
 }
 

@@ -1,6 +1,10 @@
 #include "lockstep/train/layout.hpp"
 
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
 #include <algorithm>
+#include <set>
 
 namespace lockstep::train {
 
@@ -14,25 +18,34 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
 
 Layout Layout::of(nn::Model const& model) {
     Layout layout;
-    auto const parameters = model.named_parameters();
-    for (auto item = parameters.end(); item != parameters.begin();) {
-        --item;
-        auto const& tensor = item->value();
-        layout.entries.push_back(
-            {item->key(), tensor.sizes().vec(), layout.size, tensor.numel(), tensor.dim() >= 2});
+    auto const named = model.named_parameters();
+    std::set<void const*> seen;
+    std::vector<std::pair<std::string, torch::Tensor>> parameters;
+    for (auto const& item : named) {
+        if (seen.insert(item.value().unsafeGetTensorImpl()).second) {
+            parameters.emplace_back(item.key(), item.value());
+        }
+    }
+    std::reverse(parameters.begin(), parameters.end());
+    for (auto const& [name, tensor] : parameters) {
+        layout.entries.push_back({name, tensor.sizes().vec(), layout.size, tensor.numel(),
+                                  tensor.dim() >= 2, tensor.requires_grad()});
         layout.size += rounded_up(tensor.numel(), arena_unit);
-        layout.parameters += tensor.numel();
+        layout.parameters += tensor.requires_grad() ? tensor.numel() : 0;
     }
     layout.size = rounded_up(layout.size, grain);
     return layout;
 }
 
-std::vector<std::int64_t> Layout::slices(int ranks) const {
-    std::vector<std::int64_t> bounds;
-    for (std::int64_t rank = 0; rank <= ranks; ++rank) {
-        bounds.push_back(grains() * rank / ranks * grain);
+void Layout::check_types(nn::Model const& model) {
+    for (auto const& item : model.named_parameters()) {
+        auto const type = item.value().scalar_type();
+        if (type != torch::kFloat32 && type != torch::kBFloat16 && type != torch::kFloat16) {
+            throw Error(ExitCode::usage,
+                        {concat("parameter ", item.key()), concat("is of type ", type),
+                         "Parameters are float32, bfloat16 or float16 here"});
+        }
     }
-    return bounds;
 }
 
 std::vector<h5::View> Layout::views(std::string const& prefix, std::string const& source) const {

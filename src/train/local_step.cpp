@@ -2,72 +2,211 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/random.hpp"
+#include "lockstep/comm/tree_sum.hpp"
+
+#include <algorithm>
+
+#include "lane_threads.hpp"
 
 namespace lockstep::train {
 
-LocalStep::LocalStep(Parts parts) : parts_(std::move(parts)) {
-    for (int leaves = parts_.node.count; true; leaves = (leaves + 1) / 2) {
-        levels_.push_back(parts_.arena.new_gradients());
-        if (leaves == 1) {
-            break;
-        }
-    }
-    results_.resize(static_cast<std::size_t>(parts_.node.count));
+/// A module instance, which runs one replica at a time.
+struct LocalStep::Lane {
+    nn::Model& model;
+    GradientSink sink;
+};
+
+class LocalStep::Threads : public LaneThreads {
+    using LaneThreads::LaneThreads;
+};
+
+namespace {
+
+torch::Tensor tensor_on(float* values, std::int64_t size, torch::Device device) {
+    return torch::from_blob(values, {size}, torch::TensorOptions(torch::kFloat32).device(device));
 }
 
-torch::Tensor LocalStep::run(data::Loader& loader, int micro_batches, std::uint64_t step_key) {
+} // namespace
+
+LocalStep::LocalStep(Parts parts)
+    : parts_(std::move(parts)),
+      gradients_(tensor_on(parts_.exchange.gradients(), parts_.layout.size, parts_.device)) {
+    for (auto* const model : parts_.lanes) {
+        lanes_.push_back(std::unique_ptr<Lane>(
+            new Lane{*model, {*model, parts_.layout, parts_.exchange.partition()}}));
+    }
+    auto const replicas = static_cast<std::size_t>(parts_.node.count);
+    std::size_t arrays = lanes_.size();
+    if (lanes_.size() == 1) {
+        for (int leaves = parts_.node.count; leaves > 1; leaves = (leaves + 1) / 2) {
+            ++arrays;
+        }
+    } else {
+        threads_ = std::make_unique<Threads>(static_cast<int>(lanes_.size()));
+    }
+    arrays_.push_back(gradients_);
+    while (arrays_.size() < arrays) {
+        arrays_.push_back(torch::zeros_like(gradients_));
+    }
+    results_.resize(replicas);
+}
+
+LocalStep::~LocalStep() = default;
+
+void LocalStep::run(data::Loader& loader, int micro_batches, std::uint64_t step_key) {
     micro_batches_ = micro_batches;
     step_key_ = step_key;
     times_ = {};
-    run_node(parts_.node, 0, loader);
-    if (parts_.node.first == 0) {
-        parts_.buffers.floats.copy_(new_floats_);
-        parts_.buffers.integers.copy_(new_integers_);
+    used_.assign(parts_.layout.entries.size(), 0);
+    if (threads_) {
+        run_on_threads(loader);
+    } else {
+        run_in_turn(loader);
     }
-    return levels_[0];
+    if (after_) {
+        std::copy(after_->bytes().begin(), after_->bytes().end(), parts_.buffers.bytes().begin());
+    }
+}
+
+void LocalStep::run_in_turn(data::Loader& loader) {
+    run_node(parts_.node, 0, loader);
 }
 
 void LocalStep::run_node(comm::TreeNode node, std::size_t depth, data::Loader& loader) {
     if (node.is_leaf()) {
-        run_replica(node.first, levels_[depth], loader);
+        run_replica(node.first, depth, loader);
         return;
     }
     run_node(node.left(), depth, loader);
     run_node(node.right(), depth + 1, loader);
-    torch::NoGradGuard const no_grad;
-    levels_[depth].add_(levels_[depth + 1]);
+    if (node.first + node.count < parts_.node.first + parts_.node.count) {
+        torch::NoGradGuard const no_grad;
+        arrays_[depth].add_(arrays_[depth + 1]);
+    } // otherwise the last replica has been added on the way, bucket by bucket
 }
 
-void LocalStep::run_replica(int replica, torch::Tensor const& gradients, data::Loader& loader) {
-    auto& result = results_[static_cast<std::size_t>(replica - parts_.node.first)];
-    result = {};
-    gradients.zero_();
-    parts_.arena.bind_gradients(gradients);
-    // Every replica starts a step from replica 0's buffers, as DDP's do, and keeps its own while
-    // it accumulates.
-    parts_.buffers.restore();
+/// Adds a bucket of the last replica, at `depth`, to the sums of the replicas before it: it is the
+/// right child of every node above it that is not finished yet.
+void LocalStep::fold(int bucket, std::size_t depth) {
+    torch::NoGradGuard const no_grad;
+    auto const range = parts_.exchange.partition().bucket(bucket);
+    for (auto level = depth; level > 0; --level) {
+        arrays_[level - 1]
+            .narrow(0, range.first, range.count())
+            .add_(arrays_[level].narrow(0, range.first, range.count()));
+    }
+}
+
+void LocalStep::run_replica(int replica, std::size_t depth, data::Loader& loader) {
+    auto& lane = *lanes_.front();
+    bool const is_last = replica + 1 == parts_.node.first + parts_.node.count;
+    auto const leave = [this, depth](int bucket) {
+        fold(bucket, depth);
+        parts_.exchange.ready(bucket);
+    };
+    start_replica(lane, replica, arrays_[depth]);
     for (int micro = 0; micro < micro_batches_; ++micro) {
         Stopwatch watch;
         auto const& batch = loader.next();
-        times_.data += watch.restart();
-        if (batch.indices.empty()) {
-            continue;
-        }
-        parts_.model.set_random_key(mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
-                                          static_cast<std::uint64_t>(micro)));
         auto const tensors = to_tensors(batch, parts_.sample_shape, parts_.device);
-        auto const loss = parts_.task.training_loss(parts_.model, tensors);
-        times_.forward += watch.restart();
-        loss.sum.backward();
-        result.loss_sum += loss.sum.item<double>();
-        result.weight += loss.weight;
-        result.correct += loss.correct;
-        times_.backward += watch.restart();
+        times_.data += watch.seconds();
+        if (is_last && micro + 1 == micro_batches_) {
+            lane.sink.announce(leave);
+        }
+        if (!batch.indices.empty()) {
+            run_micro_batch(lane, replica, micro, tensors, times_);
+        }
+    }
+    end_replica(lane, replica);
+}
+
+void LocalStep::start_replica(Lane& lane, int replica, torch::Tensor const& gradients) {
+    result_of(replica) = {};
+    lane.sink.begin(gradients);
+    // Every replica starts a step from replica 0's buffers, as DDP's do, and keeps its own while
+    // it accumulates.
+    parts_.buffers.restore_into(lane.model);
+}
+
+void LocalStep::run_micro_batch(Lane& lane, int replica, int micro, task::Tensors const& tensors,
+                                LocalTimes& times) {
+    Stopwatch watch;
+    auto& result = result_of(replica);
+    lane.model.set_random_key(mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
+                                    static_cast<std::uint64_t>(micro)));
+    auto const loss = parts_.task.training_loss(lane.model, tensors);
+    times.forward += watch.restart();
+    loss.sum.backward();
+    result.loss_sum += loss.sum.item<double>();
+    result.weight += loss.weight;
+    result.correct += loss.correct;
+    times.backward += watch.restart();
+}
+
+void LocalStep::end_replica(Lane& lane, int replica) {
+    lane.sink.end();
+    for (std::size_t index = 0; index < used_.size(); ++index) {
+        used_[index] = used_[index] != 0 || lane.sink.used(index) ? 1 : 0;
     }
     if (replica == 0) {
-        Buffers after(parts_.model);
-        new_floats_ = after.floats;
-        new_integers_ = after.integers;
+        if (after_) {
+            after_->collect_from(lane.model);
+        } else {
+            after_ = std::make_unique<Buffers>(lane.model);
+        }
+    }
+}
+
+void LocalStep::run_on_threads(data::Loader& loader) {
+    auto const first = parts_.node.first;
+    auto const count = lanes_.size();
+    Stopwatch watch;
+    std::vector<std::vector<task::Tensors>> batches(count);
+    for (auto& of_replica : batches) {
+        for (int micro = 0; micro < micro_batches_; ++micro) {
+            of_replica.push_back(to_tensors(loader.next(), parts_.sample_shape, parts_.device));
+        }
+    }
+    times_.data = watch.restart();
+    std::vector<LocalTimes> times(count);
+    threads_->run([&](int which) {
+        auto const at = static_cast<std::size_t>(which);
+        auto& lane = *lanes_[at];
+        start_replica(lane, first + which, arrays_[at]);
+        for (int micro = 0; micro < micro_batches_; ++micro) {
+            auto const& tensors = batches[at][static_cast<std::size_t>(micro)];
+            if (tensors.inputs.size(0) > 0) {
+                run_micro_batch(lane, first + which, micro, tensors, times[at]);
+            }
+        }
+    });
+    for (std::size_t at = 0; at < count; ++at) {
+        end_replica(*lanes_[at], first + static_cast<int>(at));
+        times_.forward = std::max(times_.forward, times[at].forward);
+        times_.backward = std::max(times_.backward, times[at].backward);
+    }
+    for (int bucket = 0; bucket < parts_.exchange.partition().buckets(); ++bucket) {
+        auto const range = parts_.exchange.partition().bucket(bucket);
+        torch::NoGradGuard const no_grad;
+        comm::sum_in_tree_order(
+            parts_.node, [](comm::TreeNode) { return false; },
+            [&](int into, int from) {
+                arrays_[static_cast<std::size_t>(into - first)]
+                    .narrow(0, range.first, range.count())
+                    .add_(arrays_[static_cast<std::size_t>(from - first)].narrow(0, range.first,
+                                                                               range.count()));
+            });
+        parts_.exchange.ready(bucket);
+    }
+}
+
+ReplicaResult& LocalStep::result_of(int replica) {
+    return results_[static_cast<std::size_t>(replica - parts_.node.first)];
+}
+
+void LocalStep::expect_unused(std::vector<char> const& unused) {
+    for (auto const& lane : lanes_) {
+        lane->sink.expect_unused(unused);
     }
 }
 

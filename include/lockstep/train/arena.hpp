@@ -2,47 +2,63 @@
 
 #include "lockstep/train/layout.hpp"
 
+#include <cstddef>
+#include <span>
+
 namespace lockstep::train {
 
-/// A model's parameters as views of one flat array. Nobody else owns their memory afterwards.
+/// The parameters of one or several modules as views of one flat float32 array, which an exchange
+/// owns and other ranks may see. A parameter of a shorter type keeps memory of its own and follows
+/// the array, which is its master copy.
 class Arena {
   public:
-    /// Moves the model to `device` and its parameters into a new array there.
-    Arena(nn::Model& model, Layout const& layout, torch::Device device);
+    /// Shape  parameters [layout.size] float32; entries lie where `layout` says
+    Arena(Layout const& layout, torch::Tensor parameters);
 
     torch::Tensor const& parameters() const noexcept { return parameters_; }
 
-    /// A zeroed array of the arena's form, for gradients.
-    torch::Tensor new_gradients() const;
-
-    /// Makes the parameters' gradients views of `gradients`, into which backward adds.
-    void bind_gradients(torch::Tensor const& gradients) const;
+    /// Copies a model's parameters into those elements of the array that are in `ranges`.
+    void fill_from(nn::Model const& model, std::vector<Range> const& ranges) const;
+    /// Makes the parameters of `model` views of the array; they then have its values. The model is
+    /// on the array's device.
+    void adopt(nn::Model& model);
+    /// Brings parameters of shorter types up to the array.
+    void refresh() const;
 
   private:
-    nn::Model& model_;
+    torch::Tensor view(Entry const& entry) const;
+
     Layout const& layout_;
-    torch::Tensor parameters_; ///< [layout.size] float32
+    torch::Tensor parameters_;
+    struct Follower {
+        torch::Tensor parameter;
+        torch::Tensor master;
+    };
+    std::vector<Follower> followers_;
 };
 
-/// A model's buffers (running statistics) as flat arrays, float32 and int64 apart.
+/// Replica 0's buffers (running statistics), as flat arrays, float32 and int64 apart.
 class Buffers {
   public:
-    explicit Buffers(nn::Model& model);
+    /// Takes the model's. Throws Error 64 for buffers of other types.
+    explicit Buffers(nn::Model const& model);
 
     torch::Tensor floats;   ///< [n] float32 on the host
     torch::Tensor integers; ///< [m] int64 on the host
 
-    void collect();       ///< from the model
-    void restore() const; ///< into the model
+    void collect_from(nn::Model const& model);
+    void restore_into(nn::Model& model) const;
 
-    std::vector<h5::View> views(std::string const& prefix, std::string const& floats_path,
+    /// All of them, as bytes.
+    std::span<std::byte> bytes() const;
+
+    /// Each buffer as a dataset PREFIX/NAME onto one of two flat arrays.
+    std::vector<h5::View> views(nn::Model const& model, std::string const& prefix,
+                                std::string const& floats_path,
                                 std::string const& integers_path) const;
 
   private:
-    template <class Action>
-    void for_each(Action const& action) const;
-
-    nn::Model& model_;
+    torch::Tensor bytes_; ///< behind both arrays
 };
 
 } // namespace lockstep::train

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/comm/partition.hpp"
 #include "lockstep/h5/file.hpp"
 #include "lockstep/nn/model.hpp"
 
@@ -13,9 +14,8 @@ namespace lockstep::train {
 /// differently in a ragged tail, and sums depend on alignment.
 constexpr std::int64_t arena_unit = 64;
 
-/// Elements whose squares are summed as one: norms are sums over these fixed grains in a fixed
-/// tree, so that they do not depend on who owns what. Slices of ranks end on grains.
-constexpr std::int64_t grain = 4096;
+using comm::grain;
+using comm::Range;
 
 /// A parameter's place in the arena.
 struct Entry {
@@ -23,11 +23,13 @@ struct Entry {
     std::vector<std::int64_t> shape;
     std::int64_t first = 0;
     std::int64_t count = 0;
-    bool decays = true; ///< biases and norms, of fewer than two dimensions, do not
+    bool decays = true;  ///< biases and norms, of fewer than two dimensions, do not
+    bool trained = true; ///< frozen parameters are not
 };
 
 /// Where each parameter lies: registration reversed, near the order in which gradients become
-/// ready. A pure function of the model.
+/// ready. A parameter that several modules share lies there once, under its first name. A pure
+/// function of the model.
 struct Layout {
     std::vector<Entry> entries;
     std::int64_t size = 0;       ///< elements, padding included; whole grains
@@ -35,9 +37,8 @@ struct Layout {
 
     static Layout of(nn::Model const& model);
 
-    std::int64_t grains() const noexcept { return size / grain; }
-    /// Slices of the arena, one a rank, in whole grains: [ranks + 1].
-    std::vector<std::int64_t> slices(int ranks) const;
+    /// Throws  Error 64 when a parameter is of a type that float32 cannot stand for
+    static void check_types(nn::Model const& model);
     /// Each entry as a dataset PREFIX/NAME onto the flat array `source`.
     std::vector<h5::View> views(std::string const& prefix, std::string const& source) const;
 };

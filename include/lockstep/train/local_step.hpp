@@ -1,16 +1,18 @@
 #pragma once
 
+#include "lockstep/comm/exchange.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/data/loader.hpp"
 #include "lockstep/task/task.hpp"
 #include "lockstep/train/arena.hpp"
+#include "lockstep/train/gradient_sink.hpp"
 
-#include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace lockstep::train {
 
-/// What one replica's samples of a step gave.
+/// What one replica's forward and backward of a step gave.
 struct ReplicaResult {
     double loss_sum = 0;
     double weight = 0;
@@ -24,43 +26,67 @@ struct LocalTimes {
     double backward = 0;
 };
 
-/// Forward and backward of the replicas that a rank hosts, one after the other, and the sum of
-/// their gradients in tree order.
+/// Forward and backward of the replicas that a rank hosts, and the sum of their gradients in tree
+/// order, handed to the exchange bucket by bucket. With one lane, a module instance, the replicas
+/// run in turn and the exchange begins while the last of them is in backward; with a lane for each
+/// replica they run side by side on threads.
 class LocalStep {
   public:
     struct Parts {
-        nn::Model& model;
+        std::vector<nn::Model*> lanes; ///< one, or one for each replica; all views of one arena
         task::Task const& task;
-        Arena const& arena;
+        Layout const& layout;
         Buffers& buffers;    ///< replica 0's, of the step before; replica 0's host updates them
         comm::TreeNode node; ///< the replicas that this rank hosts
         std::vector<std::int64_t> sample_shape;
         torch::Device device;
+        comm::Exchange& exchange;
     };
 
     explicit LocalStep(Parts parts);
+    ~LocalStep();
 
-    /// Runs all micro-batches of one step on the rank's replicas: the loader gives, for each
-    /// replica in order, its micro-batches in order; an empty batch is a replica without samples.
-    ///
-    /// Returns  the sum of gradients of the sum of losses, not yet divided by the weight
-    torch::Tensor run(data::Loader& loader, int micro_batches, std::uint64_t step_key);
+    /// Runs all micro-batches of one step on the rank's replicas, and gives every bucket to the
+    /// exchange: the sum of gradients of the sum of losses, not yet divided by the weight. The
+    /// loader gives, for each replica in order, its micro-batches in order; an empty batch is a
+    /// replica without samples.
+    void run(data::Loader& loader, int micro_batches, std::uint64_t step_key);
 
     std::vector<ReplicaResult> const& results() const noexcept { return results_; } ///< by replica
     LocalTimes const& times() const noexcept { return times_; }
+    /// Whether entry `index` got a gradient on a replica of this rank.
+    std::vector<char> const& used() const noexcept { return used_; }
+    /// Entries that get no gradient in any step to come.
+    void expect_unused(std::vector<char> const& unused);
 
   private:
-    void run_replica(int replica, torch::Tensor const& gradients, data::Loader& loader);
+    class Threads;
+    struct Lane;
+
+    void run_in_turn(data::Loader& loader);
+    void run_on_threads(data::Loader& loader);
     void run_node(comm::TreeNode node, std::size_t depth, data::Loader& loader);
+    void run_replica(int replica, std::size_t depth, data::Loader& loader);
+    void start_replica(Lane& lane, int replica, torch::Tensor const& gradients);
+    void run_micro_batch(Lane& lane, int replica, int micro, task::Tensors const& tensors,
+                         LocalTimes& times);
+    void end_replica(Lane& lane, int replica);
+    void fold(int bucket, std::size_t depth);
+    ReplicaResult& result_of(int replica);
 
     Parts parts_;
-    std::vector<torch::Tensor> levels_; ///< gradient arrays, one for each level of the subtree
+    torch::Tensor gradients_; ///< the exchange's
+    std::vector<std::unique_ptr<Lane>> lanes_;
+    std::unique_ptr<Threads> threads_;
+    /// In turn: one array for each level of the subtree. On threads: one for each replica. The first
+    /// is the exchange's.
+    std::vector<torch::Tensor> arrays_;
     std::vector<ReplicaResult> results_;
+    std::vector<char> used_;
     LocalTimes times_;
     int micro_batches_ = 1;
     std::uint64_t step_key_ = 0;
-    torch::Tensor new_floats_; ///< replica 0's buffers after the step
-    torch::Tensor new_integers_;
+    std::unique_ptr<Buffers> after_; ///< replica 0's buffers after the step
 };
 
 /// A batch of the loader as tensors on `device`.

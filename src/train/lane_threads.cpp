@@ -1,0 +1,67 @@
+#include "lane_threads.hpp"
+
+#include <torch/torch.h>
+
+namespace lockstep::train {
+
+LaneThreads::LaneThreads(int lanes) : failures_(static_cast<std::size_t>(lanes)) {
+    for (int lane = 0; lane < lanes; ++lane) {
+        threads_.emplace_back([this, lane, threads = torch::get_num_threads()] {
+            play(lane, threads);
+        });
+    }
+}
+
+LaneThreads::~LaneThreads() {
+    {
+        std::lock_guard const lock(mutex_);
+        ends_ = true;
+    }
+    changed_.notify_all();
+    for (auto& thread : threads_) {
+        thread.join();
+    }
+}
+
+void LaneThreads::run(std::function<void(int)> work) {
+    std::unique_lock lock(mutex_);
+    work_ = std::move(work);
+    running_ = static_cast<int>(threads_.size());
+    ++round_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return running_ == 0; });
+    for (auto& failure : failures_) {
+        if (failure) {
+            std::rethrow_exception(std::exchange(failure, nullptr));
+        }
+    }
+}
+
+void LaneThreads::play(int lane, int torch_threads) {
+    // Both belong to a thread, not to the process.
+    torch::set_num_threads(torch_threads);
+    at::globalContext().setFlushDenormal(true);
+    std::uint64_t seen = 0;
+    std::unique_lock lock(mutex_);
+    while (true) {
+        changed_.wait(lock, [&] { return ends_ || round_ != seen; });
+        if (ends_) {
+            return;
+        }
+        seen = round_;
+        lock.unlock();
+        std::exception_ptr failure;
+        try {
+            work_(lane);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        lock.lock();
+        failures_[static_cast<std::size_t>(lane)] = failure;
+        if (--running_ == 0) {
+            changed_.notify_all();
+        }
+    }
+}
+
+} // namespace lockstep::train
