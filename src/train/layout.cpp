@@ -18,8 +18,7 @@ Layout Layout::of(nn::Model const& model) {
     for (auto item = parameters.end(); item != parameters.begin();) {
         --item;
         auto const& tensor = item->value();
-        layout.entries.push_back(
-            {item->key(), tensor.sizes().vec(), layout.size, tensor.numel(), tensor.dim() >= 2});
+        layout.entries.push_back({item->key(), tensor.sizes().vec(), layout.size, tensor.numel()});
         layout.size += rounded_up(tensor.numel(), arena_unit);
         layout.parameters += tensor.numel();
     }

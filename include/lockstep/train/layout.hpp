@@ -23,7 +23,12 @@ struct Entry {
     std::vector<std::int64_t> shape;
     std::int64_t first = 0;
     std::int64_t count = 0;
-    bool decays = true; ///< biases and norms, of fewer than two dimensions, do not
+};
+
+/// Elements [first, last) of the arena: whole grains.
+struct Range {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
 };
 
 /// Where each parameter lies: registration reversed, near the order in which gradients become
