@@ -72,22 +72,32 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit.own("task", deck.task.own);
 
     auto& optimizer = deck.optimizer;
-    visit("optimizer.name", optimizer.name, one_of({"adamw", "sgd"}, fixed), "update rule");
+    visit("optimizer.name", optimizer.name, one_of({"adamw", "adam", "sgd", "lars", "lamb"}, fixed),
+          "update rule");
     visit("optimizer.learning-rate", optimizer.learning_rate, at_least(0, fixed), "peak rate");
     visit("optimizer.scale-learning-rate", optimizer.scale_learning_rate,
           one_of({"none", "linear", "sqrt"}, fixed), "by replicas / reference-replicas");
     visit("optimizer.reference-replicas", optimizer.reference_replicas, at_least(1, fixed),
           "the replicas that learning-rate was chosen for");
     visit("optimizer.weight-decay", optimizer.weight_decay, at_least(0, fixed),
-          "not of biases and norms");
-    visit("optimizer.momentum", optimizer.momentum, between(0, 1, fixed), "of sgd");
+          "but of what no-decay names");
+    visit("optimizer.no-decay", optimizer.no_decay, any(fixed),
+          "without weight decay and trust ratio: biases, norms, patterns of names (*.weight); "
+          "or none");
+    visit("optimizer.ema", optimizer.ema, between(0, 1, fixed),
+          "decay of the averaged weights that are measured and exported; 0: off");
+    visit("optimizer.momentum", optimizer.momentum, between(0, 1, fixed), "of sgd and lars");
     visit("optimizer.nesterov", optimizer.nesterov, any(fixed), "of sgd");
-    visit("optimizer.betas", optimizer.betas, between(0, 1, fixed), "of adamw");
-    visit("optimizer.epsilon", optimizer.epsilon, at_least(0, fixed), "of adamw");
+    visit("optimizer.betas", optimizer.betas, between(0, 1, fixed), "of adamw, adam and lamb");
+    visit("optimizer.epsilon", optimizer.epsilon, at_least(0, fixed), "of adamw, adam and lamb");
+    visit("optimizer.trust-coefficient", optimizer.trust_coefficient, at_least(0, fixed),
+          "of lars: share of a weight's norm that a step may change");
     visit("optimizer.clip-norm", optimizer.clip_norm, at_least(0, fixed),
           "largest norm of the gradient; 0: off");
     visit("optimizer.accumulate", optimizer.accumulate, at_least(1, fixed),
           "micro-batches per step");
+    visit("optimizer.update", optimizer.update, one_of({"sharded", "replicated"}),
+          "each rank its part, or each rank all of it");
 
     visit("schedule.name", deck.schedule.name, one_of({"constant", "cosine", "step"}, fixed),
           "of the learning rate");

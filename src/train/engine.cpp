@@ -57,7 +57,7 @@ Engine::Engine(Parts parts)
       nodes_(comm::subtrees_of_ranks(replicas_, world_.size())),
       slices_(layout_.slices(world_.size())), arena_(parts.model, layout_, parts.device),
       buffers_(parts.model), reduction_(parts.carrier, nodes_, slices_, world_.rank()),
-      optimizer_(options_, layout_, parts.device, {reduction_.first(), reduction_.last()}),
+      optimizer_(options_, layout_, arena_.parameters(), {{reduction_.first(), reduction_.last()}}),
       local_({parts.model, parts.task, arena_, buffers_,
               nodes_[static_cast<std::size_t>(world_.rank())], parts.sample_shape, parts.device}),
       state_({layout_, arena_, buffers_, optimizer_, slices_, world_.rank()}),
@@ -109,18 +109,23 @@ StepOutcome Engine::step(StepInput const& input) {
     outcome.communication_s = watch.restart();
 
     torch::NoGradGuard const no_grad;
-    // Divided once, by the weight of all replicas, after the sum.
-    gradients.div_(outcome.weight);
-    outcome.grad_norm = norm_of(gradients);
+    outcome.grad_norm = norm_of(gradients) / outcome.weight;
     if (!std::isfinite(outcome.grad_norm)) {
         throw_diverged(0, input.step + 1, "the gradient is not finite");
     }
+    // Divided once, by the weight of all replicas, after the sum; the update does it in passing.
+    UpdateStep update{.rate = input.rate, .step = input.step + 1, .divisor = outcome.weight};
     if (options_.clip_norm > 0 && outcome.grad_norm > options_.clip_norm) {
-        gradients.mul_(options_.clip_norm / (outcome.grad_norm + 1e-6));
+        update.divisor *= (outcome.grad_norm + 1e-6) / options_.clip_norm;
     }
-    auto const first = reduction_.first();
-    optimizer_.update(arena_.parameters().narrow(0, first, reduction_.last() - first), gradients,
-                      input.rate, input.step + 1);
+    if (world_.size() > 1) {
+        update.gather = [this](std::span<double> sums) {
+            comm::all_reduce(world_, sums, comm::Reduce::sum);
+        };
+        auto const first = reduction_.first();
+        partial.narrow(0, first, reduction_.last() - first).copy_(gradients);
+    }
+    optimizer_.update(arena_.parameters(), partial, update);
     outcome.update_s = watch.restart();
 
     reduction_.share(arena_.parameters());
@@ -155,6 +160,16 @@ void Engine::share_buffers() {
     buffers_.restore();
 }
 
+AveragedWeights Engine::averaged_weights() {
+    if (!optimizer_.averages()) {
+        return {};
+    }
+    AveragedWeights averaged(arena_.parameters());
+    optimizer_.write_average(arena_.parameters());
+    reduction_.share(arena_.parameters());
+    return averaged;
+}
+
 void Engine::check_replicas(std::int64_t step) const {
     auto const host = arena_.parameters().cpu();
     auto const hash = hash64(std::span(static_cast<std::byte const*>(host.const_data_ptr()),
@@ -186,8 +201,9 @@ double memory_needed(double parameters, config::Optimizer const& optimizer, int 
     for (int leaves = replicas; leaves > 1; leaves = (leaves + 1) / 2) {
         ++levels;
     }
-    double const states = optimizer.name == "adamw" ? 2 : 1;
-    return sizeof(float) * parameters * (2 + levels + (ranks > 1 ? 1 : 0) + states / ranks);
+    auto const states = static_cast<double>(state_names(optimizer).size());
+    int const kept = optimizer.ema > 0 ? 1 : 0; // while averaged weights are measured
+    return sizeof(float) * parameters * (2 + levels + kept + (ranks > 1 ? 1 : 0) + states / ranks);
 }
 
 } // namespace lockstep::train

@@ -28,8 +28,8 @@ Layout Layout::of(nn::Model const& model) {
     }
     std::reverse(parameters.begin(), parameters.end());
     for (auto const& [name, tensor] : parameters) {
-        layout.entries.push_back({name, tensor.sizes().vec(), layout.size, tensor.numel(),
-                                  tensor.dim() >= 2, tensor.requires_grad()});
+        layout.entries.push_back(
+            {name, tensor.sizes().vec(), layout.size, tensor.numel(), tensor.requires_grad()});
         layout.size += rounded_up(tensor.numel(), arena_unit);
         layout.parameters += tensor.requires_grad() ? tensor.numel() : 0;
     }

@@ -1,73 +1,128 @@
 #include "lockstep/train/optimizer.hpp"
 
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
 #include <algorithm>
+#include <fnmatch.h>
+
+#include "update_rule.hpp"
 
 namespace lockstep::train {
 
-SliceOptimizer::SliceOptimizer(config::Optimizer const& options, Layout const& layout,
-                               torch::Device device, std::pair<std::int64_t, std::int64_t> slice)
-    : options_(options) {
-    auto const [first, last] = slice;
-    for (std::size_t i = 0; i < layout.entries.size(); ++i) {
-        auto const& entry = layout.entries[i];
-        auto const next = i + 1 < layout.entries.size() ? layout.entries[i + 1].first : layout.size;
-        auto const begin = std::max(first, entry.first);
-        auto const end = std::min(last, next);
-        if (begin >= end) {
-            continue;
+namespace {
+
+bool adapts_to_trust(config::Optimizer const& options) {
+    return options.name == "lars" || options.name == "lamb";
+}
+
+bool fits(std::string const& pattern, Entry const& entry) {
+    bool const is_vector = entry.shape.size() < 2;
+    bool const is_bias = is_vector && entry.name.ends_with("bias");
+    if (pattern == "biases") {
+        return is_bias;
+    }
+    if (pattern == "norms") {
+        return is_vector && !is_bias;
+    }
+    return ::fnmatch(pattern.c_str(), entry.name.c_str(), 0) == 0;
+}
+
+} // namespace
+
+std::vector<std::string> state_names(config::Optimizer const& options) {
+    std::vector<std::string> names;
+    if (options.name == "sgd" || options.name == "lars") {
+        if (options.momentum > 0) {
+            names = {"momentum"};
         }
-        if (!runs_.empty() && runs_.back().decays == entry.decays) {
-            runs_.back().count += end - begin;
-        } else {
-            runs_.push_back({begin - first, end - begin, entry.decays});
+    } else {
+        names = {"exp_avg", "exp_avg_sq"};
+    }
+    if (options.ema > 0) {
+        names.push_back("ema");
+    }
+    return names;
+}
+
+std::vector<bool> exempt_entries(config::Optimizer const& options, Layout const& layout) {
+    std::vector<bool> exempt(layout.entries.size(), false);
+    for (auto const& pattern : split(options.no_decay, ',')) {
+        bool found = pattern == "biases" || pattern == "norms" || pattern == "none";
+        for (std::size_t i = 0; i < layout.entries.size(); ++i) {
+            if (fits(pattern, layout.entries[i])) {
+                exempt[i] = true;
+                found = true;
+            }
+        }
+        if (!found) {
+            throw Error(ExitCode::usage,
+                        {concat("optimizer.no-decay = ", pattern, " fits no parameter"),
+                         concat("the names are such as ", layout.entries.back().name),
+                         "Write biases, norms, none, or patterns such as *.weight"});
         }
     }
-    if (options_.name == "adamw") {
-        names_ = {"exp_avg", "exp_avg_sq"};
-    } else if (options_.momentum > 0) {
-        names_ = {"momentum"};
-    }
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-        states_.push_back(
-            torch::zeros({last - first}, torch::TensorOptions(torch::kFloat32).device(device)));
+    return exempt;
+}
+
+template <class Action>
+void SliceOptimizer::for_each_owned(Action const& action) const {
+    std::int64_t own = 0;
+    for (auto const [first, last] : owned_) {
+        action(first, own, last - first);
+        own += last - first;
     }
 }
 
-void SliceOptimizer::update(torch::Tensor const& parameters, torch::Tensor const& gradients,
-                            double rate, std::int64_t step) {
-    torch::NoGradGuard const no_grad;
-    for (bool const decays : {true, false}) {
-        std::vector<torch::Tensor> values;
-        std::vector<torch::Tensor> slopes;
-        std::vector<std::vector<torch::Tensor>> states(states_.size());
-        std::vector<torch::Tensor> steps;
-        for (auto const& run : runs_) {
-            if (run.decays != decays) {
-                continue;
-            }
-            values.push_back(parameters.narrow(0, run.first, run.count));
-            slopes.push_back(gradients.narrow(0, run.first, run.count));
-            for (std::size_t i = 0; i < states_.size(); ++i) {
-                states[i].push_back(states_[i].narrow(0, run.first, run.count));
-            }
-            steps.push_back(torch::full({}, static_cast<double>(step),
-                                        parameters.options().requires_grad(false)));
-        }
-        if (values.empty()) {
-            continue;
-        }
-        double const decay = decays ? options_.weight_decay : 0;
-        if (options_.name == "adamw") {
-            at::_fused_adamw_(values, slopes, states[0], states[1], {}, steps, rate,
-                              options_.betas[0], options_.betas[1], decay, options_.epsilon,
-                              /*amsgrad=*/false, /*maximize=*/false);
-        } else {
-            at::_fused_sgd_(values, slopes,
-                            states.empty() ? std::vector<torch::Tensor>{} : states[0], decay,
-                            options_.momentum, rate, /*dampening=*/0, options_.nesterov,
-                            /*maximize=*/false, /*is_first_step=*/false);
-        }
+SliceOptimizer::SliceOptimizer(config::Optimizer const& options, Layout const& layout,
+                               torch::Tensor const& parameters, std::vector<Range> owned)
+    : options_(options), owned_(std::move(owned)), names_(train::state_names(options)) {
+    std::int64_t count = 0;
+    for (auto const range : owned_) {
+        count += range.last - range.first;
     }
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+        states_.push_back(torch::zeros(
+            {count}, torch::TensorOptions(torch::kFloat32).device(parameters.device())));
+    }
+    auto const pieces = owned_pieces(options_, layout, owned_);
+    rule_ = adapts_to_trust(options_) ? trust_ratio_rule(options_, layout, pieces)
+                                      : fused_rule(options_, pieces);
+    if (averages()) {
+        torch::NoGradGuard const no_grad;
+        for_each_owned([&](std::int64_t first, std::int64_t own, std::int64_t size) {
+            average().narrow(0, own, size).copy_(parameters.narrow(0, first, size));
+        });
+    }
+}
+
+SliceOptimizer::~SliceOptimizer() = default;
+SliceOptimizer::SliceOptimizer(SliceOptimizer&&) noexcept = default;
+
+void SliceOptimizer::update(torch::Tensor const& parameters, torch::Tensor const& gradients,
+                            UpdateStep const& step) {
+    torch::NoGradGuard const no_grad;
+    rule_->update({parameters, gradients, states_}, step);
+    if (averages()) {
+        update_average(parameters);
+    }
+}
+
+void SliceOptimizer::update_average(torch::Tensor const& parameters) {
+    in_parts(parameters.device(), [&](std::int64_t part, std::int64_t parts) {
+        for_each_owned([&](std::int64_t first, std::int64_t own, std::int64_t size) {
+            auto const [begin, end] = part_of(size, part, parts);
+            auto const weights = parameters.narrow(0, first + begin, end - begin);
+            average().narrow(0, own + begin, end - begin).lerp_(weights, 1 - options_.ema);
+        });
+    });
+}
+
+void SliceOptimizer::write_average(torch::Tensor const& parameters) const {
+    torch::NoGradGuard const no_grad;
+    for_each_owned([&](std::int64_t first, std::int64_t own, std::int64_t size) {
+        parameters.narrow(0, first, size).copy_(average().narrow(0, own, size));
+    });
 }
 
 } // namespace lockstep::train

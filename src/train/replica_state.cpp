@@ -141,14 +141,22 @@ void fill_model(nn::Model& model, Read const& read) {
 
 /// Fills a model from the views of a checkpoint.
 void load_from_checkpoint(nn::Model& model, checkpoint::Reader const& reader) {
-    fill_model(model, [&](std::string const& path, std::span<std::byte> into) {
+    auto const read = [&](std::string const& path, std::span<std::byte> into) {
         for (auto const& view : reader.views()) {
             auto const& array = reader.array(view.source);
             if (view.path == path &&
                 h5::elements(view.shape) * h5::size_of(array.type) == into.size()) {
                 reader.read(view.source, view.first, into);
-                return;
+                return true;
             }
+        }
+        return false;
+    };
+    fill_model(model, [&](std::string const& path, std::span<std::byte> into) {
+        // Averaged weights, where there are some, are what a run measures.
+        auto const averaged = "optimizer/ema" + path.substr(path.find('/'));
+        if (read(averaged, into) || read(path, into)) {
+            return;
         }
         throw Error(ExitCode::data, {concat(reader.path().string(), " has no fitting ", path),
                                      "it holds another model than the deck's",

@@ -90,6 +90,7 @@ Measured Run::measure(data::Dataset const& dataset, std::string const& set) {
 }
 
 void Run::validate() {
+    auto const averaged = engine_->averaged_weights();
     auto measured = measure(*work_.validation, "validation");
     nlohmann::json line{{"event", "validation"},
                         {"step", measured.step},
@@ -158,6 +159,7 @@ void Run::test() {
     if (work_.test == nullptr) {
         return;
     }
+    auto const averaged = engine_->averaged_weights();
     if (progress_.best_step >= 0) {
         comm::agree(world_, "reading the best model", [&] {
             load_model(*work_.model, std::filesystem::path(deck_.run.directory) / "best.h5");

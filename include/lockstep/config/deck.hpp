@@ -50,17 +50,21 @@ struct Task {
 };
 
 struct Optimizer {
-    std::string name = "adamw"; ///< adamw, sgd
+    std::string name = "adamw"; ///< adamw, adam, sgd, lars, lamb
     double learning_rate = 0.001;
     std::string scale_learning_rate = "none"; ///< none, linear, sqrt
     std::int64_t reference_replicas = 1;
-    double weight_decay = 0.01; ///< biases and norms are exempt
+    double weight_decay = 0.01;
+    std::string no_decay = "biases, norms"; ///< exempt: biases, norms, name patterns; or none
+    double ema = 0;                         ///< decay of the averaged weights; 0: off
     double momentum = 0;
     bool nesterov = false;
     std::vector<double> betas = {0.9, 0.999};
     double epsilon = 1e-8;
-    double clip_norm = 0;        ///< 0: off
-    std::int64_t accumulate = 1; ///< micro-batches per step
+    double trust_coefficient = 0.001; ///< lars
+    double clip_norm = 0;             ///< 0: off
+    std::int64_t accumulate = 1;      ///< micro-batches per step
+    std::string update = "sharded";   ///< sharded, replicated
 };
 
 struct Schedule {

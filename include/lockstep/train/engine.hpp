@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
+#include "lockstep/train/averaged_weights.hpp"
 #include "lockstep/train/local_step.hpp"
 #include "lockstep/train/optimizer.hpp"
 #include "lockstep/train/reduction.hpp"
@@ -67,6 +68,12 @@ class Engine {
     /// Throws      AgreedError 64 when the loss or the gradient is not finite; any error on one
     ///             rank alone while that rank computes
     StepOutcome step(StepInput const& input);
+
+    /// Puts the averaged weights into the model until the returned object dies; does nothing
+    /// where optimizer.ema is 0. Buffers stay those of the last step.
+    ///
+    /// Collective  over the world
+    [[nodiscard]] AveragedWeights averaged_weights();
 
     /// Compares the parameters of all ranks.
     ///

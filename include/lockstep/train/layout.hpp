@@ -23,7 +23,6 @@ struct Entry {
     std::vector<std::int64_t> shape;
     std::int64_t first = 0;
     std::int64_t count = 0;
-    bool decays = true;  ///< biases and norms, of fewer than two dimensions, do not
     bool trained = true; ///< frozen parameters are not
 };
 

@@ -4,42 +4,86 @@
 #include "lockstep/train/layout.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace lockstep::train {
 
-/// The update of one slice of the arena: the rank that owns the slice holds its optimizer state
-/// and nobody else does, so time and memory of the update fall with the ranks.
+class UpdateRule;
+
+/// Makes sums known to all ranks: each value is non-zero on at most one rank, so that adding them
+/// up is exact in any order. May be empty where one rank owns the whole arena.
+///
+/// Collective  over the ranks that own the arena
+using GatherSums = std::function<void(std::span<double>)>;
+
+/// What changes from step to step.
+struct UpdateStep {
+    double rate = 0;
+    std::int64_t step = 1; ///< counts from 1
+    double divisor = 1;    ///< of the gradients: weight of the samples, clipping, loss scale
+    GatherSums gather{};
+};
+
+/// Names of the arrays of state, each of the arena's size over all ranks: "exp_avg", …, and "ema"
+/// where weights are averaged.
+std::vector<std::string> state_names(config::Optimizer const& options);
+
+/// Which of the layout's entries optimizer.no-decay exempts.
+///
+/// Throws  Error 64 for a pattern that no parameter's name fits
+std::vector<bool> exempt_entries(config::Optimizer const& options, Layout const& layout);
+
+/// The update of the ranges of the arena that one rank owns: it holds their state and nobody else
+/// does, so time and memory of the update fall with the ranks. The bits do not depend on how the
+/// arena is cut: ranges end on grains, and norms are summed over grains in a fixed tree.
 class SliceOptimizer {
   public:
-    /// `first` and `last` are multiples of the arena unit.
-    SliceOptimizer(config::Optimizer const& options, Layout const& layout, torch::Device device,
-                   std::pair<std::int64_t, std::int64_t> slice);
-
-    /// Names of the state arrays, each of the arena's size over all ranks: "exp_avg", …
-    std::vector<std::string> const& state_names() const noexcept { return names_; }
-    /// This rank's slice of a state array.
-    torch::Tensor const& state(std::size_t which) const { return states_.at(which); }
-
-    /// One step of AdamW (Loshchilov, Hutter, arXiv 1711.05101) or of SGD with momentum as torch
-    /// defines it, by torch's fused kernels; the bits do not depend on how the arena is sliced.
+    /// `owned`: in ascending order. Averages begin at `parameters`, the whole arena, on whose
+    /// device the state lies.
     ///
-    /// Shape  parameters, gradients [last - first]; step counts from 1
-    void update(torch::Tensor const& parameters, torch::Tensor const& gradients, double rate,
-                std::int64_t step);
+    /// Throws  Error 64 for an optimizer.no-decay that fits no parameter
+    SliceOptimizer(config::Optimizer const& options, Layout const& layout,
+                   torch::Tensor const& parameters, std::vector<Range> owned);
+    ~SliceOptimizer();
+    SliceOptimizer(SliceOptimizer&&) noexcept;
+
+    std::vector<std::string> const& state_names() const noexcept { return names_; }
+    /// This rank's part of a state array: its ranges, one after the other.
+    torch::Tensor const& state(std::size_t which) const { return states_.at(which); }
+    std::vector<Range> const& owned() const noexcept { return owned_; }
+
+    /// One step of the rule: AdamW (Loshchilov, Hutter, arXiv 1711.05101), Adam (Kingma, Ba,
+    /// arXiv 1412.6980) with decay in the gradient, SGD with momentum as torch defines it, LARS
+    /// (You, Gitman, Ginsburg, arXiv 1708.03888) or LAMB (You et al., arXiv 1904.00962); then of
+    /// the averaged weights. Leaves the gradients of the owned ranges undefined.
+    ///
+    /// Shape       parameters, gradients [layout.size], of which the owned ranges are used
+    /// Collective  for lars and lamb, which call step.gather
+    void update(torch::Tensor const& parameters, torch::Tensor const& gradients,
+                UpdateStep const& step);
+
+    bool averages() const noexcept { return options_.ema > 0; }
+    /// Writes the averaged weights of the owned ranges.
+    ///
+    /// Shape  parameters [layout.size]
+    void write_average(torch::Tensor const& parameters) const;
 
   private:
-    struct Run { ///< neighbouring entries that are treated alike
-        std::int64_t first;
-        std::int64_t count;
-        bool decays;
-    };
+    torch::Tensor const& average() const { return states_.back(); }
+    /// Calls action(first in the arena, first in the state, elements) for each owned range.
+    template <class Action>
+    void for_each_owned(Action const& action) const;
+    void update_average(torch::Tensor const& parameters);
 
     config::Optimizer options_;
-    std::vector<Run> runs_; ///< of the slice, relative to its begin
+    std::vector<Range> owned_;
     std::vector<std::string> names_;
     std::vector<torch::Tensor> states_;
+    std::unique_ptr<UpdateRule> rule_;
 };
 
 } // namespace lockstep::train

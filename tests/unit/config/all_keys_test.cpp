@@ -24,6 +24,7 @@ std::map<std::string, std::string> other_values() {
                                                    {"optimizer.name", "sgd"},
                                                    {"schedule.name", "cosine"},
                                                    {"optimizer.scale-learning-rate", "sqrt"},
+                                                   {"optimizer.update", "replicated"},
                                                    {"monitor.progress", "plain"},
                                                    {"communication.backend", "mpi"},
                                                    {"optimizer.betas", "0.8, 0.95"}};

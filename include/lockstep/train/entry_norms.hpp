@@ -1,0 +1,36 @@
+#pragma once
+
+#include "lockstep/train/layout.hpp"
+
+#include <vector>
+
+namespace lockstep::train {
+
+/// Writes the sum of squares, in double, of each arena unit of `values`. The order of a sum depends
+/// on the kind of device alone.
+///
+/// Shape  values [n * arena_unit] float32; into [n] float64, on the same device
+void write_unit_squares(torch::Tensor const& values, torch::Tensor const& into);
+
+/// Where the sums of squares of an arena lie: one for each segment, the part of an entry in a
+/// grain. Whoever owns whole grains has whole segments, so the norm of an entry, a sum of its
+/// segments in a fixed tree, does not depend on the owners.
+class Segments {
+  public:
+    explicit Segments(Layout const& layout);
+
+    /// Segments of all entries.
+    std::size_t count() const noexcept { return first_of_.back(); }
+    /// The segment that holds element `element` of the arena, which belongs to `entry`.
+    std::size_t of(std::size_t entry, std::int64_t element) const;
+    /// The norm of each entry.
+    ///
+    /// Shape  squares [count()]; returns [entries]
+    std::vector<double> norms(std::span<double const> squares) const;
+
+  private:
+    std::vector<std::int64_t> first_grain_; ///< of each entry
+    std::vector<std::size_t> first_of_;     ///< each entry's first segment: [entries + 1]
+};
+
+} // namespace lockstep::train

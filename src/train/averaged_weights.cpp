@@ -1,0 +1,12 @@
+#include "lockstep/train/averaged_weights.hpp"
+
+namespace lockstep::train {
+
+AveragedWeights::~AveragedWeights() {
+    if (kept_.defined()) {
+        torch::NoGradGuard const no_grad;
+        parameters_.copy_(kept_);
+    }
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <optional>
+
+#include "update_rule.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+/// Arguments of one call of a fused kernel.
+struct KernelArguments {
+    std::vector<torch::Tensor> parameters;
+    std::vector<torch::Tensor> gradients;
+    std::vector<std::vector<torch::Tensor>> states;
+    std::vector<torch::Tensor> steps;
+    std::optional<torch::Tensor> divisor; ///< absent: 1, which spares the kernel a write
+    double rate = 0;
+    double decay = 0;
+};
+
+void apply_kernel(config::Optimizer const& options, KernelArguments const& with) {
+    if (options.name == "sgd") {
+        at::_fused_sgd_(with.parameters, with.gradients,
+                        options.momentum > 0 ? with.states[0] : std::vector<torch::Tensor>{},
+                        with.decay, options.momentum, with.rate, /*dampening=*/0, options.nesterov,
+                        /*maximize=*/false, /*is_first_step=*/false, with.divisor);
+        return;
+    }
+    auto const call = [&](auto const& kernel) {
+        kernel(with.parameters, with.gradients, with.states[0], with.states[1], {}, with.steps,
+               with.rate, options.betas[0], options.betas[1], with.decay, options.epsilon,
+               /*amsgrad=*/false, /*maximize=*/false, with.divisor);
+    };
+    if (options.name == "adam") {
+        call([](auto const&... arguments) { at::_fused_adam_(arguments...); });
+    } else {
+        call([](auto const&... arguments) { at::_fused_adamw_(arguments...); });
+    }
+}
+
+class FusedRule final : public UpdateRule {
+  public:
+    FusedRule(config::Optimizer const& options, std::vector<Piece> const& pieces)
+        : options_(options) {
+        for (auto const& piece : pieces) {
+            bool const goes_on = !runs_.empty() && runs_.back().exempt == piece.exempt &&
+                                 runs_.back().first + runs_.back().count == piece.first;
+            if (goes_on) {
+                runs_.back().count += piece.count;
+            } else {
+                runs_.push_back(piece);
+            }
+        }
+    }
+
+    void update(UpdateArrays const& arrays, UpdateStep const& step) const override {
+        auto const scalar = [&](double value) {
+            return torch::full(
+                {}, value,
+                torch::TensorOptions(torch::kFloat32).device(arrays.parameters.device()));
+        };
+        auto const count = scalar(static_cast<double>(step.step));
+        std::optional<torch::Tensor> divisor;
+        if (step.divisor != 1) {
+            divisor = scalar(step.divisor);
+        }
+        in_parts(arrays.parameters.device(), [&](std::int64_t part, std::int64_t parts) {
+            for (bool const exempt : {false, true}) {
+                KernelArguments with{.states = {arrays.states.size(), {}},
+                                     .divisor = divisor,
+                                     .rate = step.rate,
+                                     .decay = exempt ? 0 : options_.weight_decay};
+                for (auto const& run : runs_) {
+                    auto const [first, last] = part_of(run.count, part, parts);
+                    if (run.exempt == exempt && first < last) {
+                        add(with, arrays, run, {first, last});
+                    }
+                }
+                with.steps.assign(with.parameters.size(), count);
+                if (!with.parameters.empty()) {
+                    apply_kernel(options_, with);
+                }
+            }
+        });
+    }
+
+  private:
+    static void add(KernelArguments& to, UpdateArrays const& arrays, Piece const& run,
+                    Range within) {
+        auto const count = within.last - within.first;
+        to.parameters.push_back(arrays.parameters.narrow(0, run.first + within.first, count));
+        to.gradients.push_back(arrays.gradients.narrow(0, run.first + within.first, count));
+        for (std::size_t i = 0; i < arrays.states.size(); ++i) {
+            to.states[i].push_back(arrays.states[i].narrow(0, run.own + within.first, count));
+        }
+    }
+
+    config::Optimizer options_;
+    std::vector<Piece> runs_; ///< neighbouring pieces that are treated alike
+};
+
+} // namespace
+
+std::unique_ptr<UpdateRule> fused_rule(config::Optimizer const& options,
+                                       std::vector<Piece> const& pieces) {
+    return std::make_unique<FusedRule>(options, pieces);
+}
+
+} // namespace lockstep::train

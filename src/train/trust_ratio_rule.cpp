@@ -1,0 +1,211 @@
+#include "lockstep/train/entry_norms.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "update_rule.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+/// The elements of a piece, as views.
+struct Views {
+    torch::Tensor weights;
+    torch::Tensor gradients;
+    std::vector<torch::Tensor> states;
+};
+
+/// What lars and lamb differ in. Both look at the arrays twice: for the norms, and to move the
+/// weights; what the second needs is computed again, since keeping it would take an arena's memory.
+struct Rule {
+    virtual ~Rule() = default;
+    /// Takes the gradients into the state; returns the direction whose norm counts.
+    virtual torch::Tensor direction(Views const& of, double decay,
+                                    UpdateStep const& step) const = 0;
+    /// The factor of the rate, from the norms of an entry's weights and direction.
+    virtual double trust(double weights, double direction, double decay) const = 0;
+    virtual void move(Views const& of, double decay, double trust,
+                      UpdateStep const& step) const = 0;
+};
+
+/// Algorithm 2 of arXiv 1904.00962, with bias correction.
+class Lamb final : public Rule {
+  public:
+    explicit Lamb(config::Optimizer const& options) : options_(options) {}
+
+    torch::Tensor direction(Views const& of, double decay, UpdateStep const& step) const override {
+        auto const [beta1, beta2] = std::pair(options_.betas[0], options_.betas[1]);
+        auto const gradients = of.gradients / step.divisor;
+        of.states[0].mul_(beta1).add_(gradients, 1 - beta1);
+        of.states[1].mul_(beta2).addcmul_(gradients, gradients, 1 - beta2);
+        return change(of, decay, step);
+    }
+    double trust(double weights, double direction, double) const override {
+        return weights > 0 && direction > 0 ? weights / direction : 1;
+    }
+    void move(Views const& of, double decay, double trust, UpdateStep const& step) const override {
+        of.weights.sub_(change(of, decay, step), step.rate * trust);
+    }
+
+  private:
+    torch::Tensor change(Views const& of, double decay, UpdateStep const& step) const {
+        auto const correction = [&](double beta) {
+            return 1 - std::pow(beta, static_cast<double>(step.step));
+        };
+        auto const scale =
+            (of.states[1] / correction(options_.betas[1])).sqrt_().add_(options_.epsilon);
+        auto change = (of.states[0] / correction(options_.betas[0])).div_(scale);
+        return decay == 0 ? change : change.add_(of.weights, decay);
+    }
+
+    config::Optimizer options_;
+};
+
+/// Algorithm 1 of arXiv 1708.03888: the rate is a factor of the velocity.
+class Lars final : public Rule {
+  public:
+    explicit Lars(config::Optimizer const& options) : options_(options) {}
+
+    torch::Tensor direction(Views const& of, double, UpdateStep const& step) const override {
+        return of.gradients / step.divisor;
+    }
+    double trust(double weights, double gradients, double decay) const override {
+        return weights > 0 && gradients > 0
+                   ? options_.trust_coefficient * weights / (gradients + decay * weights)
+                   : 1;
+    }
+    void move(Views const& of, double decay, double trust, UpdateStep const& step) const override {
+        auto change = (of.gradients / step.divisor).add_(of.weights, decay);
+        change.mul_(step.rate * trust);
+        if (options_.momentum > 0) {
+            change = of.states[0].mul_(options_.momentum).add_(change);
+        }
+        of.weights.sub_(change);
+    }
+
+  private:
+    config::Optimizer options_;
+};
+
+class TrustRatioRule final : public UpdateRule {
+  public:
+    TrustRatioRule(config::Optimizer const& options, Layout const& layout,
+                   std::vector<Piece> const& pieces)
+        : decay_(options.weight_decay), pieces_(pieces), segments_(layout) {
+        if (options.name == "lamb") {
+            rule_ = std::make_unique<Lamb>(options);
+        } else {
+            rule_ = std::make_unique<Lars>(options);
+        }
+    }
+
+    void update(UpdateArrays const& arrays, UpdateStep const& step) const override {
+        auto const chunks = chunks_for(arrays.parameters.device());
+        auto const trust = trust_of_entries(arrays, step, chunks);
+        for_each(chunks, arrays, [&](Piece const& piece, Views const& views) {
+            rule_->move(views, decay_of(piece), piece.exempt ? 1 : trust[piece.entry], step);
+        });
+    }
+
+  private:
+    double decay_of(Piece const& piece) const { return piece.exempt ? 0 : decay_; }
+
+    /// The pieces, cut at grains into chunks whose temporaries stay in a processor's cache, or do
+    /// not count beside a device's memory.
+    std::vector<Piece> chunks_for(torch::Device device) const {
+        auto const most = (device.is_cpu() ? 8 : 1024) * grain;
+        std::vector<Piece> chunks;
+        for (auto piece : pieces_) {
+            while (piece.count > 0) {
+                auto chunk = piece;
+                chunk.count = std::min(piece.count, most - piece.first % grain);
+                chunks.push_back(chunk);
+                piece.first += chunk.count;
+                piece.own += chunk.count;
+                piece.count -= chunk.count;
+            }
+        }
+        return chunks;
+    }
+
+    template <class Action>
+    static void for_each(std::vector<Piece> const& chunks, UpdateArrays const& arrays,
+                         Action const& action) {
+        in_parts(arrays.parameters.device(), [&](std::int64_t part, std::int64_t parts) {
+            for (auto i = part; i < static_cast<std::int64_t>(chunks.size()); i += parts) {
+                auto const& piece = chunks[static_cast<std::size_t>(i)];
+                Views views{arrays.parameters.narrow(0, piece.first, piece.count),
+                            arrays.gradients.narrow(0, piece.first, piece.count),
+                            {}};
+                for (auto const& state : arrays.states) {
+                    views.states.push_back(state.narrow(0, piece.own, piece.count));
+                }
+                action(piece, views);
+            }
+        });
+    }
+
+    std::vector<double> trust_of_entries(UpdateArrays const& arrays, UpdateStep const& step,
+                                         std::vector<Piece> const& chunks) const {
+        auto const owned = pieces_.empty() ? 0 : pieces_.back().own + pieces_.back().count;
+        auto const squares =
+            torch::zeros({2, owned / arena_unit},
+                         torch::TensorOptions(torch::kFloat64).device(arrays.parameters.device()));
+        for_each(chunks, arrays, [&](Piece const& piece, Views const& views) {
+            auto const direction = rule_->direction(views, decay_of(piece), step);
+            auto const write = [&](torch::Tensor const& values, std::int64_t row) {
+                write_unit_squares(values, squares[row].narrow(0, piece.own / arena_unit,
+                                                               piece.count / arena_unit));
+            };
+            if (!piece.exempt) {
+                write(views.weights, 0);
+                write(direction, 1);
+            }
+        });
+        auto const on_host = squares.cpu();
+        auto sums = segment_sums(
+            std::span(on_host.const_data_ptr<double>(), static_cast<std::size_t>(on_host.numel())));
+        if (step.gather) {
+            step.gather(sums);
+        }
+        auto const all = std::span<double const>(sums);
+        auto const weights = segments_.norms(all.first(segments_.count()));
+        auto const directions = segments_.norms(all.last(segments_.count()));
+        std::vector<double> trust;
+        for (std::size_t entry = 0; entry < weights.size(); ++entry) {
+            trust.push_back(rule_->trust(weights[entry], directions[entry], decay_));
+        }
+        return trust;
+    }
+
+    /// Sums of the segments that are owned, 0 for the others.
+    ///
+    /// Shape  units [2, n]; returns [2, segments]
+    std::vector<double> segment_sums(std::span<double const> units) const {
+        std::vector<double> sums(2 * segments_.count(), 0);
+        for (auto const& piece : pieces_) {
+            for (std::int64_t at = 0; at < piece.count; at += arena_unit) {
+                auto const segment = segments_.of(piece.entry, piece.first + at);
+                auto const unit = static_cast<std::size_t>((piece.own + at) / arena_unit);
+                sums[segment] += units[unit];
+                sums[segments_.count() + segment] += units[units.size() / 2 + unit];
+            }
+        }
+        return sums;
+    }
+
+    double decay_;
+    std::vector<Piece> pieces_;
+    Segments segments_;
+    std::unique_ptr<Rule> rule_;
+};
+
+} // namespace
+
+std::unique_ptr<UpdateRule> trust_ratio_rule(config::Optimizer const& options, Layout const& layout,
+                                             std::vector<Piece> const& pieces) {
+    return std::make_unique<TrustRatioRule>(options, layout, pieces);
+}
+
+} // namespace lockstep::train
