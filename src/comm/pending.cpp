@@ -75,6 +75,25 @@ void Pending::receive(Communicator const& comm, int from, float* values, std::in
     });
 }
 
+void Pending::sum(Communicator const& comm, float* values, std::int64_t count) {
+    in_pieces(count, [&](std::int64_t first, int length) {
+        check(MPI_Iallreduce(MPI_IN_PLACE, values + first, length, MPI_FLOAT, MPI_SUM, comm.raw(),
+                             &requests_.emplace_back()),
+              "MPI_Iallreduce");
+    });
+}
+
+void Pending::gather(Communicator const& comm, float* whole, std::vector<int> const& bounds) {
+    auto const& begins = *counts_.emplace_back(std::make_unique<std::vector<int>>(bounds));
+    auto& counts = *counts_.emplace_back(std::make_unique<std::vector<int>>());
+    for (std::size_t rank = 0; rank + 1 < bounds.size(); ++rank) {
+        counts.push_back(bounds[rank + 1] - bounds[rank]);
+    }
+    check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_FLOAT, whole, counts.data(), begins.data(),
+                          MPI_FLOAT, comm.raw(), &requests_.emplace_back()),
+          "MPI_Iallgatherv");
+}
+
 bool Pending::done() {
     if (requests_.empty()) {
         return true;
@@ -90,7 +109,8 @@ bool Pending::done() {
 }
 
 void Pending::wait(double timeout_seconds) {
-    wait_for(requests_, timeout_seconds, "gradients or parameters of another host");
+    wait_for(requests_, timeout_seconds, "gradients or parameters of other ranks");
+    counts_.clear();
 }
 
 void sum_with_deadline(Communicator const& comm, std::span<double> values, double timeout_seconds) {
@@ -99,6 +119,12 @@ void sum_with_deadline(Communicator const& comm, std::span<double> values, doubl
                          MPI_SUM, comm.raw(), requests.data()),
           "MPI_Iallreduce");
     wait_for(requests, timeout_seconds, "the vote of all ranks");
+}
+
+void barrier_with_deadline(Communicator const& comm, double timeout_seconds) {
+    std::vector<MPI_Request> requests(1);
+    check(MPI_Ibarrier(comm.raw(), requests.data()), "MPI_Ibarrier");
+    wait_for(requests, timeout_seconds, "the other ranks");
 }
 
 void broadcast_with_deadline(Communicator const& comm, std::span<std::byte> bytes,

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,10 @@ class Pending {
   public:
     void send(Communicator const& comm, int to, float const* values, std::int64_t count);
     void receive(Communicator const& comm, int from, float* values, std::int64_t count);
+    /// Adds up `values` over all ranks, in place.
+    void sum(Communicator const& comm, float* values, std::int64_t count);
+    /// Makes each rank's piece of `whole` known: bounds [ranks + 1], less than 2^31 elements.
+    void gather(Communicator const& comm, float* whole, std::vector<int> const& bounds);
     /// Whether all are done; does not wait.
     bool done();
     /// Throws  Error 76 when they are not done in time
@@ -37,6 +42,7 @@ class Pending {
 
   private:
     std::vector<MPI_Request> requests_;
+    std::vector<std::unique_ptr<std::vector<int>>> counts_; ///< which MPI reads while it gathers
 };
 
 /// Adds up `values` over all ranks, in place, in MPI's order.
@@ -44,6 +50,12 @@ class Pending {
 /// Collective  over `comm`
 /// Throws      Error 76 when it is not done in time
 void sum_with_deadline(Communicator const& comm, std::span<double> values, double timeout_seconds);
+
+/// Waits for all ranks, to tell their lateness from the cost of messages.
+///
+/// Collective  over `comm`
+/// Throws      Error 76 when they do not come in time
+void barrier_with_deadline(Communicator const& comm, double timeout_seconds);
 
 /// Copies rank 0's bytes to all ranks.
 ///

@@ -107,6 +107,8 @@ class TreeExchange : public Exchange {
     ~TreeExchange() override;
 
     std::string name() const override { return name_; }
+    int rank() const noexcept override { return rank_; }
+    bool sums_everywhere() const noexcept override { return options_.sums_everywhere; }
     float* gradients() noexcept override { return memory_.gradients(local_); }
     float* parameters() noexcept override { return memory_.parameters(local_); }
 

@@ -45,7 +45,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.replicas", deck.run.replicas, at_least(0, fixed),
           "logical data-parallel replicas; 0: the ranks of the first start");
     visit("run.device", deck.run.device, any(), "auto, cpu, cuda or cuda:N");
-    visit("run.mode", deck.run.mode, one_of({"auto", "single", "ddp"}), "how replicas are spread");
+    visit("run.mode", deck.run.mode, one_of({"auto", "single", "dp", "ddp"}),
+          "single: one rank, replicas in turn; dp: one rank, replicas side by side; ddp: ranks");
     visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads of one replica");
     visit("run.deterministic", deck.run.deterministic, any(fixed),
           "refuse operators without a deterministic form");
@@ -113,8 +114,17 @@ void describe(SomeDeck& deck, Visitor& visit) {
 
     visit("communication.backend", deck.communication.backend, one_of({"auto", "mpi", "nccl"}),
           "what carries gradients");
-    visit("communication.reduction", deck.communication.reduction, one_of({"ordered"}, fixed),
-          "order in which gradients are summed");
+    auto& communication = deck.communication;
+    visit("communication.bucket-mb", communication.bucket_mb, between(0.016, 4096, fixed),
+          "megabytes of gradients that leave together");
+    visit("communication.first-bucket-mb", communication.first_bucket_mb,
+          between(0.016, 4096, fixed), "the same, of the bucket that is ready first");
+    visit("communication.reduction", communication.reduction, one_of({"ordered", "native"}, fixed),
+          "ordered: the same bits on any number of ranks; native: the library's order");
+    visit("communication.unused-parameters", communication.unused_parameters, any(fixed),
+          "parameters may have no gradient; they are left as they are then");
+    visit("communication.static-graph", communication.static_graph, any(fixed),
+          "the same parameters get gradients in every step");
     visit("communication.timeout-seconds", deck.communication.timeout_seconds, at_least(1),
           "longest wait for another rank's device");
     visit("communication.check-replicas-every", deck.communication.check_replicas_every,

@@ -92,10 +92,10 @@ Buffers::Buffers(nn::Model const& model) {
 
 void Buffers::collect_from(nn::Model const& model) {
     torch::NoGradGuard const no_grad;
-    for_each_buffer(model, [this](auto const&, torch::Tensor const& buffer, bool is_float,
-                                  std::int64_t at) {
-        (is_float ? floats : integers).narrow(0, at, buffer.numel()).copy_(buffer.flatten());
-    });
+    for_each_buffer(
+        model, [this](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
+            (is_float ? floats : integers).narrow(0, at, buffer.numel()).copy_(buffer.flatten());
+        });
 }
 
 void Buffers::restore_into(nn::Model& model) const {

@@ -24,47 +24,165 @@ namespace {
                       rank, concat("rank ", rank, " in training at step ", step));
 }
 
+/// Throws  AgreedError 64 on every rank when one has other parameters than rank 0.
+void require_same_model(comm::Communicator const& world, Layout const& layout) {
+    auto const texts = comm::all_gather_text(world, layout.text());
+    comm::agree(world, "comparing the models", [&] {
+        auto const& own = texts[static_cast<std::size_t>(world.rank())];
+        if (own == texts[0]) {
+            return;
+        }
+        auto const ours = split(own, '\n');
+        auto const roots = split(texts[0], '\n');
+        std::size_t at = 0;
+        while (at < ours.size() && at < roots.size() && ours[at] == roots[at]) {
+            ++at;
+        }
+        auto const line = [at](auto const& lines) {
+            return at < lines.size() ? lines[at] : std::string("nothing");
+        };
+        throw Error(ExitCode::usage,
+                    {concat("this rank's model differs from rank 0's: it has ", line(ours)),
+                     concat("rank 0 has ", line(roots), " there"),
+                     "Start the same program with the same deck on all hosts"});
+    });
+}
+
+ExchangeNeeds needs_of(Engine::Parts const& parts, std::vector<comm::TreeNode> const& nodes,
+                       Layout const& layout, std::size_t votes, std::size_t notice) {
+    return {.nodes = nodes,
+            .size = layout.size,
+            .votes = votes,
+            .notice = notice,
+            .sums_everywhere = parts.deck.optimizer.update == "replicated",
+            .ranks_per_host = parts.ranks_per_host};
+}
+
+torch::Tensor parameters_of(comm::Exchange& exchange, Layout const& layout, torch::Device device) {
+    return torch::from_blob(exchange.parameters(), {layout.size},
+                            torch::TensorOptions(torch::kFloat32).device(device));
+}
+
 } // namespace
 
-/// What all ranks tell each other in one small reduction: three values for each replica, non-zero
-/// on the rank that hosts it only, then a signal number for each rank, then rank 0's clock.
-struct Engine::Vote {
-    std::vector<double> values;
-    int replicas;
-    int ranks;
+/// What all ranks tell each other: three values for each replica, non-zero on the rank that hosts
+/// it only; a signal number for each rank; rank 0's clock; and, for each rank, which parameters got
+/// a gradient there, 32 in a value.
+class Engine::Vote {
+  public:
+    static constexpr std::size_t entries_in_one = 32;
 
-    Vote(int replicas_, int ranks_)
-        : values(static_cast<std::size_t>(3 * replicas_ + ranks_ + 1), 0), replicas(replicas_),
-          ranks(ranks_) {}
+    Vote(int replicas, int ranks, std::size_t entries)
+        : replicas_(replicas), ranks_(ranks), entries_(entries),
+          values_(count(replicas, ranks, entries), 0) {}
 
-    double& at(int index) { return values[static_cast<std::size_t>(index)]; }
+    static std::size_t count(int replicas, int ranks, std::size_t entries) {
+        return static_cast<std::size_t>(3 * replicas + ranks + 1) +
+               static_cast<std::size_t>(ranks) * words(entries);
+    }
+
+    std::span<double> values() { return values_; }
     double& of_replica(int replica, int which) { return at(3 * replica + which); }
-    double& signal(int rank) { return at(3 * replicas + rank); }
-    double& minutes() { return values.back(); }
+    double& signal(int rank) { return at(3 * replicas_ + rank); }
+    double& minutes() { return at(3 * replicas_ + ranks_); }
 
     double sum(int which) {
         std::vector<double> of_all;
-        for (int replica = 0; replica < replicas; ++replica) {
+        for (int replica = 0; replica < replicas_; ++replica) {
             of_all.push_back(of_replica(replica, which));
         }
         return comm::tree_sum(of_all);
     }
+
+    void set_used(int rank, std::vector<char> const& used) {
+        for (std::size_t entry = 0; entry < entries_; ++entry) {
+            if (used[entry] != 0) {
+                word(rank, entry) += std::ldexp(1.0, static_cast<int>(entry % entries_in_one));
+            }
+        }
+    }
+    /// By entry: on no rank.
+    std::vector<char> idle() {
+        std::vector<char> idle(entries_, 1);
+        for (int rank = 0; rank < ranks_; ++rank) {
+            for (std::size_t entry = 0; entry < entries_; ++entry) {
+                auto const bits = static_cast<std::uint64_t>(word(rank, entry));
+                if ((bits >> (entry % entries_in_one) & 1U) != 0) {
+                    idle[entry] = 0;
+                }
+            }
+        }
+        return idle;
+    }
+
+  private:
+    static std::size_t words(std::size_t entries) {
+        return (entries + entries_in_one - 1) / entries_in_one;
+    }
+    double& at(int index) { return values_[static_cast<std::size_t>(index)]; }
+    double& word(int rank, std::size_t entry) {
+        return values_[static_cast<std::size_t>(3 * replicas_ + ranks_ + 1) +
+                       static_cast<std::size_t>(rank) * words(entries_) + entry / entries_in_one];
+    }
+
+    int replicas_;
+    int ranks_;
+    std::size_t entries_;
+    std::vector<double> values_;
 };
 
 Engine::Engine(Parts parts)
-    : world_(parts.world), options_(parts.deck.optimizer),
-      replicas_(static_cast<int>(parts.deck.run.replicas)), layout_(Layout::of(parts.model)),
-      nodes_(comm::subtrees_of_ranks(replicas_, world_.size())),
-      slices_(layout_.slices(world_.size())), arena_(parts.model, layout_, parts.device),
-      buffers_(parts.model), reduction_(parts.carrier, nodes_, slices_, world_.rank()),
-      optimizer_(options_, layout_, arena_.parameters(), {{reduction_.first(), reduction_.last()}}),
-      local_({parts.model, parts.task, arena_, buffers_,
-              nodes_[static_cast<std::size_t>(world_.rank())], parts.sample_shape, parts.device}),
-      state_({layout_, arena_, buffers_, optimizer_, slices_, world_.rank()}),
-      seed_(static_cast<std::uint64_t>(parts.deck.run.seed)) {}
+    : world_(parts.world), options_(parts.deck.optimizer), communication_(parts.deck.communication),
+      replicas_(static_cast<int>(parts.deck.run.replicas)),
+      seed_(static_cast<std::uint64_t>(parts.deck.run.seed)), layout_(Layout::of(parts.model)),
+      nodes_(comm::subtrees_of_ranks(replicas_, world_.size())), buffers_(parts.model),
+      exchange_([&] {
+          require_same_model(world_, layout_);
+          return choose_exchange(
+              world_, communication_, parts.device,
+              needs_of(parts, nodes_, layout_,
+                       Vote::count(replicas_, world_.size(), layout_.entries.size()),
+                       buffers_.bytes().size()));
+      }()),
+      arena_(layout_, parameters_of(*exchange_, layout_, parts.device)),
+      updated_(exchange_->sums_everywhere() ? std::vector<Range>{{0, layout_.size}}
+                                            : exchange_->partition().owned(world_.rank())),
+      lanes_(make_lanes(parts)), optimizer_(options_, layout_, arena_.parameters(), updated_),
+      local_({lanes_, parts.task, layout_, buffers_,
+              nodes_[static_cast<std::size_t>(world_.rank())], parts.sample_shape, parts.device,
+              *exchange_}),
+      state_({layout_, arena_, buffers_, parts.model, optimizer_,
+              exchange_->partition().owned(world_.rank()), world_.is_root()}) {}
 
-Engine::Vote Engine::vote(StepInput const& input) const {
-    Vote vote(replicas_, world_.size());
+/// The rank's pieces of the first weights, then all of them by the exchange: the replicas start
+/// alike whatever their modules held.
+std::vector<nn::Model*> Engine::make_lanes(Parts const& parts) {
+    parts.model.to(parts.device);
+    arena_.fill_from(parts.model, updated_);
+    exchange_->publish();
+    std::vector<nn::Model*> lanes{&parts.model};
+    auto const own = nodes_[static_cast<std::size_t>(world_.rank())].count;
+    bool const side_by_side = parts.another && parts.deck.run.mode == "dp";
+    while (side_by_side && static_cast<int>(lanes.size()) < own) {
+        other_lanes_.push_back(parts.another());
+        other_lanes_.back()->to(parts.device);
+        other_lanes_.back()->train(parts.model.is_training());
+        lanes.push_back(other_lanes_.back().get());
+    }
+    for (auto* const lane : lanes) {
+        arena_.adopt(*lane);
+    }
+    return lanes;
+}
+
+StepOutcome Engine::step(StepInput const& input) {
+    StepOutcome outcome;
+    auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
+    exchange_->begin();
+    local_.run(input.loader, input.micro_batches, key);
+    outcome.local = local_.times();
+
+    Vote vote(replicas_, world_.size(), layout_.entries.size());
     auto const node = nodes_[static_cast<std::size_t>(world_.rank())];
     for (int replica = node.first; replica < node.first + node.count; ++replica) {
         auto const& result = local_.results()[static_cast<std::size_t>(replica - node.first)];
@@ -74,18 +192,9 @@ Engine::Vote Engine::vote(StepInput const& input) const {
     }
     vote.signal(world_.rank()) = input.signal;
     vote.minutes() = world_.is_root() && input.minutes_passed ? 1 : 0;
-    comm::all_reduce(world_, std::span(vote.values), comm::Reduce::sum);
-    return vote;
-}
+    vote.set_used(world_.rank(), local_.used());
+    exchange_->finish(vote.values(), buffers_.bytes());
 
-StepOutcome Engine::step(StepInput const& input) {
-    StepOutcome outcome;
-    auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
-    auto const partial = local_.run(input.loader, input.micro_batches, key);
-    outcome.local = local_.times();
-
-    Stopwatch watch;
-    auto vote = this->vote(input);
     outcome.loss_sum = vote.sum(0);
     outcome.weight = vote.sum(1);
     outcome.correct = static_cast<std::int64_t>(vote.sum(2));
@@ -96,20 +205,14 @@ StepOutcome Engine::step(StepInput const& input) {
             outcome.signalled_rank = rank;
         }
     }
-    for (int replica = 0; replica < replicas_; ++replica) {
-        if (!std::isfinite(vote.of_replica(replica, 0))) {
-            auto const host = std::find_if(nodes_.begin(), nodes_.end(), [&](comm::TreeNode node) {
-                return replica < node.first + node.count;
-            });
-            throw_diverged(static_cast<int>(host - nodes_.begin()), input.step + 1,
-                           concat("the loss of replica ", replica, " is not finite"));
-        }
-    }
-    auto const gradients = reduction_.reduce(partial);
-    outcome.communication_s = watch.restart();
+    check_losses(vote, input.step + 1);
+    settle_unused(vote, input.step + 1);
 
+    Stopwatch watch;
     torch::NoGradGuard const no_grad;
-    outcome.grad_norm = norm_of(gradients) / outcome.weight;
+    auto const squares = exchange_->squares();
+    outcome.grad_norm =
+        std::sqrt(comm::tree_sum({squares.begin(), squares.end()})) / outcome.weight;
     if (!std::isfinite(outcome.grad_norm)) {
         throw_diverged(0, input.step + 1, "the gradient is not finite");
     }
@@ -118,46 +221,59 @@ StepOutcome Engine::step(StepInput const& input) {
     if (options_.clip_norm > 0 && outcome.grad_norm > options_.clip_norm) {
         update.divisor *= (outcome.grad_norm + 1e-6) / options_.clip_norm;
     }
-    if (world_.size() > 1) {
+    if (!exchange_->sums_everywhere()) {
         update.gather = [this](std::span<double> sums) {
             comm::all_reduce(world_, sums, comm::Reduce::sum);
         };
-        auto const first = reduction_.first();
-        partial.narrow(0, first, reduction_.last() - first).copy_(gradients);
     }
-    optimizer_.update(arena_.parameters(), partial, update);
+    update.idle = idle_;
+    auto const gradients =
+        torch::from_blob(exchange_->gradients(), {layout_.size}, arena_.parameters().options());
+    optimizer_.update(arena_.parameters(), gradients, update);
     outcome.update_s = watch.restart();
 
-    reduction_.share(arena_.parameters());
-    share_buffers();
-    outcome.communication_s += watch.restart();
+    exchange_->publish();
+    arena_.refresh();
+    outcome.exchange = exchange_->cost();
     return outcome;
 }
 
-double Engine::norm_of(torch::Tensor const& slice) const {
-    auto const own = squares_by_grain(slice);
-    std::vector<double> all(static_cast<std::size_t>(layout_.grains()), 0);
-    std::copy(own.begin(), own.end(), all.begin() + reduction_.first() / grain);
-    if (world_.size() > 1) {
-        std::vector<std::int64_t> bounds;
-        for (auto const bound : slices_) {
-            bounds.push_back(bound / grain);
+void Engine::check_losses(Vote& vote, std::int64_t step) const {
+    for (int replica = 0; replica < replicas_; ++replica) {
+        if (!std::isfinite(vote.of_replica(replica, 0))) {
+            auto const host = std::find_if(nodes_.begin(), nodes_.end(), [&](comm::TreeNode node) {
+                return replica < node.first + node.count;
+            });
+            throw_diverged(static_cast<int>(host - nodes_.begin()), step,
+                           concat("the loss of replica ", replica, " is not finite"));
         }
-        comm::all_gather_slices(world_, std::span(all), bounds);
     }
-    return std::sqrt(comm::tree_sum(all));
 }
 
-void Engine::share_buffers() {
-    if (world_.size() > 1) {
-        auto const values = [](auto const& tensor, auto* data) {
-            return std::span(data, static_cast<std::size_t>(tensor.numel()));
-        };
-        comm::broadcast(world_, values(buffers_.floats, buffers_.floats.mutable_data_ptr<float>()));
-        comm::broadcast(
-            world_, values(buffers_.integers, buffers_.integers.mutable_data_ptr<std::int64_t>()));
+/// A parameter without gradient on every replica is left as it is, as in torch.
+void Engine::settle_unused(Vote& vote, std::int64_t step) {
+    idle_ = vote.idle();
+    bool any = false;
+    for (std::size_t entry = 0; entry < idle_.size(); ++entry) {
+        if (!layout_.entries[entry].trained) {
+            idle_[entry] = 0; // never moved, nothing to say
+        }
+        if (idle_[entry] != 0 && !communication_.unused_parameters) {
+            throw AgreedError(
+                ExitCode::usage,
+                {concat("parameter ", layout_.entries[entry].name, " got no gradient"),
+                 "it took no part in the loss on any replica",
+                 "Set communication.unused-parameters = true, or take it out of the model"},
+                0, concat("rank 0 in training at step ", step));
+        }
+        any = any || idle_[entry] != 0;
     }
-    buffers_.restore();
+    if (!any) {
+        idle_.clear();
+    } else if (communication_.static_graph && !graph_is_known_) {
+        local_.expect_unused(idle_);
+    }
+    graph_is_known_ = true;
 }
 
 AveragedWeights Engine::averaged_weights() {
@@ -165,8 +281,10 @@ AveragedWeights Engine::averaged_weights() {
         return {};
     }
     AveragedWeights averaged(arena_.parameters());
+    // Nobody overwrites them before all have kept a copy: they may be one array for the host.
+    comm::barrier(world_);
     optimizer_.write_average(arena_.parameters());
-    reduction_.share(arena_.parameters());
+    exchange_->publish();
     return averaged;
 }
 
@@ -203,7 +321,8 @@ double memory_needed(double parameters, config::Optimizer const& optimizer, int 
     }
     auto const states = static_cast<double>(state_names(optimizer).size());
     int const kept = optimizer.ema > 0 ? 1 : 0; // while averaged weights are measured
-    return sizeof(float) * parameters * (2 + levels + kept + (ranks > 1 ? 1 : 0) + states / ranks);
+    int const shares = optimizer.update == "replicated" ? 1 : ranks;
+    return sizeof(float) * parameters * (2 + levels + kept + (ranks > 1 ? 1 : 0) + states / shares);
 }
 
 } // namespace lockstep::train

@@ -41,19 +41,10 @@ void apply_kernel(config::Optimizer const& options, KernelArguments const& with)
 class FusedRule final : public UpdateRule {
   public:
     FusedRule(config::Optimizer const& options, std::vector<Piece> const& pieces)
-        : options_(options) {
-        for (auto const& piece : pieces) {
-            bool const goes_on = !runs_.empty() && runs_.back().exempt == piece.exempt &&
-                                 runs_.back().first + runs_.back().count == piece.first;
-            if (goes_on) {
-                runs_.back().count += piece.count;
-            } else {
-                runs_.push_back(piece);
-            }
-        }
-    }
+        : options_(options), pieces_(pieces), runs_(runs_of(pieces, {})) {}
 
     void update(UpdateArrays const& arrays, UpdateStep const& step) const override {
+        auto const runs = step.idle.empty() ? runs_ : runs_of(pieces_, step.idle);
         auto const scalar = [&](double value) {
             return torch::full(
                 {}, value,
@@ -70,7 +61,7 @@ class FusedRule final : public UpdateRule {
                                      .divisor = divisor,
                                      .rate = step.rate,
                                      .decay = exempt ? 0 : options_.weight_decay};
-                for (auto const& run : runs_) {
+                for (auto const& run : runs) {
                     auto const [first, last] = part_of(run.count, part, parts);
                     if (run.exempt == exempt && first < last) {
                         add(with, arrays, run, {first, last});
@@ -85,6 +76,24 @@ class FusedRule final : public UpdateRule {
     }
 
   private:
+    static std::vector<Piece> runs_of(std::vector<Piece> const& pieces,
+                                      std::vector<char> const& idle) {
+        std::vector<Piece> runs;
+        for (auto const& piece : pieces) {
+            if (!idle.empty() && idle[piece.entry] != 0) {
+                continue;
+            }
+            bool const goes_on = !runs.empty() && runs.back().exempt == piece.exempt &&
+                                 runs.back().first + runs.back().count == piece.first;
+            if (goes_on) {
+                runs.back().count += piece.count;
+            } else {
+                runs.push_back(piece);
+            }
+        }
+        return runs;
+    }
+
     static void add(KernelArguments& to, UpdateArrays const& arrays, Piece const& run,
                     Range within) {
         auto const count = within.last - within.first;
@@ -96,6 +105,7 @@ class FusedRule final : public UpdateRule {
     }
 
     config::Optimizer options_;
+    std::vector<Piece> pieces_;
     std::vector<Piece> runs_; ///< neighbouring pieces that are treated alike
 };
 

@@ -18,8 +18,7 @@ class GradientSink::Hook : public torch::autograd::PostAccumulateGradHook {
     std::size_t index_;
 };
 
-GradientSink::GradientSink(nn::Model& model, Layout const& layout,
-                           comm::Partition const& partition)
+GradientSink::GradientSink(nn::Model& model, Layout const& layout, comm::Partition const& partition)
     : layout_(layout), missing_in_(static_cast<std::size_t>(partition.buckets()), 0) {
     auto const named = model.named_parameters();
     int bucket = 0; // entries and buckets lie in the same order

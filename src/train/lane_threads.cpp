@@ -6,9 +6,8 @@ namespace lockstep::train {
 
 LaneThreads::LaneThreads(int lanes) : failures_(static_cast<std::size_t>(lanes)) {
     for (int lane = 0; lane < lanes; ++lane) {
-        threads_.emplace_back([this, lane, threads = torch::get_num_threads()] {
-            play(lane, threads);
-        });
+        threads_.emplace_back(
+            [this, lane, threads = torch::get_num_threads()] { play(lane, threads); });
     }
 }
 

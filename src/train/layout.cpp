@@ -17,6 +17,7 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
 } // namespace
 
 Layout Layout::of(nn::Model const& model) {
+    check_types(model);
     Layout layout;
     auto const named = model.named_parameters();
     std::set<void const*> seen;
@@ -28,13 +29,25 @@ Layout Layout::of(nn::Model const& model) {
     }
     std::reverse(parameters.begin(), parameters.end());
     for (auto const& [name, tensor] : parameters) {
-        layout.entries.push_back(
-            {name, tensor.sizes().vec(), layout.size, tensor.numel(), tensor.requires_grad()});
+        layout.entries.push_back({name, tensor.sizes().vec(), layout.size, tensor.numel(),
+                                  tensor.requires_grad(), c10::toString(tensor.scalar_type())});
         layout.size += rounded_up(tensor.numel(), arena_unit);
         layout.parameters += tensor.requires_grad() ? tensor.numel() : 0;
     }
     layout.size = rounded_up(layout.size, grain);
     return layout;
+}
+
+std::string Layout::text() const {
+    std::string text;
+    for (auto const& entry : entries) {
+        text += concat(entry.name, " [");
+        for (auto const extent : entry.shape) {
+            text += concat(" ", extent);
+        }
+        text += concat(" ] ", entry.type, entry.trained ? "\n" : " frozen\n");
+    }
+    return text;
 }
 
 void Layout::check_types(nn::Model const& model) {

@@ -194,7 +194,7 @@ void LocalStep::run_on_threads(data::Loader& loader) {
                 arrays_[static_cast<std::size_t>(into - first)]
                     .narrow(0, range.first, range.count())
                     .add_(arrays_[static_cast<std::size_t>(from - first)].narrow(0, range.first,
-                                                                               range.count()));
+                                                                                 range.count()));
             });
         parts_.exchange.ready(bucket);
     }

@@ -60,10 +60,11 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
     auto& deck = run.deck;
     auto const checkpoints = std::filesystem::path(deck.run.directory) / "checkpoints";
     comm::agree(world, "opening the run's directory", [&] {
-        if (deck.run.mode == "single" && world.size() > 1) {
+        if ((deck.run.mode == "single" || deck.run.mode == "dp") && world.size() > 1) {
             throw Error(ExitCode::usage,
-                        {concat("run.mode = single on ", world.size(), " ranks"),
-                         "single is one rank", "Set run.mode = auto, or start one"});
+                        {concat("run.mode = ", deck.run.mode, " on ", world.size(), " ranks"),
+                         concat(deck.run.mode, " is one rank"),
+                         "Set run.mode = auto, or start one"});
         }
         if (world.is_root()) {
             run.directory = std::make_unique<RunDirectory>(deck.run.directory);
@@ -146,11 +147,16 @@ Workload open_workload(config::Deck const& deck,
     work.sample_shape.assign(work.train->sample_shape().begin(), work.train->sample_shape().end());
     work.task = task::make_task(deck.task, work.train->classes());
     work.task->more_is_better(deck.task.metric);
-    nn::Interface const interface { work.sample_shape, work.train->classes() };
-    check_size(nn::parameter_count(deck.model, interface));
-    work.model = nn::make_model(deck.model, interface, static_cast<std::uint64_t>(deck.run.seed));
-    work.model->train();
+    check_size(nn::parameter_count(deck.model, {work.sample_shape, work.train->classes()}));
+    work.model = another_model(deck, work);
     return work;
+}
+
+std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work) {
+    auto model = nn::make_model(deck.model, {work.sample_shape, work.train->classes()},
+                                static_cast<std::uint64_t>(deck.run.seed));
+    model->train();
+    return model;
 }
 
 data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset) {

@@ -51,6 +51,9 @@ std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::strin
 Workload open_workload(config::Deck const& deck,
                        std::function<void(double parameters)> const& check_size);
 
+/// One more instance of the workload's model.
+std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work);
+
 /// Throws  Error 71 when training needs more bytes on a rank than it can have: what is needed, what
 ///         is there, what to change
 void require_memory(double needed, std::uint64_t available);

@@ -32,37 +32,56 @@ h5::Type type_of(torch::Tensor const& tensor) {
 
 ReplicaState::ReplicaState(Parts parts) : parts_(std::move(parts)) {}
 
+/// Where a range of the arena begins in the optimizer's state, which holds its ranges one after the
+/// other.
+std::int64_t ReplicaState::place_in_state(Range range) const {
+    std::int64_t before = 0;
+    for (auto const& owned : parts_.optimizer.owned()) {
+        if (owned.first <= range.first && range.last <= owned.last) {
+            return before + range.first - owned.first;
+        }
+        before += owned.count();
+    }
+    throw Error(ExitCode::software, {"a piece of the optimizer's state is not on this rank",
+                                     "it was to be written here", "Please report this"});
+}
+
 checkpoint::Snapshot ReplicaState::snapshot() {
     checkpoint::Snapshot snapshot;
     on_host_.clear();
-    auto const rank = static_cast<std::size_t>(parts_.rank);
-    auto const first = parts_.slices[rank];
-    auto const count = parts_.slices[rank + 1] - first;
     auto const size = static_cast<std::uint64_t>(parts_.layout.size);
-
-    auto const add_slice = [&](std::string const& name, torch::Tensor const& slice) {
-        on_host_.push_back(slice.cpu());
+    auto const add_array = [&](std::string const& name, auto const& piece_of) {
         snapshot.arrays.push_back({name, h5::Type::f32, size});
-        snapshot.parts.push_back({static_cast<std::uint64_t>(first), bytes_of(on_host_.back())});
+        auto& parts = snapshot.parts.emplace_back();
+        for (auto const& range : parts_.written) {
+            on_host_.push_back(piece_of(range).cpu());
+            parts.push_back({static_cast<std::uint64_t>(range.first), bytes_of(on_host_.back())});
+        }
     };
-    add_slice(parameters_name, parts_.arena.parameters().narrow(0, first, count));
+    add_array(parameters_name, [&](Range range) {
+        return parts_.arena.parameters().narrow(0, range.first, range.count());
+    });
     for (std::size_t i = 0; i < parts_.optimizer.state_names().size(); ++i) {
-        add_slice(optimizer_name(parts_.optimizer.state_names()[i]), parts_.optimizer.state(i));
+        add_array(optimizer_name(parts_.optimizer.state_names()[i]), [&](Range range) {
+            return parts_.optimizer.state(i).narrow(0, place_in_state(range), range.count());
+        });
     }
     // Buffers are small and the same everywhere: rank 0 writes them.
     auto const add_buffers = [&](std::string const& name, torch::Tensor const& values) {
         auto const elements = static_cast<std::uint64_t>(values.numel());
         if (elements > 0) {
             snapshot.arrays.push_back({name, type_of(values), elements});
-            snapshot.parts.push_back(
-                {0, parts_.rank == 0 ? bytes_of(values) : std::span<std::byte const>{}});
+            snapshot.parts.emplace_back();
+            if (parts_.writes_buffers) {
+                snapshot.parts.back().push_back({0, bytes_of(values)});
+            }
         }
     };
     add_buffers(floats_name, parts_.buffers.floats);
     add_buffers(integers_name, parts_.buffers.integers);
 
     snapshot.views = parts_.layout.views("model", parameters_name);
-    auto const buffers = parts_.buffers.views("model", floats_name, integers_name);
+    auto const buffers = parts_.buffers.views(parts_.model, "model", floats_name, integers_name);
     snapshot.views.insert(snapshot.views.end(), buffers.begin(), buffers.end());
     for (auto const& state : parts_.optimizer.state_names()) {
         auto const views = parts_.layout.views("optimizer/" + state, optimizer_name(state));
@@ -90,15 +109,19 @@ void ReplicaState::restore(checkpoint::Reader const& reader) {
         into.copy_(host);
     };
     auto const size = parts_.layout.size;
-    auto const first = parts_.slices[static_cast<std::size_t>(parts_.rank)];
+    // All of the parameters on every rank: those of a host may be one array, and get the same
+    // bytes.
     fill(parameters_name, 0, parts_.arena.parameters(), size);
     for (std::size_t i = 0; i < parts_.optimizer.state_names().size(); ++i) {
-        fill(optimizer_name(parts_.optimizer.state_names()[i]), first, parts_.optimizer.state(i),
-             size);
+        for (auto const& range : parts_.optimizer.owned()) {
+            fill(optimizer_name(parts_.optimizer.state_names()[i]), range.first,
+                 parts_.optimizer.state(i).narrow(0, place_in_state(range), range.count()), size);
+        }
     }
     fill(floats_name, 0, parts_.buffers.floats, parts_.buffers.floats.numel());
     fill(integers_name, 0, parts_.buffers.integers, parts_.buffers.integers.numel());
-    parts_.buffers.restore();
+    parts_.buffers.restore_into(parts_.model);
+    parts_.arena.refresh();
 }
 
 void ReplicaState::write_model(std::filesystem::path const& path,
@@ -110,7 +133,8 @@ void ReplicaState::write_model(std::filesystem::path const& path,
                                               static_cast<std::int64_t>(h5::elements(view.shape)));
         arrays.push_back({view.path, h5::Type::f32, view.shape, bytes_of(values)});
     }
-    for (auto const& view : parts_.buffers.views("model", floats_name, integers_name)) {
+    for (auto const& view :
+         parts_.buffers.views(parts_.model, "model", floats_name, integers_name)) {
         auto const& flat =
             view.source == floats_name ? parts_.buffers.floats : parts_.buffers.integers;
         auto const values = flat.narrow(0, static_cast<std::int64_t>(view.first),

@@ -50,11 +50,14 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
         total_steps_ = total_steps(deck_.train, plan_->steps_per_epoch());
         schedule_.emplace(deck_, plan_->steps_per_epoch(), total_steps_);
     });
-    carrier_ = choose_carrier(world_, deck_.communication, device_);
-    comm::agree(world_, "building the replicas", [&] {
-        engine_ = std::make_unique<Engine>(Engine::Parts{world_, deck_, *work_.model, *work_.task,
-                                                         device_, work_.sample_shape, *carrier_});
-    });
+    engine_ = std::make_unique<Engine>(
+        Engine::Parts{.world = world_,
+                      .deck = deck_,
+                      .model = *work_.model,
+                      .task = *work_.task,
+                      .device = device_,
+                      .sample_shape = work_.sample_shape,
+                      .another = [this] { return another_model(deck_, work_); }});
     attempt_ = concat(utc_now(), "-", ::getpid());
     comm::broadcast_text(world_, attempt_);
     std::replace(attempt_.begin(), attempt_.end(), ':', '-');
@@ -80,6 +83,7 @@ Ended Run::execute() {
     ended_.seconds = attempt_watch_.seconds();
     ended_.samples_per_s = training_s_ > 0 ? static_cast<double>(samples_done_) / training_s_ : 0;
     ended_.communication_share = training_s_ > 0 ? communication_s_ / training_s_ : 0;
+    ended_.imbalance_share = training_s_ > 0 ? imbalance_s_ / training_s_ : 0;
     ended_.peak_memory = comm::all_reduce(world_, peak_memory(), comm::Reduce::maximum);
     ended_.best_metric = best_metric();
     ended_.best = progress_.best;
@@ -178,7 +182,8 @@ void Run::account(StepOutcome const& outcome, double step_s) {
     samples_done_ += samples;
     epoch_samples_ += samples;
     training_s_ += step_s;
-    communication_s_ += outcome.communication_s;
+    communication_s_ += outcome.exchange.exposed_s;
+    imbalance_s_ += outcome.exchange.imbalance_s;
     bool const logged =
         progress_.step % deck_.monitor.log_every == 0 || progress_.step == 1 || done();
     tell(Step{.step = progress_.step,
@@ -193,7 +198,10 @@ void Run::account(StepOutcome const& outcome, double step_s) {
               .data_s = outcome.local.data,
               .forward_s = outcome.local.forward,
               .backward_s = outcome.local.backward,
-              .communication_s = outcome.communication_s,
+              .communication_s = outcome.exchange.exposed_s,
+              .imbalance_s = outcome.exchange.imbalance_s,
+              .hidden_s = outcome.exchange.hidden_s,
+              .exchanged_bytes = outcome.exchange.bytes,
               .update_s = outcome.update_s});
 }
 

@@ -49,7 +49,6 @@ class Run {
     config::Deck& deck_;
     torch::Device device_ = torch::kCPU;
     Workload work_;
-    std::unique_ptr<Carrier> carrier_;
     std::unique_ptr<Engine> engine_;
     std::optional<data::TrainPlan> plan_;
     std::optional<Schedule> schedule_;
@@ -66,7 +65,8 @@ class Run {
     std::int64_t saved_step_ = -1;   ///< of the newest checkpoint
     std::int64_t samples_done_ = 0;
     double training_s_ = 0;
-    double communication_s_ = 0;
+    double communication_s_ = 0; ///< exposed
+    double imbalance_s_ = 0;
     std::string attempt_;
 };
 

@@ -22,7 +22,7 @@ void Run::announce() {
                     .seed = deck_.run.seed,
                     .model = deck_.model.name,
                     .parameters = engine_->layout().parameters,
-                    .backend = carrier_->name(),
+                    .backend = engine_->exchange().name(),
                     .batch = deck_.data.batch,
                     .accumulate = deck_.optimizer.accumulate,
                     .train_samples = work_.train->samples(),

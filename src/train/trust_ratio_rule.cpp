@@ -101,7 +101,7 @@ class TrustRatioRule final : public UpdateRule {
     }
 
     void update(UpdateArrays const& arrays, UpdateStep const& step) const override {
-        auto const chunks = chunks_for(arrays.parameters.device());
+        auto const chunks = chunks_for(arrays.parameters.device(), step.idle);
         auto const trust = trust_of_entries(arrays, step, chunks);
         for_each(chunks, arrays, [&](Piece const& piece, Views const& views) {
             rule_->move(views, decay_of(piece), piece.exempt ? 1 : trust[piece.entry], step);
@@ -113,11 +113,12 @@ class TrustRatioRule final : public UpdateRule {
 
     /// The pieces, cut at grains into chunks whose temporaries stay in a processor's cache, or do
     /// not count beside a device's memory.
-    std::vector<Piece> chunks_for(torch::Device device) const {
+    std::vector<Piece> chunks_for(torch::Device device, std::vector<char> const& idle) const {
         auto const most = (device.is_cpu() ? 8 : 1024) * grain;
         std::vector<Piece> chunks;
         for (auto piece : pieces_) {
-            while (piece.count > 0) {
+            bool const rests = !idle.empty() && idle[piece.entry] != 0;
+            while (piece.count > 0 && !rests) {
                 auto chunk = piece;
                 chunk.count = std::min(piece.count, most - piece.first % grain);
                 chunks.push_back(chunk);

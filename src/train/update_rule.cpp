@@ -17,7 +17,7 @@ std::vector<Piece> owned_pieces(config::Optimizer const& options, Layout const& 
                 i + 1 < layout.entries.size() ? layout.entries[i + 1].first : layout.size;
             auto const begin = std::max(range.first, layout.entries[i].first);
             auto const end = std::min(range.last, next);
-            if (begin < end) {
+            if (begin < end && layout.entries[i].trained) {
                 pieces.push_back({i, begin, own + begin - range.first, end - begin, exempt[i]});
             }
         }

@@ -14,7 +14,7 @@ struct Piece {
     bool exempt = false; ///< from weight decay and trust ratios
 };
 
-/// Each entry's parts in the owned ranges, in the order of the arena.
+/// Each trained entry's parts in the owned ranges, in the order of the arena.
 std::vector<Piece> owned_pieces(config::Optimizer const& options, Layout const& layout,
                                 std::vector<Range> const& owned);
 

@@ -25,7 +25,11 @@ class Exchange {
     virtual ~Exchange() = default;
 
     virtual std::string name() const = 0;
+    virtual int rank() const noexcept = 0;
     Partition const& partition() const noexcept { return partition_; }
+    /// Whether finish leaves the sum of all gradients on every rank, not only the own pieces;
+    /// parameters are private then, and publish has nothing to do.
+    virtual bool sums_everywhere() const noexcept = 0;
 
     /// This rank's gradients [partition().size()], which backward writes.
     virtual float* gradients() noexcept = 0;
@@ -39,8 +43,8 @@ class Exchange {
     /// Does what can be done without waiting. Cheap; called while backward runs.
     virtual void progress() = 0;
 
-    /// Waits until the own pieces of the gradients hold the sum over all replicas, in tree order
-    /// (all of the gradients, where sums are wanted everywhere). `votes`: in, values that are
+    /// Waits until the own pieces of the gradients hold the sum over all replicas (all of the
+    /// gradients, where sums are everywhere). `votes`: in, values that are
     /// non-zero on one rank only; out, those of all ranks. `notice`: rank 0's bytes, out on all.
     ///
     /// Collective  over all ranks

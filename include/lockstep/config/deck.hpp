@@ -16,7 +16,7 @@ struct Run {
     std::int64_t seed = 0;
     std::int64_t replicas = 0;   ///< V; 0: the ranks of the first start
     std::string device = "auto"; ///< auto, cpu, cuda, cuda:N
-    std::string mode = "auto";   ///< auto, single, ddp
+    std::string mode = "auto";   ///< auto, single, dp, ddp
     std::int64_t threads = 1;    ///< per replica
     bool deterministic = true;
 };
@@ -78,7 +78,11 @@ struct Schedule {
 
 struct Communication {
     std::string backend = "auto"; ///< auto, mpi, nccl
-    std::string reduction = "ordered";
+    double bucket_mb = 25;
+    double first_bucket_mb = 1;
+    std::string reduction = "ordered"; ///< ordered, native
+    bool unused_parameters = false;
+    bool static_graph = false;
     std::int64_t timeout_seconds = 300;
     std::int64_t check_replicas_every = 100; ///< steps; 0: never
 };

@@ -2,11 +2,12 @@
 
 #include "lockstep/config/deck.hpp"
 #include "lockstep/train/averaged_weights.hpp"
+#include "lockstep/train/choose_exchange.hpp"
 #include "lockstep/train/local_step.hpp"
 #include "lockstep/train/optimizer.hpp"
-#include "lockstep/train/reduction.hpp"
 #include "lockstep/train/replica_state.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ struct StepOutcome {
     int signalled_rank = 0;
     bool minutes_passed = false; ///< rank 0's clock: the next checkpoint is due
     LocalTimes local;
-    double communication_s = 0;
+    comm::ExchangeCost exchange;
     double update_s = 0;
 };
 
@@ -35,22 +36,25 @@ double memory_needed(double parameters, config::Optimizer const& optimizer, int 
 
 /// Keeps the replicas of one model in lockstep: LibTorch has no data-parallel class for C++, so
 /// gradients are summed, divided and applied here, in an order that is the same on any number of
-/// ranks. Phases of a step, strictly one after the other: forward and backward of this rank's
-/// replicas; vote (losses, weights, signals); sum over all replicas, each rank its slice; norm;
-/// update of the own slice; slices shared; replica 0's buffers shared.
+/// ranks. Phases of a step: forward and backward of this rank's replicas, from which gradients
+/// leave bucket by bucket; the sum over all replicas, with a vote (losses, weights, signals) and
+/// replica 0's buffers; update of the own pieces; pieces published.
 class Engine {
   public:
     struct Parts {
         comm::Communicator const& world;
         config::Deck const& deck; ///< resolved: run.replicas is known
-        nn::Model& model;
+        nn::Model& model;         ///< becomes a view of the engine's arena
         task::Task const& task;
         torch::Device device;
         std::vector<std::int64_t> sample_shape;
-        Carrier& carrier; ///< must outlive the engine
+        /// Another instance of the model, for replicas side by side on threads.
+        std::function<std::shared_ptr<nn::Model>()> another{};
+        int ranks_per_host = 0; ///< for tests; see comm::TreeExchangeOptions
     };
 
-    /// Throws      Error 64 for more ranks than replicas
+    /// Collective  over the world
+    /// Throws      AgreedError 64 for more ranks than replicas, or when a rank's model differs
     explicit Engine(Parts parts);
 
     struct StepInput {
@@ -65,8 +69,9 @@ class Engine {
     /// One optimizer step.
     ///
     /// Collective  over the world
-    /// Throws      AgreedError 64 when the loss or the gradient is not finite; any error on one
-    ///             rank alone while that rank computes
+    /// Throws      AgreedError 64 when the loss or the gradient is not finite, or when a parameter
+    ///             has no gradient and communication.unused-parameters is false; any error on one
+    ///             rank alone while that rank computes; Error 76 when a rank does not come
     StepOutcome step(StepInput const& input);
 
     /// Puts the averaged weights into the model until the returned object dies; does nothing
@@ -83,27 +88,34 @@ class Engine {
 
     ReplicaState& state() noexcept { return state_; }
     Layout const& layout() const noexcept { return layout_; }
+    comm::Exchange const& exchange() const noexcept { return *exchange_; }
     std::vector<comm::TreeNode> const& nodes() const noexcept { return nodes_; }
 
   private:
-    struct Vote;
-    Vote vote(StepInput const& input) const;
-    double norm_of(torch::Tensor const& slice) const;
-    void share_buffers();
+    class Vote;
+
+    std::vector<nn::Model*> make_lanes(Parts const& parts);
+    void check_losses(Vote& vote, std::int64_t step) const;
+    void settle_unused(Vote& vote, std::int64_t step);
 
     comm::Communicator const& world_;
     config::Optimizer options_;
+    config::Communication communication_;
     int replicas_;
+    std::uint64_t seed_;
     Layout layout_;
     std::vector<comm::TreeNode> nodes_;
-    std::vector<std::int64_t> slices_;
-    Arena arena_;
     Buffers buffers_;
-    OrderedReduction reduction_;
+    std::unique_ptr<comm::Exchange> exchange_;
+    Arena arena_;
+    std::vector<Range> updated_; ///< by this rank
+    std::vector<std::shared_ptr<nn::Model>> other_lanes_;
+    std::vector<nn::Model*> lanes_;
     SliceOptimizer optimizer_;
     LocalStep local_;
     ReplicaState state_;
-    std::uint64_t seed_;
+    bool graph_is_known_ = false; ///< a step has shown which parameters get gradients
+    std::vector<char> idle_;      ///< by entry: no gradient on any replica in the last step
 };
 
 } // namespace lockstep::train

@@ -24,8 +24,8 @@ class GradientSink {
 
     /// Gradients go to `target` [layout.size] from now on and replace what is there.
     void begin(torch::Tensor target);
-    /// In the backward that comes, which is the last into this target: calls `ready` for each bucket
-    /// as soon as all its gradients are there, in order.
+    /// In the backward that comes, which is the last into this target: calls `ready` for each
+    /// bucket as soon as all its gradients are there, in order.
     ///
     /// Throws  Error 64 out of that backward, for a gradient that comes a second time, or that was
     ///         not expected
@@ -42,7 +42,7 @@ class GradientSink {
     class Hook;
     struct EntryState {
         torch::Tensor parameter;
-        torch::Tensor view; ///< of the target
+        torch::Tensor view;   ///< of the target
         bool written = false; ///< since begin
         bool settled = false; ///< in the backward that is announced
         bool expected = true;

@@ -23,7 +23,8 @@ struct Entry {
     std::vector<std::int64_t> shape;
     std::int64_t first = 0;
     std::int64_t count = 0;
-    bool trained = true; ///< frozen parameters are not
+    bool trained = true;        ///< frozen parameters are not
+    std::string type = "Float"; ///< of the module's parameter, as torch names it
 };
 
 /// Where each parameter lies: registration reversed, near the order in which gradients become
@@ -35,6 +36,9 @@ struct Layout {
     std::int64_t parameters = 0; ///< elements that are trained
 
     static Layout of(nn::Model const& model);
+
+    /// One line for each entry, from which differences between models can be told.
+    std::string text() const;
 
     /// Throws  Error 64 when a parameter is of a type that float32 cannot stand for
     static void check_types(nn::Model const& model);

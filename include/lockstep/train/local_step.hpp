@@ -78,8 +78,8 @@ class LocalStep {
     torch::Tensor gradients_; ///< the exchange's
     std::vector<std::unique_ptr<Lane>> lanes_;
     std::unique_ptr<Threads> threads_;
-    /// In turn: one array for each level of the subtree. On threads: one for each replica. The first
-    /// is the exchange's.
+    /// In turn: one array for each level of the subtree. On threads: one for each replica. The
+    /// first is the exchange's.
     std::vector<torch::Tensor> arrays_;
     std::vector<ReplicaResult> results_;
     std::vector<char> used_;

@@ -26,6 +26,7 @@ struct UpdateStep {
     std::int64_t step = 1; ///< counts from 1
     double divisor = 1;    ///< of the gradients: weight of the samples, clipping, loss scale
     GatherSums gather{};
+    std::vector<char> idle{}; ///< by entry: left as it is; empty: none
 };
 
 /// Names of the arrays of state, each of the arena's size over all ranks: "exp_avg", …, and "ema"

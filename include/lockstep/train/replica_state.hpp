@@ -19,9 +19,10 @@ class ReplicaState {
         Layout const& layout;
         Arena const& arena;
         Buffers& buffers;
+        nn::Model& model;
         SliceOptimizer& optimizer;
-        std::vector<std::int64_t> slices; ///< [ranks + 1]
-        int rank = 0;
+        std::vector<Range> written; ///< what this rank writes of the arena, and only it
+        bool writes_buffers = false;
     };
 
     explicit ReplicaState(Parts parts);
@@ -39,6 +40,8 @@ class ReplicaState {
     void write_model(std::filesystem::path const& path, checkpoint::Record const& record);
 
   private:
+    std::int64_t place_in_state(Range range) const;
+
     Parts parts_;
     std::vector<torch::Tensor> on_host_; ///< copies of device memory, while a snapshot is used
 };

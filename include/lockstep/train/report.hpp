@@ -55,7 +55,10 @@ struct Step {
     double data_s = 0;
     double forward_s = 0;
     double backward_s = 0;
-    double communication_s = 0; ///< exposed: the time in which this rank only waited
+    double communication_s = 0;       ///< exposed: after all ranks had arrived
+    double imbalance_s = 0;           ///< waiting for ranks that still computed
+    double hidden_s = 0;              ///< communication while backward ran
+    std::int64_t exchanged_bytes = 0; ///< read from or sent to other ranks by rank 0
     double update_s = 0;
 };
 
@@ -102,6 +105,7 @@ struct Ended {
     double seconds = 0;
     double samples_per_s = 0;       ///< mean over this attempt's training
     double communication_share = 0; ///< exposed communication over step time
+    double imbalance_share = 0;     ///< waiting for slower ranks over step time
     std::uint64_t peak_memory = 0;  ///< bytes, the largest of all ranks
     std::string best_metric;
     double best = 0;

@@ -1,9 +1,11 @@
 #include "lockstep/base/error.hpp"
-#include "lockstep/train/reduction.hpp"
+
+#include "device_exchange.hpp"
 
 namespace lockstep::train {
 
-std::unique_ptr<Carrier> nccl_carrier(comm::Communicator const&, torch::Device, double) {
+std::unique_ptr<comm::Exchange> nccl_exchange(comm::Communicator const&, torch::Device,
+                                              NcclExchangeOptions const&) {
     throw Error(ExitCode::unavailable,
                 {"communication.backend = nccl", "the program was built without NCCL",
                  "Configure with -DLOCKSTEP_WITH_NCCL=ON, or set communication.backend = mpi"});

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/comm/exchange.hpp"
+#include "lockstep/comm/replica_tree.hpp"
+#include "lockstep/config/deck.hpp"
+
+#include <torch/torch.h>
+
+#include <memory>
+#include <vector>
+
+namespace lockstep::train {
+
+/// What an engine needs of an exchange.
+struct ExchangeNeeds {
+    std::vector<comm::TreeNode> nodes; ///< the subtree of each rank
+    std::int64_t size = 0;             ///< elements of the arena
+    std::size_t votes = 0;
+    std::size_t notice = 0;       ///< bytes
+    bool sums_everywhere = false; ///< for an update that every rank does in full
+    int ranks_per_host = 0;       ///< for tests; see comm::TreeExchangeOptions
+};
+
+/// The exchange that communication.backend and communication.reduction ask for, with arenas on
+/// `device`. `auto` is NCCL where every rank has a GPU of its own and the program was built with
+/// NCCL, else host memory and MPI; ranks that share a GPU are staged through host memory.
+///
+/// Collective  over `world`, which must outlive it
+/// Throws      AgreedError 69 when the deck asks for NCCL and it is not to be had
+std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
+                                                config::Communication const& options,
+                                                torch::Device device, ExchangeNeeds const& needs);
+
+} // namespace lockstep::train

@@ -1,0 +1,88 @@
+#include "lockstep/comm/native_exchange.hpp"
+
+#include "lockstep/base/clock.hpp"
+#include "lockstep/comm/shared_block.hpp"
+#include "lockstep/comm/tree_sum.hpp"
+
+#include <algorithm>
+
+#include "pending.hpp"
+
+namespace lockstep::comm {
+
+namespace {
+
+class NativeExchange : public Exchange {
+  public:
+    NativeExchange(Communicator const& world, NativeExchangeOptions const& options)
+        : Exchange(options.partition), world_(world.duplicate()),
+          sums_everywhere_(options.sums_everywhere), timeout_(options.timeout_seconds),
+          alone_(Communicator::self()),
+          memory_(alone_, 2 * static_cast<std::size_t>(partition_.size()) * sizeof(float)),
+          squares_(static_cast<std::size_t>(partition_.grains())) {}
+
+    std::string name() const override { return "MPI_Iallreduce"; }
+    int rank() const noexcept override { return world_.rank(); }
+    bool sums_everywhere() const noexcept override { return sums_everywhere_; }
+    float* gradients() noexcept override { return reinterpret_cast<float*>(memory_.data()); }
+    float* parameters() noexcept override { return gradients() + partition_.size(); }
+
+    void begin() override { cost_ = {}; }
+    void ready(int index) override {
+        Stopwatch const watch;
+        auto const range = partition_.bucket(index);
+        pending_.sum(world_, gradients() + range.first, range.count());
+        cost_.bytes += range.count() * static_cast<std::int64_t>(sizeof(float));
+        pending_.done();
+        cost_.hidden_s += watch.seconds();
+    }
+    void progress() override { pending_.done(); }
+    void finish(std::span<double> votes, std::span<std::byte> notice) override {
+        Stopwatch watch;
+        barrier_with_deadline(world_, timeout_);
+        cost_.imbalance_s = watch.restart();
+        pending_.wait(timeout_);
+        sum_with_deadline(world_, votes, timeout_);
+        broadcast_with_deadline(world_, notice, timeout_);
+        for (std::size_t at = 0; at < squares_.size(); ++at) {
+            squares_[at] = grain_squares(gradients() + static_cast<std::int64_t>(at) * grain);
+        }
+        cost_.exposed_s += watch.seconds();
+    }
+    std::span<double const> squares() const override { return squares_; }
+    void publish() override {
+        if (sums_everywhere_) {
+            return;
+        }
+        Stopwatch const watch;
+        for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+            auto const whole = partition_.bucket(bucket);
+            std::vector<int> bounds{0};
+            for (int rank = 0; rank < partition_.ranks(); ++rank) {
+                bounds.push_back(
+                    static_cast<int>(partition_.piece(bucket, rank).last - whole.first));
+            }
+            pending_.gather(world_, parameters() + whole.first, bounds);
+        }
+        pending_.wait(timeout_);
+        cost_.exposed_s += watch.seconds();
+    }
+
+  private:
+    Communicator world_;
+    bool sums_everywhere_;
+    double timeout_;
+    Communicator alone_;
+    SharedBlock memory_;
+    std::vector<double> squares_;
+    Pending pending_;
+};
+
+} // namespace
+
+std::unique_ptr<Exchange> make_native_exchange(Communicator const& world,
+                                               NativeExchangeOptions const& options) {
+    return std::make_unique<NativeExchange>(world, options);
+}
+
+} // namespace lockstep::comm

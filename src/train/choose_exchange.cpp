@@ -1,0 +1,69 @@
+#include "lockstep/train/choose_exchange.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/native_exchange.hpp"
+#include "lockstep/comm/nccl.hpp"
+#include "lockstep/comm/tree_exchange.hpp"
+
+#include <cmath>
+
+#include "device_exchange.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+/// Elements of so many megabytes of float32.
+std::int64_t elements(double megabytes) {
+    return std::llround(megabytes * 1e6 / sizeof(float));
+}
+
+void require_nccl(config::Communication const& options, bool all_on_gpus) {
+    if (options.backend != "nccl") {
+        return;
+    }
+    if (!comm::nccl_available()) {
+        throw Error(ExitCode::unavailable,
+                    {"communication.backend = nccl", "the program was built without NCCL",
+                     "Configure with -DLOCKSTEP_WITH_NCCL=ON, or set communication.backend = mpi"});
+    }
+    if (!all_on_gpus) {
+        throw Error(ExitCode::unavailable,
+                    {"communication.backend = nccl", "not every rank computes on a GPU",
+                     "Set communication.backend = auto, or run.device = cuda"});
+    }
+}
+
+} // namespace
+
+std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
+                                                config::Communication const& options,
+                                                torch::Device device, ExchangeNeeds const& needs) {
+    bool const all_on_gpus = comm::all_ranks(world, device.is_cuda());
+    comm::agree(world, "choosing what carries gradients",
+                [&] { require_nccl(options, all_on_gpus); });
+    comm::Partition const partition(needs.size, world.size(), elements(options.first_bucket_mb),
+                                    elements(options.bucket_mb));
+    auto const timeout = static_cast<double>(options.timeout_seconds);
+    bool const native = options.reduction == "native";
+    // NCCL refuses ranks that share a GPU; these go through host memory.
+    if (options.backend != "mpi" && comm::nccl_available() && all_on_gpus &&
+        comm::each_rank_has_own_device(world, device.index())) {
+        return nccl_exchange(world, device, {needs, partition, timeout, native});
+    }
+    auto on_host =
+        native && world.size() > 1
+            ? comm::make_native_exchange(world, {partition, needs.sums_everywhere, timeout})
+            : comm::make_tree_exchange(world, {.nodes = needs.nodes,
+                                               .partition = partition,
+                                               .votes = needs.votes,
+                                               .notice = needs.notice,
+                                               .sums_everywhere = needs.sums_everywhere,
+                                               .timeout_seconds = timeout,
+                                               .ranks_per_host = needs.ranks_per_host});
+    return device.is_cpu() ? std::move(on_host) : staged_exchange(std::move(on_host), device);
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/train/choose_exchange.hpp"
+
+namespace lockstep::train {
+
+struct NcclExchangeOptions {
+    ExchangeNeeds needs;
+    comm::Partition partition;
+    double timeout_seconds = 300;
+    bool native = false; ///< NCCL's all-reduce: its order, not the tree's
+};
+
+/// Over NCCL, with arenas on `device`, which no other rank of the host uses. Ordered sums are a
+/// grouped exchange of pieces, the sum in tree order on the owner's GPU, and a gather.
+///
+/// Collective  over `world`
+/// Throws      AgreedError 69 when NCCL cannot start; Error 69 when built without NCCL
+std::unique_ptr<comm::Exchange> nccl_exchange(comm::Communicator const& world, torch::Device device,
+                                              NcclExchangeOptions const& options);
+
+/// Arenas on `device`, copied to and from the host memory of another exchange.
+std::unique_ptr<comm::Exchange> staged_exchange(std::unique_ptr<comm::Exchange> host,
+                                                torch::Device device);
+
+} // namespace lockstep::train
