@@ -2,6 +2,7 @@
 
 #include "lockstep/comm/replica_tree.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -23,7 +24,8 @@ double squares_of_unit(float const* values) {
            ((sums[2] + sums[6]) + (sums[3] + sums[7]));
 }
 
-/// By halves: a device's own reductions may add in another order for another number of units.
+} // namespace
+
 torch::Tensor squares_by_halves(torch::Tensor const& values) {
     auto sums = values.view({-1, arena_unit}).to(torch::kFloat64).square_();
     for (auto half = arena_unit / 2; half > 0; half /= 2) {
@@ -31,8 +33,6 @@ torch::Tensor squares_by_halves(torch::Tensor const& values) {
     }
     return sums.view(-1);
 }
-
-} // namespace
 
 void write_unit_squares(torch::Tensor const& values, torch::Tensor const& into) {
     if (!values.is_cpu()) {

@@ -26,9 +26,11 @@ void apply_kernel(config::Optimizer const& options, KernelArguments const& with)
                         /*maximize=*/false, /*is_first_step=*/false, with.divisor);
         return;
     }
+    std::vector<torch::Tensor> const no_maxima; // amsgrad's
     auto const call = [&](auto const& kernel) {
-        kernel(with.parameters, with.gradients, with.states[0], with.states[1], {}, with.steps,
-               with.rate, options.betas[0], options.betas[1], with.decay, options.epsilon,
+        kernel(with.parameters, with.gradients, with.states[0], with.states[1], no_maxima,
+               with.steps, with.rate, options.betas[0], options.betas[1], with.decay,
+               options.epsilon,
                /*amsgrad=*/false, /*maximize=*/false, with.divisor);
     };
     if (options.name == "adam") {
@@ -57,10 +59,11 @@ class FusedRule final : public UpdateRule {
         }
         in_parts(arrays.parameters.device(), [&](std::int64_t part, std::int64_t parts) {
             for (bool const exempt : {false, true}) {
-                KernelArguments with{.states = {arrays.states.size(), {}},
-                                     .divisor = divisor,
-                                     .rate = step.rate,
-                                     .decay = exempt ? 0 : options_.weight_decay};
+                KernelArguments with;
+                with.states.resize(arrays.states.size());
+                with.divisor = divisor;
+                with.rate = step.rate;
+                with.decay = exempt ? 0 : options_.weight_decay;
                 for (auto const& run : runs) {
                     auto const [first, last] = part_of(run.count, part, parts);
                     if (run.exempt == exempt && first < last) {

@@ -27,8 +27,9 @@ GradientSink::GradientSink(nn::Model& model, Layout const& layout, comm::Partiti
         while (partition.bucket(bucket).last <= entry.first) {
             ++bucket;
         }
-        EntryState state{.parameter = named[entry.name], .first_bucket = bucket};
-        state.last_bucket = bucket;
+        EntryState state;
+        state.parameter = named[entry.name];
+        state.first_bucket = state.last_bucket = bucket;
         while (partition.bucket(state.last_bucket).last < entry.first + entry.count) {
             ++state.last_bucket;
         }

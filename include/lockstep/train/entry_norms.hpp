@@ -6,8 +6,13 @@
 
 namespace lockstep::train {
 
-/// Writes the sum of squares, in double, of each arena unit of `values`. The order of a sum depends
-/// on the kind of device alone.
+/// The sum of squares, in double, of each arena unit of `values`, added by halves: a device's own
+/// reductions may add in another order for another number of units.
+///
+/// Shape  values [n * arena_unit] float32; returns [n] float64, on the same device
+torch::Tensor squares_by_halves(torch::Tensor const& values);
+
+/// Writes the same, on a CPU by a loop that is faster, in another order.
 ///
 /// Shape  values [n * arena_unit] float32; into [n] float64, on the same device
 void write_unit_squares(torch::Tensor const& values, torch::Tensor const& into);
