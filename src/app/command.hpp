@@ -25,6 +25,8 @@ struct Command {
 
 ExitCode data_command(Invocation const& invocation);
 ExitCode checkpoint_command(Invocation const& invocation);
+ExitCode bench_command(Invocation const& invocation);
+ExitCode bench_allreduce_command(Invocation const& invocation);
 
 /// Commands that need LibTorch, by name; found in the training library, which is loaded then.
 ExitCode train_side_command(std::string const& name, Invocation const& invocation);

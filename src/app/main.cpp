@@ -22,6 +22,8 @@ std::vector<Command> commands() {
          "makes data sets and looks into them", data_command},
         {"checkpoint", "info FILE|RUN | verify FILE|RUN | diff A B", "looks into checkpoints",
          checkpoint_command},
+        {"bench", "allreduce | step", "measures the exchange of gradients and the training step",
+         bench_command},
         {"models", "", "what model.name can be, with the keys of each",
          [](Invocation const& i) { return train_side_command("models", i); }},
         {"tasks", "", "what task.kind can be, with the keys of each",

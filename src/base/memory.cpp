@@ -93,6 +93,9 @@ std::uint64_t resident_memory() {
 std::uint64_t peak_memory() {
     return kilobytes_in("/proc/self/status", "VmHWM");
 }
+std::uint64_t proportional_memory() {
+    return kilobytes_in("/proc/self/smaps_rollup", "Pss");
+}
 
 void limit_memory(std::uint64_t more) {
     rlimit limit{};

@@ -12,6 +12,10 @@ std::uint64_t available_memory();
 std::uint64_t resident_memory();
 std::uint64_t peak_memory();
 
+/// Bytes of physical memory that this process answers for: memory that several processes share
+/// counts in equal parts (PSS of /proc/self/smaps_rollup); 0 where the kernel does not say.
+std::uint64_t proportional_memory();
+
 /// Lets this process take at most `more` bytes beyond what it has, so that asking for too much
 /// fails with an error (71) instead of the kernel ending some process of the host.
 void limit_memory(std::uint64_t more);

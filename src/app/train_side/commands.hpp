@@ -6,6 +6,7 @@ namespace lockstep::app {
 
 ExitCode train_command(Invocation const& invocation);
 ExitCode evaluate_command(Invocation const& invocation);
+ExitCode bench_step_command(Invocation const& invocation);
 ExitCode models_command(Invocation const& invocation);
 ExitCode tasks_command(Invocation const& invocation);
 

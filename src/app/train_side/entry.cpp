@@ -19,6 +19,9 @@ extern "C" int lockstep_train_side(char const* name, lockstep::app::Invocation c
         if (command == "evaluate") {
             return static_cast<int>(evaluate_command(*invocation));
         }
+        if (command == "bench step") {
+            return static_cast<int>(bench_step_command(*invocation));
+        }
         if (command == "models") {
             return static_cast<int>(models_command(*invocation));
         }

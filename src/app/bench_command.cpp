@@ -1,0 +1,48 @@
+#include "lockstep/base/text.hpp"
+
+#include <iostream>
+
+#include "command.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+constexpr char const* help =
+    R"(lockstep bench allreduce [--sizes 1M,25M] [--variant ordered|mpi|copy] [--repeats N] [--json]
+    The sum of an array of floats over all ranks, known to all of them; all variants without one
+    named. ordered: in tree order, as in training; mpi: MPI_Allreduce; copy: no sum, each rank
+    copies as many bytes out of its neighbour's shared memory at once, which bounds the others.
+    A repetition takes as long as its slowest rank, after a barrier. M is 2^20 bytes.
+lockstep bench step [--model mlp18m|cnn] [--variant engine|alone|bare] [--batch N] [--steps N]
+                    [--json]
+    One training step with AdamW on fresh random images, each rank a replica. engine: as in
+    training; alone: every rank trains by itself, without a word to the others; bare: that, by a
+    plain LibTorch loop and its own AdamW. A step takes the mean of all ranks' times.
+
+Ranks are those of mpirun; bind each to a core of its own: mpirun --bind-to core -n 2 lockstep bench
+step. `./bootstrap bench` compares with gloo and PyTorch's DDP side by side.
+)";
+
+} // namespace
+
+ExitCode bench_command(Invocation const& invocation) {
+    auto arguments = invocation.arguments;
+    if (arguments.empty() || take_flag(arguments, "--help")) {
+        std::cout << help;
+        return invocation.arguments.empty() ? ExitCode::usage : ExitCode::ok;
+    }
+    auto const what = arguments.front();
+    arguments.erase(arguments.begin());
+    Invocation const rest{arguments, invocation.argc, invocation.argv};
+    if (what == "allreduce") {
+        return bench_allreduce_command(rest);
+    }
+    if (what == "step") {
+        return train_side_command("bench step", rest);
+    }
+    throw Error(ExitCode::usage, {concat("lockstep bench ", what), "there are allreduce and step",
+                                  "See lockstep bench --help"});
+}
+
+} // namespace lockstep::app

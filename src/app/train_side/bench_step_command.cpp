@@ -1,0 +1,186 @@
+#include "lockstep/base/memory.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/train/device.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <numeric>
+
+#include "../measurement.hpp"
+#include "bench_training.hpp"
+#include "commands.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+using comm::Communicator;
+
+constexpr std::int64_t warm_ups = 10;
+
+/// The models of docs/performance.md, by name.
+std::map<std::string, config::Model> models() {
+    return {{"mlp18m", {"mlp", {{"hidden", "2048, 4096, 2048"}}}},
+            {"cnn", {"cnn", {{"channels", "16, 32"}, {"hidden", "64"}}}}};
+}
+
+struct Options {
+    std::string model;
+    std::string variant;
+    std::int64_t batch = 0;
+    std::int64_t steps = 0;
+    bool json = false;
+};
+
+void require_one_of(std::string const& option, std::string const& value,
+                    std::vector<std::string> const& names) {
+    if (std::find(names.begin(), names.end(), value) == names.end()) {
+        throw Error(ExitCode::usage, {concat(option, " ", value), "there is no such one",
+                                      concat("There are ", joined(names, ", "))});
+    }
+}
+
+Options parsed(std::vector<std::string> arguments) {
+    Options options;
+    options.json = take_flag(arguments, "--json");
+    options.model = take_option(arguments, "--model", "mlp18m");
+    options.variant = take_option(arguments, "--variant", "engine");
+    options.batch = whole_number("--batch", take_option(arguments, "--batch", "64"));
+    options.steps = whole_number("--steps", take_option(arguments, "--steps", "50"));
+    expect_arguments(arguments, 0, 0, "lockstep bench step [--model mlp18m|cnn] [--json]");
+    require_one_of("--model", options.model, {"mlp18m", "cnn"});
+    require_one_of("--variant", options.variant, {"engine", "alone", "bare"});
+    return options;
+}
+
+config::Deck deck_for(Options const& options, int replicas) {
+    config::Deck deck;
+    deck.run.replicas = replicas;
+    deck.data.batch = options.batch;
+    deck.model = models().at(options.model);
+    return deck;
+}
+
+/// As a run sets itself up; a plain loop has no deterministic operators.
+void set_up(config::Deck const& deck, std::string const& variant) {
+    keep_large_blocks();
+    auto run = deck.run;
+    run.deterministic = variant != "bare";
+    train::configure_torch(run);
+}
+
+/// The value of each rank in each step, of one part of the step.
+///
+/// Collective  over `world`
+/// Returns     [steps][ranks]
+std::vector<std::vector<double>>
+gathered(Communicator const& world, std::vector<StepTimes> const& own, double StepTimes::*part) {
+    auto const steps = static_cast<std::int64_t>(own.size());
+    std::vector<std::int64_t> bounds;
+    for (std::int64_t rank = 0; rank <= world.size(); ++rank) {
+        bounds.push_back(rank * steps);
+    }
+    std::vector<double> flat(static_cast<std::size_t>(bounds.back()));
+    std::transform(own.begin(), own.end(), flat.begin() + world.rank() * steps,
+                   [=](StepTimes const& times) { return times.*part; });
+    comm::all_gather_slices(world, std::span(flat), bounds);
+    std::vector<std::vector<double>> by_step(own.size());
+    for (std::size_t at = 0; at < flat.size(); ++at) {
+        by_step[at % own.size()].push_back(flat[at]);
+    }
+    return by_step;
+}
+
+double mean(std::vector<double> const& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+double least(std::vector<double> const& values) {
+    return *std::min_element(values.begin(), values.end());
+}
+/// The rank that comes last waits for nobody: what the others take longer is waiting for it.
+double waiting(std::vector<double> const& values) {
+    return mean(values) - least(values);
+}
+
+std::vector<double> each(std::vector<std::vector<double>> const& steps,
+                         double (*over_ranks)(std::vector<double> const&)) {
+    std::vector<double> values;
+    std::transform(steps.begin(), steps.end(), std::back_inserter(values), over_ranks);
+    return values;
+}
+
+/// Collective  over `world`
+Measurement summary(Communicator const& world, Options const& options,
+                    std::vector<StepTimes> const& times, BenchTraining const& training) {
+    auto const part = [&](double StepTimes::*which) { return gathered(world, times, which); };
+    Measurement result{concat("step ", options.model),      options.variant,
+                       training.parameter_bytes(),          world.size(),
+                       each(part(&StepTimes::whole), mean), {}};
+    auto const communication = part(&StepTimes::communication);
+    auto const rate = 1 / median(result.seconds);
+    result.figures = {{"batch", static_cast<double>(options.batch)},
+                      {"steps_per_s", rate},
+                      {"samples_per_s", rate * static_cast<double>(options.batch * world.size())},
+                      {"forward_s", median(each(part(&StepTimes::forward), mean))},
+                      {"backward_s", median(each(part(&StepTimes::backward), mean))},
+                      {"communication_s", median(each(communication, least))},
+                      {"imbalance_s", median(each(communication, waiting))},
+                      {"update_s", median(each(part(&StepTimes::update), mean))},
+                      {"loss", training.loss()}};
+    return result;
+}
+
+/// Collective  over `world`
+Measurement measure(Communicator const& world, Options const& options) {
+    auto const alone = Communicator::self();
+    auto const& together = options.variant == "engine" ? world : alone;
+    auto const deck = deck_for(options, together.size());
+    std::optional<RandomBatches> batches;
+    std::unique_ptr<BenchTraining> training;
+    double before = 0;
+    comm::agree(world, "making random batches", [&] {
+        set_up(deck, options.variant);
+        batches.emplace(warm_ups + options.steps, options.batch, world.rank());
+        before = static_cast<double>(proportional_memory());
+    });
+    training = options.variant == "bare" ? bare_training(deck, *batches)
+                                         : engine_training(together, deck, *batches);
+    std::vector<StepTimes> times;
+    comm::barrier(world); // nobody still makes batches while others measure
+    for (std::int64_t step = -warm_ups; step < options.steps; ++step) {
+        auto const taken = training->step();
+        if (step >= 0) {
+            times.push_back(taken);
+        }
+    }
+    comm::barrier(world); // memory is shared with ranks that are all still here
+    auto const after = static_cast<double>(proportional_memory());
+    auto result = summary(world, options, times, *training);
+    for (auto const& [key, bytes] :
+         {std::pair("memory_before_bytes", before), std::pair("memory_bytes", after)}) {
+        result.figures.emplace_back(key, comm::all_reduce(world, bytes, comm::Reduce::maximum));
+    }
+    return result;
+}
+
+} // namespace
+
+ExitCode bench_step_command(Invocation const& invocation) {
+    return monitor::run_collectively(
+        invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
+            Options options;
+            comm::agree(context.world, "reading the command line",
+                        [&] { options = parsed(invocation.arguments); });
+            auto const measured = measure(context.world, options);
+            if (context.world.is_root()) {
+                print(std::cout, measured, options.json);
+            }
+            return ExitCode::ok;
+        });
+}
+
+} // namespace lockstep::app

@@ -1,0 +1,66 @@
+"""What `lockstep bench` prints is whole and right; how fast it was, no test says."""
+import json
+
+from harness import check, run
+
+KEYS = ["what", "variant", "bytes", "ranks", "median_s", "minimum_s", "maximum_s"]
+
+
+def measured(words, ranks):
+    lines = run(["bench", *words, "--json"], ranks).expect(0).text.splitlines()
+    found = [json.loads(line) for line in lines if line.startswith("{")]
+    for line in found:
+        check(list(line)[:len(KEYS)] == KEYS, f"the keys of the contract, first, in {line}")
+        check(0 < line["minimum_s"] <= line["median_s"] <= line["maximum_s"], f"times in {line}")
+        check(line["ranks"] == ranks, f"{ranks} ranks in {line}")
+    return found
+
+
+def all_reduce(ranks):
+    lines = measured(["allreduce", "--sizes", "64K,1M", "--repeats", 3], ranks)
+    check([(line["variant"], line["bytes"]) for line in lines] ==
+          [(variant, size) for size in (1 << 16, 1 << 20) for variant in ("ordered", "mpi", "copy")],
+          f"every variant at every size: {lines}")
+    for line in lines:
+        rate = line["bytes"] / line["median_s"]
+        check(line["what"] == "allreduce" and abs(line["bytes_per_s"] / rate - 1) < 1e-9,
+              f"bytes a second in {line}")
+
+
+def step(model, parameters, ranks):
+    losses = {}
+    for variant in ("engine", "alone", "bare"):
+        [line] = measured(["step", "--model", model, "--variant", variant, "--batch", 16,
+                           "--steps", 3], ranks)
+        losses[variant] = line["loss"]
+        check(line["what"] == f"step {model}" and line["variant"] == variant, f"names in {line}")
+        check(line["bytes"] == 4 * parameters, f"{parameters} parameters in {line}")
+        check(abs(line["samples_per_s"] * line["median_s"] - 16 * ranks) < 1e-6,
+              f"samples a second in {line}")
+        parts = [line[part + "_s"] for part in
+                 ("forward", "backward", "communication", "imbalance", "update")]
+        check(all(part >= 0 for part in parts) and min(parts[0], parts[1], parts[4]) > 0,
+              f"parts of the step in {line}")
+        check(sum(parts) < 2 * line["maximum_s"], f"parts within the step in {line}")
+        check(0 < line["memory_before_bytes"] < line["memory_bytes"], f"memory in {line}")
+    # The same images, weights and optimizer: the work that is compared is the same.
+    check(abs(losses["alone"] - losses["bare"]) < 1e-3, f"{model}: the loss of a loop: {losses}")
+    check((losses["engine"] == losses["alone"]) == (ranks == 1),
+          f"{model}: ranks learn from each other: {losses}")
+
+
+for count in (1, 2):
+    all_reduce(count)
+    step("cnn", 105962, count)
+step("mlp18m", 18411530, 1)
+for words, phrase in ((["loading"], "there are allreduce and step"),
+                      (["allreduce", "--variant", "tree"], "There are ordered, mpi, copy"),
+                      (["allreduce", "--sizes", "0"], "--sizes 0"),
+                      (["allreduce", "--sizes", "25G"], "--sizes 25G"),
+                      (["allreduce", "--size", "1M"], "unknown option --size"),
+                      (["step", "--model", "rnn"], "There are mlp18m, cnn"),
+                      (["step", "--variant", "fast"], "There are engine, alone, bare"),
+                      (["step", "--steps", "-1"], "--steps -1")):
+    run(["bench", *words]).expect(64, phrase)
+run(["bench", "--help"]).expect(0, "lockstep bench allreduce", "lockstep bench step")
+print("bench: its lines are whole")
