@@ -51,11 +51,11 @@ class StagedExchange : public comm::Exchange {
     torch::Tensor borrowed(float* values) const {
         return torch::from_blob(values, {partition_.size()}, torch::kFloat32);
     }
-    std::vector<Range> held() const {
-        return sums_everywhere() ? std::vector<Range>{{0, partition_.size()}}
+    std::vector<comm::Range> held() const {
+        return sums_everywhere() ? std::vector<comm::Range>{{0, partition_.size()}}
                                  : partition_.owned(rank());
     }
-    static void copy(torch::Tensor const& into, torch::Tensor const& from, Range range) {
+    static void copy(torch::Tensor const& into, torch::Tensor const& from, comm::Range range) {
         torch::NoGradGuard const no_grad;
         into.narrow(0, range.first, range.count())
             .copy_(from.narrow(0, range.first, range.count()));

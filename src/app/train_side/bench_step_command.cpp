@@ -98,14 +98,6 @@ gathered(Communicator const& world, std::vector<StepTimes> const& own, double St
 double mean(std::vector<double> const& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
-double least(std::vector<double> const& values) {
-    return *std::min_element(values.begin(), values.end());
-}
-/// The rank that comes last waits for nobody: what the others take longer is waiting for it.
-double waiting(std::vector<double> const& values) {
-    return mean(values) - least(values);
-}
-
 std::vector<double> each(std::vector<std::vector<double>> const& steps,
                          double (*over_ranks)(std::vector<double> const&)) {
     std::vector<double> values;
@@ -120,15 +112,14 @@ Measurement summary(Communicator const& world, Options const& options,
     Measurement result{concat("step ", options.model),      options.variant,
                        training.parameter_bytes(),          world.size(),
                        each(part(&StepTimes::whole), mean), {}};
-    auto const communication = part(&StepTimes::communication);
     auto const rate = 1 / median(result.seconds);
     result.figures = {{"batch", static_cast<double>(options.batch)},
                       {"steps_per_s", rate},
                       {"samples_per_s", rate * static_cast<double>(options.batch * world.size())},
                       {"forward_s", median(each(part(&StepTimes::forward), mean))},
                       {"backward_s", median(each(part(&StepTimes::backward), mean))},
-                      {"communication_s", median(each(communication, least))},
-                      {"imbalance_s", median(each(communication, waiting))},
+                      {"communication_s", median(each(part(&StepTimes::communication), mean))},
+                      {"imbalance_s", median(each(part(&StepTimes::imbalance), mean))},
                       {"update_s", median(each(part(&StepTimes::update), mean))},
                       {"loss", training.loss()}};
     return result;

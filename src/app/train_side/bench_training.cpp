@@ -66,15 +66,18 @@ class EngineTraining : public BenchTraining {
     EngineTraining(comm::Communicator const& comm, config::Deck const& deck, RandomBatches& batches)
         : deck_(deck), loader_(batches.loader()), model_(model_of(deck_)),
           task_(task::make_task(deck_.task, RandomBatches::classes)),
-          carrier_(train::mpi_carrier(comm)), engine_({comm, deck_, *model_, *task_, torch::kCPU,
-                                                       RandomBatches::sample_shape(), *carrier_}) {}
+          engine_({comm, deck_, *model_, *task_, torch::kCPU, RandomBatches::sample_shape()}) {}
 
     StepTimes step() override {
         Stopwatch const watch;
         auto const outcome = engine_.step(
             {.loader = loader_, .step = step_++, .rate = deck_.optimizer.learning_rate});
-        StepTimes const times{watch.seconds(), outcome.local.data + outcome.local.forward,
-                              outcome.local.backward, outcome.communication_s, outcome.update_s};
+        StepTimes const times{watch.seconds(),
+                              outcome.local.data + outcome.local.forward,
+                              outcome.local.backward,
+                              outcome.exchange.exposed_s,
+                              outcome.exchange.imbalance_s,
+                              outcome.update_s};
         loss_ = outcome.loss_sum / outcome.weight;
         return times;
     }
@@ -88,7 +91,6 @@ class EngineTraining : public BenchTraining {
     data::Loader& loader_;
     std::shared_ptr<nn::Model> model_;
     std::unique_ptr<task::Task> task_;
-    std::unique_ptr<train::Carrier> carrier_;
     train::Engine engine_;
     std::int64_t step_ = 0;
     double loss_ = 0;

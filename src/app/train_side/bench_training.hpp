@@ -40,7 +40,8 @@ struct StepTimes {
     double whole = 0;
     double forward = 0;
     double backward = 0;
-    double communication = 0; ///< waiting for slower ranks included
+    double communication = 0; ///< after all ranks had arrived
+    double imbalance = 0;     ///< waiting for slower ranks
     double update = 0;
 };
 
