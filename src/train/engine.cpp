@@ -194,6 +194,7 @@ StepOutcome Engine::step(StepInput const& input) {
     vote.minutes() = world_.is_root() && input.minutes_passed ? 1 : 0;
     vote.set_used(world_.rank(), local_.used());
     exchange_->finish(vote.values(), buffers_.bytes());
+    buffers_.restore_into(*lanes_.front()); // which ran other replicas last, or on other ranks
 
     outcome.loss_sum = vote.sum(0);
     outcome.weight = vote.sum(1);

@@ -1,1 +1,1 @@
-lockstep_add_mpi_test(train/engine NP 1 2 3 4 TORCH)
+lockstep_add_mpi_test(train/engine NP 1 2 3 4 8 TORCH)
