@@ -39,7 +39,7 @@ with Scratch() as scratch:
     validation = records(scratch / "n1", "validation")[-1]
     check(validation["step"] == 30, "validated at the end")
     run(["evaluate", DECK, last, "--data.test", DATA / "test.h5"]).expect(
-        0, f"{validation['loss']:.4f}")
+        0, f"{validation['loss']:.6f}")
     best = weights(scratch / "n1/best.h5", "model")
     of_step = [r["step"] for r in records(scratch / "n1", "validation") if r["best"]][-1]
     if of_step == 30:
