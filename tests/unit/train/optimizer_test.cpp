@@ -360,6 +360,10 @@ TEST_CASE("lars and lamb leave weights of norm zero a plain step") {
         CHECK(torch::allclose(parameters, torch::full({grain}, expected)));
         optimizer.update(parameters, torch::zeros({grain}), {.rate = rate, .step = 2});
         CHECK(torch::isfinite(parameters).all().item<bool>());
+        auto const before = parameters.clone();
+        optimizer.update(parameters, torch::ones({grain}), {.rate = 0, .step = 3});
+        CHECK(torch::isfinite(parameters).all().item<bool>());
+        CHECK((name == "lars" || torch::equal(parameters, before)));
     }
 }
 
