@@ -1,7 +1,6 @@
 #include "lockstep/train/entry_norms.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "update_rule.hpp"
 
@@ -16,15 +15,18 @@ struct Views {
     std::vector<torch::Tensor> states;
 };
 
-/// What lars and lamb differ in. Both look at the arrays twice: for the norms, and to move the
-/// weights; what the second needs is computed again, since keeping it would take an arena's memory.
+torch::Tensor scalar(double value, torch::Tensor const& like) {
+    return torch::full({}, value, torch::TensorOptions(torch::kFloat32).device(like.device()));
+}
+
+/// What lars and lamb differ in. The first look at the arrays is for the norms of the weights and
+/// of what stands in the place of the gradients, the second moves the weights.
 struct Rule {
     virtual ~Rule() = default;
-    /// Takes the gradients into the state; returns the direction whose norm counts.
-    virtual torch::Tensor direction(Views const& of, double decay,
-                                    UpdateStep const& step) const = 0;
-    /// The factor of the rate, from the norms of an entry's weights and direction.
-    virtual double trust(double weights, double direction, double decay) const = 0;
+    /// Takes the gradients into the state; what follows from them may take their place.
+    virtual void prepare(Views const& of, double decay, UpdateStep const& step) const = 0;
+    /// The factor of an entry's rate, from the two norms, neither of them 0.
+    virtual double trust(double weights, double gradients, UpdateStep const& step) const = 0;
     virtual void move(Views const& of, double decay, double trust,
                       UpdateStep const& step) const = 0;
 };
@@ -34,31 +36,23 @@ class Lamb final : public Rule {
   public:
     explicit Lamb(config::Optimizer const& options) : options_(options) {}
 
-    torch::Tensor direction(Views const& of, double decay, UpdateStep const& step) const override {
-        auto const [beta1, beta2] = std::pair(options_.betas[0], options_.betas[1]);
-        auto const gradients = of.gradients / step.divisor;
-        of.states[0].mul_(beta1).add_(gradients, 1 - beta1);
-        of.states[1].mul_(beta2).addcmul_(gradients, gradients, 1 - beta2);
-        return change(of, decay, step);
+    /// The change that Adam makes to zeros at a rate of -1, and the decay, replace the gradients.
+    void prepare(Views const& of, double decay, UpdateStep const& step) const override {
+        auto const change = torch::zeros_like(of.gradients);
+        at::_fused_adam_({change}, {of.gradients}, {of.states[0]}, {of.states[1]}, {},
+                         {scalar(static_cast<double>(step.step), change)}, /*lr=*/-1,
+                         options_.betas[0], options_.betas[1], /*weight_decay=*/0, options_.epsilon,
+                         /*amsgrad=*/false, /*maximize=*/false, scalar(step.divisor, change));
+        of.gradients.copy_(decay == 0 ? change : change.add_(of.weights, decay));
     }
-    double trust(double weights, double direction, double) const override {
-        return weights > 0 && direction > 0 ? weights / direction : 1;
+    double trust(double weights, double change, UpdateStep const&) const override {
+        return weights / change;
     }
-    void move(Views const& of, double decay, double trust, UpdateStep const& step) const override {
-        of.weights.sub_(change(of, decay, step), step.rate * trust);
+    void move(Views const& of, double, double trust, UpdateStep const& step) const override {
+        of.weights.sub_(of.gradients, step.rate * trust);
     }
 
   private:
-    torch::Tensor change(Views const& of, double decay, UpdateStep const& step) const {
-        auto const correction = [&](double beta) {
-            return 1 - std::pow(beta, static_cast<double>(step.step));
-        };
-        auto const scale =
-            (of.states[1] / correction(options_.betas[1])).sqrt_().add_(options_.epsilon);
-        auto change = (of.states[0] / correction(options_.betas[0])).div_(scale);
-        return decay == 0 ? change : change.add_(of.weights, decay);
-    }
-
     config::Optimizer options_;
 };
 
@@ -67,21 +61,21 @@ class Lars final : public Rule {
   public:
     explicit Lars(config::Optimizer const& options) : options_(options) {}
 
-    torch::Tensor direction(Views const& of, double, UpdateStep const& step) const override {
-        return of.gradients / step.divisor;
+    void prepare(Views const&, double, UpdateStep const&) const override {}
+    double trust(double weights, double gradients, UpdateStep const& step) const override {
+        return options_.trust_coefficient * weights /
+               (gradients / step.divisor + options_.weight_decay * weights);
     }
-    double trust(double weights, double gradients, double decay) const override {
-        return weights > 0 && gradients > 0
-                   ? options_.trust_coefficient * weights / (gradients + decay * weights)
-                   : 1;
-    }
+    /// As SGD moves them at a rate of 1, where the rate is in gradients and decay.
     void move(Views const& of, double decay, double trust, UpdateStep const& step) const override {
-        auto change = (of.gradients / step.divisor).add_(of.weights, decay);
-        change.mul_(step.rate * trust);
+        double const rate = step.rate * trust;
+        std::vector<torch::Tensor> velocity;
         if (options_.momentum > 0) {
-            change = of.states[0].mul_(options_.momentum).add_(change);
+            velocity.push_back(of.states[0]);
         }
-        of.weights.sub_(change);
+        at::_fused_sgd_({of.weights}, {of.gradients}, velocity, rate * decay, options_.momentum,
+                        /*lr=*/1.0, /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false,
+                        /*is_first_step=*/false, scalar(step.divisor / rate, of.weights));
     }
 
   private:
@@ -104,7 +98,7 @@ class TrustRatioRule final : public UpdateRule {
         auto const chunks = chunks_for(arrays.parameters.device(), step.idle);
         auto const trust = trust_of_entries(arrays, step, chunks);
         for_each(chunks, arrays, [&](Piece const& piece, Views const& views) {
-            rule_->move(views, decay_of(piece), piece.exempt ? 1 : trust[piece.entry], step);
+            rule_->move(views, decay_of(piece), trust[piece.entry], step);
         });
     }
 
@@ -154,14 +148,14 @@ class TrustRatioRule final : public UpdateRule {
             torch::zeros({2, owned / arena_unit},
                          torch::TensorOptions(torch::kFloat64).device(arrays.parameters.device()));
         for_each(chunks, arrays, [&](Piece const& piece, Views const& views) {
-            auto const direction = rule_->direction(views, decay_of(piece), step);
+            rule_->prepare(views, decay_of(piece), step);
             auto const write = [&](torch::Tensor const& values, std::int64_t row) {
                 write_unit_squares(values, squares[row].narrow(0, piece.own / arena_unit,
                                                                piece.count / arena_unit));
             };
-            if (!piece.exempt) {
+            if (!piece.exempt) { // norms that stay 0 mean a trust of 1
                 write(views.weights, 0);
-                write(direction, 1);
+                write(views.gradients, 1);
             }
         });
         auto const on_host = squares.cpu();
@@ -172,10 +166,11 @@ class TrustRatioRule final : public UpdateRule {
         }
         auto const all = std::span<double const>(sums);
         auto const weights = segments_.norms(all.first(segments_.count()));
-        auto const directions = segments_.norms(all.last(segments_.count()));
+        auto const gradients = segments_.norms(all.last(segments_.count()));
         std::vector<double> trust;
         for (std::size_t entry = 0; entry < weights.size(); ++entry) {
-            trust.push_back(rule_->trust(weights[entry], directions[entry], decay_));
+            bool const known = weights[entry] > 0 && gradients[entry] > 0;
+            trust.push_back(known ? rule_->trust(weights[entry], gradients[entry], step) : 1);
         }
         return trust;
     }

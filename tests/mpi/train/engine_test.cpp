@@ -247,6 +247,36 @@ TEST_CASE("native sums are close to ordered ones") {
     }
 }
 
+TEST_CASE("norms of entries and averaged weights have the bits of one rank") {
+    train::configure_torch(config::Run{});
+    SharedSet const set(world());
+    auto const alone = comm::Communicator::self();
+    for (std::string const name : {"lamb", "lars"}) {
+        CAPTURE(name);
+        auto deck = deck_with({"mlp", {{"hidden", "300, 200"}}});
+        deck.optimizer.name = name;
+        deck.optimizer.momentum = 0.9;
+        deck.optimizer.ema = 0.7;
+        Training ours(world(), set.get(), deck);
+        Training reference(alone, set.get(), deck);
+        for (int step = 0; step < 4; ++step) {
+            ours.step();
+            reference.step();
+        }
+        CHECK(same_bits(ours.model(), reference.model()));
+        auto const last = ours.model().parameters().front().clone();
+        {
+            auto const averaged = ours.engine().averaged_weights();
+            auto const averaged_alone = reference.engine().averaged_weights();
+            CHECK(same_bits(ours.model(), reference.model()));
+            CHECK_FALSE(torch::equal(last, ours.model().parameters().front()));
+            comm::barrier(world()); // one array of the host: nobody goes back while others look
+        }
+        CHECK(torch::equal(last, ours.model().parameters().front()));
+        CHECK_NOTHROW(ours.engine().check_replicas(4));
+    }
+}
+
 TEST_CASE("a step is that of the mean loss over all samples, as torch alone takes it") {
     train::configure_torch(config::Run{});
     SharedSet const set(world());

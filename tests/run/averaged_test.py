@@ -1,0 +1,47 @@
+"""Averaged weights and a rule with norms: the same bits on any number of ranks and through a kill,
+and what is measured and exported are the averages."""
+import h5py
+import numpy
+
+from harness import (DATA, DECK, Scratch, check, checkpoints, records, run, same_state, train)
+
+KEYS = ["--optimizer.name", "lamb", "--optimizer.ema", "0.9"]
+
+
+def weights(path, prefix):
+    with h5py.File(path) as file:
+        group = file[prefix]
+        found = {}
+        group.visititems(lambda name, item: found.update({name: item[:]})
+                         if isinstance(item, h5py.Dataset) else None)
+        return found
+
+
+with Scratch() as scratch:
+    for ranks in (1, 3):
+        train(scratch / f"n{ranks}", *KEYS, ranks=ranks).expect(0, "finished at step 30")
+    check(same_state(scratch / "n1", scratch / "n3"), "1 and 3 ranks agree")
+    check([r["loss"] for r in records(scratch / "n1", "validation")] ==
+          [r["loss"] for r in records(scratch / "n3", "validation")], "so do their validations")
+
+    killed = scratch / "killed"
+    train(killed, *KEYS, ranks=3, env={"LOCKSTEP_INJECT": "kill:rank=1:step=13"})
+    train(killed, *KEYS, ranks=2).expect(0, "resumed from", "finished at step 30")
+    check(same_state(scratch / "n1", killed), "a resumed run has the same averages")
+
+    last = checkpoints(scratch / "n1")[-1]
+    averages, trained = weights(last, "optimizer/ema"), weights(last, "model")
+    check(averages.keys() <= trained.keys(), "an average for each parameter")
+    check(any(not numpy.array_equal(averages[name], trained[name]) for name in averages),
+          "averages are not the weights")
+
+    # The last validation is of the last weights' averages, as an evaluation of the checkpoint is.
+    validation = records(scratch / "n1", "validation")[-1]
+    check(validation["step"] == 30, "validated at the end")
+    run(["evaluate", DECK, last, "--data.test", DATA / "test.h5"]).expect(
+        0, f"{validation['loss']:.6f}")
+    best = weights(scratch / "n1/best.h5", "model")
+    of_step = [r["step"] for r in records(scratch / "n1", "validation") if r["best"]][-1]
+    if of_step == 30:
+        check(all(numpy.array_equal(best[name], averages[name]) for name in averages),
+              "best.h5 holds the averages")
