@@ -5,7 +5,7 @@ import argparse
 import statistics
 import time
 
-from torch_side import LOCAL_RANK, dist, mean_over_ranks, over_ranks, proportional_memory, start, \
+from torch_side import LOCAL_RANK, dist, leave, mean_over_ranks, over_ranks, proportional_memory, start, \
     tell, torch
 
 WARM_UPS = 10
@@ -87,7 +87,7 @@ def main():
          forward_s=statistics.median(forward), backward_s=statistics.median(backward),
          update_s=statistics.median(update), loss=loss.item(), memory_before_bytes=most[0],
          memory_bytes=most[1])
-    dist.destroy_process_group()
+    leave()
 
 
 main()

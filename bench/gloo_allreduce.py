@@ -4,7 +4,7 @@ import argparse
 import statistics
 import time
 
-from torch_side import dist, over_ranks, start, tell, torch
+from torch_side import dist, leave, over_ranks, start, tell, torch
 
 WARM_UPS = 5
 
@@ -31,7 +31,7 @@ def main():
         raise SystemExit("gloo's sum is wrong")
     tell("allreduce", "gloo", options.bytes, seconds,
          bytes_per_s=options.bytes / statistics.median(seconds))
-    dist.destroy_process_group()
+    leave()
 
 
 main()

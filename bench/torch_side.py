@@ -2,6 +2,7 @@
 import json
 import os
 import statistics
+import sys
 
 # Before torch is imported, so that its threads are bound, too.
 LOCAL_RANK = int(os.environ["LOCAL_RANK"])
@@ -44,3 +45,10 @@ def tell(what, variant, size, seconds, **figures):
                           "ranks": dist.get_world_size(), "median_s": statistics.median(seconds),
                           "minimum_s": min(seconds), "maximum_s": max(seconds), **figures}),
               flush=True)
+
+
+def leave():
+    """Ends the process at once: gloo's threads now and then abort it while Python winds up."""
+    dist.barrier()
+    sys.stdout.flush()
+    os._exit(0)

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <unistd.h>
 
@@ -34,19 +35,25 @@ Fault parse(std::string const& text) {
 
 } // namespace
 
-void inject_fault(int rank, std::int64_t step) {
+bool inject_fault(int rank, std::int64_t step) {
     char const* const text = std::getenv("LOCKSTEP_INJECT");
     if (text == nullptr) {
-        return;
+        return false;
     }
     auto const fault = parse(text);
-    if (fault.rank != rank || fault.step != step) {
-        return;
+    if (fault.rank != rank || (fault.step != step && fault.kind != "slow")) {
+        return false;
     }
     if (fault.kind == "kill") {
         std::raise(SIGKILL);
     } else if (fault.kind == "throw") {
         throw Error(ExitCode::software, {"an injected fault", text, "Unset LOCKSTEP_INJECT"});
+    } else if (fault.kind == "nan") {
+        return true;
+    } else if (fault.kind == "slow") {
+        ::usleep(100'000);
+    } else if (fault.kind == "oom") {
+        throw std::bad_alloc();
     } else if (fault.kind == "hang") {
         while (true) {
             ::sleep(1);
@@ -54,8 +61,10 @@ void inject_fault(int rank, std::int64_t step) {
     } else {
         throw Error(ExitCode::usage,
                     {concat("LOCKSTEP_INJECT = ", text),
-                     "expected kill, throw or hang, with :rank=R:step=S", "Correct or unset it"});
+                     "expected kill, throw, hang, nan, slow or oom, with :rank=R:step=S",
+                     "Correct or unset it"});
     }
+    return false;
 }
 
 } // namespace lockstep

@@ -112,6 +112,17 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "epochs between falls of step");
     visit("schedule.factor", deck.schedule.factor, between(0, 1, fixed), "of each fall of step");
 
+    auto& precision = deck.precision;
+    visit("precision.compute", precision.compute, one_of({"fp32", "bf16", "fp16"}, fixed),
+          "type that operators compute in; weights stay fp32");
+    visit("precision.loss-scale", precision.loss_scale, any(fixed),
+          "of fp16: dynamic, or a number");
+    visit("precision.tf32", precision.tf32, any(fixed), "GPUs may round inputs of products");
+    visit("precision.cudnn-benchmark", precision.cudnn_benchmark, any(),
+          "fastest algorithms; off where run.deterministic");
+    visit("precision.gradient-checkpointing", precision.gradient_checkpointing, any(),
+          "keep less for backward, compute it again");
+
     visit("communication.backend", deck.communication.backend, one_of({"auto", "mpi", "nccl"}),
           "what carries gradients");
     auto& communication = deck.communication;
@@ -125,6 +136,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "parameters may have no gradient; they are left as they are then");
     visit("communication.static-graph", communication.static_graph, any(fixed),
           "the same parameters get gradients in every step");
+    visit("communication.sync-batch-norm", communication.sync_batch_norm, any(fixed),
+          "batch norm over all replicas together");
     visit("communication.timeout-seconds", deck.communication.timeout_seconds, at_least(1),
           "longest wait for another rank's device");
     visit("communication.check-replicas-every", deck.communication.check_replicas_every,

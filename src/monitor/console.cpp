@@ -89,6 +89,9 @@ void Console::show(train::Started const& e) {
     line(concat("learning rate: ", e.base_rate, " in the deck, ", e.peak_rate,
                 " after scaling by replicas"));
     line(concat("directory: ", e.directory));
+    if (!e.remark.empty()) {
+        line(e.remark);
+    }
 }
 
 void Console::show(train::Resumed const& e) {
@@ -163,11 +166,11 @@ void Console::show(train::Ended const& e) {
                     "--checkpoint.resume none"));
         return;
     }
-    line(concat(e.reason, " at step ", e.step, ": ", e.steps_done, " steps in ",
-                duration_text(e.seconds), ", ",
-                count_text(static_cast<std::int64_t>(e.samples_per_s)),
-                " samples/s, communication ", percent(e.communication_share),
-                " of the step, peak memory ", bytes_text(e.peak_memory), " a rank"));
+    line(concat(
+        e.reason, " at step ", e.step, ": ", e.steps_done, " steps in ", duration_text(e.seconds),
+        ", ", count_text(static_cast<std::int64_t>(e.samples_per_s)), " samples/s, communication ",
+        percent(e.communication_share), " of the step, waiting for slower ranks ",
+        percent(e.imbalance_share), ", peak memory ", bytes_text(e.peak_memory), " a rank"));
     if (e.best_step >= 0) {
         line(concat("best ", e.best_metric, " ",
                     e.best_metric == "accuracy" ? percent(e.best) : fixed(e.best, 4), " at step ",

@@ -39,20 +39,28 @@ struct ToJson {
                 {"forced", e.forced}};
     }
     Json operator()(train::Step const& e) const {
-        return {{"event", "step"},
-                {"step", e.step},
-                {"epoch", e.epoch},
-                {"loss", e.loss},
-                {"learning_rate", e.learning_rate},
-                {"samples_per_s", static_cast<double>(e.samples) / e.step_s},
-                {"step_ms", 1e3 * e.step_s},
-                {"data_ms", 1e3 * e.data_s},
-                {"forward_ms", 1e3 * e.forward_s},
-                {"backward_ms", 1e3 * e.backward_s},
-                {"communication_ms", 1e3 * e.communication_s},
-                {"update_ms", 1e3 * e.update_s},
-                {"grad_norm", e.grad_norm},
-                {"memory_bytes", resident_memory()}};
+        Json json{{"event", "step"},
+                  {"step", e.step},
+                  {"epoch", e.epoch},
+                  {"loss", e.loss},
+                  {"learning_rate", e.learning_rate},
+                  {"samples_per_s", static_cast<double>(e.samples) / e.step_s},
+                  {"step_ms", 1e3 * e.step_s},
+                  {"data_ms", 1e3 * e.data_s},
+                  {"forward_ms", 1e3 * e.forward_s},
+                  {"backward_ms", 1e3 * e.backward_s},
+                  {"communication_ms", 1e3 * e.communication_s},
+                  {"imbalance_ms", 1e3 * e.imbalance_s},
+                  {"hidden_communication_ms", 1e3 * e.hidden_s},
+                  {"exchanged_bytes", e.exchanged_bytes},
+                  {"update_ms", 1e3 * e.update_s},
+                  {"grad_norm", e.grad_norm},
+                  {"memory_bytes", resident_memory()}};
+        if (e.loss_scale != 1) {
+            json["loss_scale"] = e.loss_scale;
+            json["skipped"] = e.skipped;
+        }
+        return json;
     }
     Json operator()(train::Measured const& e) const {
         Json json{{"event", e.set}, {"step", e.step},       {"epoch", e.epoch},
@@ -84,6 +92,7 @@ struct ToJson {
                   {"seconds", e.seconds},
                   {"samples_per_s", e.samples_per_s},
                   {"communication_share", e.communication_share},
+                  {"imbalance_share", e.imbalance_share},
                   {"peak_memory_bytes", e.peak_memory}};
         if (e.best_step >= 0) {
             json["best_metric"] = e.best_metric;

@@ -1,6 +1,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/nn/dropout.hpp"
+#include "lockstep/nn/recompute.hpp"
 
 #include "models.hpp"
 
@@ -30,6 +31,7 @@ class Cnn : public Model {
     Cnn(config::OwnValues const& values, Interface const& interface) {
         auto const shape = image_shape(interface);
         add_channel_ = interface.sample_shape.size() == 2;
+        recompute_ = interface.recompute;
         bool const normalise = values.boolean("batch-norm");
         auto const dropout = values.number("dropout", 0, 0.999);
         auto channels = shape[0];
@@ -38,6 +40,7 @@ class Cnn : public Model {
         int block = 0;
         for (auto const wider : values.integers("channels", 1)) {
             auto const number = std::to_string(++block);
+            blocks_.push_back(features_->size());
             features_->push_back(
                 "conv" + number,
                 torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, wider, 3).padding(1)));
@@ -71,11 +74,15 @@ class Cnn : public Model {
         if (add_channel_) {
             inputs = inputs.unsqueeze(1);
         }
-        return classifier_->forward(features_->forward(inputs).flatten(1));
+        auto const found = recompute_ ? forward_recomputed(features_, blocks_, random_key(), inputs)
+                                      : features_->forward(inputs);
+        return classifier_->forward(found.flatten(1));
     }
 
   private:
     bool add_channel_ = false;
+    bool recompute_ = false;
+    std::vector<std::size_t> blocks_; ///< where each begins in features_
     torch::nn::Sequential features_;
     torch::nn::Sequential classifier_;
 };

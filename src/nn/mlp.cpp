@@ -1,4 +1,5 @@
 #include "lockstep/nn/dropout.hpp"
+#include "lockstep/nn/recompute.hpp"
 
 #include "models.hpp"
 
@@ -16,8 +17,10 @@ class Mlp : public Model {
             width *= extent;
         }
         std::uint64_t layer = 0;
+        recompute_ = interface.recompute;
         for (auto const hidden : values.integers("hidden", 1)) {
             auto const number = std::to_string(++layer);
+            blocks_.push_back(layers_->size());
             layers_->push_back("hidden" + number, torch::nn::Linear(width, hidden));
             layers_->push_back("relu" + number, torch::nn::ReLU());
             if (dropout > 0) {
@@ -25,15 +28,20 @@ class Mlp : public Model {
             }
             width = hidden;
         }
+        blocks_.push_back(layers_->size());
         layers_->push_back("output", torch::nn::Linear(width, interface.outputs));
         register_module("layers", layers_);
     }
 
     torch::Tensor forward(torch::Tensor inputs) override {
-        return layers_->forward(inputs.flatten(1));
+        inputs = inputs.flatten(1);
+        return recompute_ ? forward_recomputed(layers_, blocks_, random_key(), inputs)
+                          : layers_->forward(inputs);
     }
 
   private:
+    bool recompute_ = false;
+    std::vector<std::size_t> blocks_; ///< where each begins in layers_
     torch::nn::Sequential layers_;
 };
 

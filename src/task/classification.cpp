@@ -14,7 +14,8 @@ class Classification : public Task {
         : classes_(classes), label_smoothing_(values.number("label-smoothing", 0, 0.999)) {}
 
     Loss training_loss(nn::Model& model, Tensors const& batch) const override {
-        auto const logits = model.forward(batch.inputs);
+        // Losses are in float32 whatever the model computes in.
+        auto const logits = model.forward(batch.inputs).to(torch::kFloat32);
         auto const options = torch::nn::functional::CrossEntropyFuncOptions()
                                  .reduction(torch::kSum)
                                  .label_smoothing(label_smoothing_);
@@ -25,7 +26,7 @@ class Classification : public Task {
     }
 
     Tally evaluate(nn::Model& model, Tensors const& batch) const override {
-        auto const logits = model.forward(batch.inputs);
+        auto const logits = model.forward(batch.inputs).to(torch::kFloat32);
         auto const losses = torch::nn::functional::cross_entropy(
             logits, batch.targets,
             torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kNone));

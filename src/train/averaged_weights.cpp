@@ -6,6 +6,7 @@ AveragedWeights::~AveragedWeights() {
     if (kept_.defined()) {
         torch::NoGradGuard const no_grad;
         parameters_.copy_(kept_);
+        restored_();
     }
 }
 

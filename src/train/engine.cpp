@@ -150,7 +150,8 @@ Engine::Engine(Parts parts)
       lanes_(make_lanes(parts)), optimizer_(options_, layout_, arena_.parameters(), updated_),
       local_({lanes_, parts.task, layout_, buffers_,
               nodes_[static_cast<std::size_t>(world_.rank())], parts.sample_shape, parts.device,
-              *exchange_}),
+              *exchange_, parts.deck.precision}),
+      loss_scale_(parts.deck.precision),
       state_({layout_, arena_, buffers_, parts.model, optimizer_,
               exchange_->partition().owned(world_.rank()), world_.is_root()}) {}
 
@@ -179,7 +180,7 @@ StepOutcome Engine::step(StepInput const& input) {
     StepOutcome outcome;
     auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
     exchange_->begin();
-    local_.run(input.loader, input.micro_batches, key);
+    local_.run(input.loader, input.micro_batches, key, loss_scale_.value(), input.poison);
     outcome.local = local_.times();
 
     Vote vote(replicas_, world_.size(), layout_.entries.size());
@@ -212,15 +213,34 @@ StepOutcome Engine::step(StepInput const& input) {
     Stopwatch watch;
     torch::NoGradGuard const no_grad;
     auto const squares = exchange_->squares();
-    outcome.grad_norm =
-        std::sqrt(comm::tree_sum({squares.begin(), squares.end()})) / outcome.weight;
-    if (!std::isfinite(outcome.grad_norm)) {
-        throw_diverged(0, input.step + 1, "the gradient is not finite");
+    // Divided once, by the weight of all replicas and the loss scale, after the sum; the update
+    // does it in passing.
+    double const divisor = outcome.weight * loss_scale_.value();
+    outcome.grad_norm = std::sqrt(comm::tree_sum({squares.begin(), squares.end()})) / divisor;
+    bool const finite = std::isfinite(outcome.grad_norm);
+    outcome.loss_scale = loss_scale_.value();
+    outcome.skipped = !finite;
+    if (!finite && !loss_scale_.skips()) {
+        throw_not_finite(input.step + 1);
     }
-    // Divided once, by the weight of all replicas, after the sum; the update does it in passing.
-    UpdateStep update{.rate = input.rate, .step = input.step + 1, .divisor = outcome.weight};
-    if (options_.clip_norm > 0 && outcome.grad_norm > options_.clip_norm) {
-        update.divisor *= (outcome.grad_norm + 1e-6) / options_.clip_norm;
+    // Skipped steps do not count for the rule's bias correction.
+    auto const step = input.step + 1 - loss_scale_.skipped();
+    loss_scale_.update(finite);
+    if (finite) {
+        update(input.rate, step, divisor, outcome.grad_norm);
+    }
+    outcome.update_s = watch.restart();
+
+    exchange_->publish();
+    arena_.refresh();
+    outcome.exchange = exchange_->cost();
+    return outcome;
+}
+
+void Engine::update(double rate, std::int64_t step, double divisor, double norm) {
+    UpdateStep update{.rate = rate, .step = step, .divisor = divisor};
+    if (options_.clip_norm > 0 && norm > options_.clip_norm) {
+        update.divisor *= (norm + 1e-6) / options_.clip_norm;
     }
     if (!exchange_->sums_everywhere()) {
         update.gather = [this](std::span<double> sums) {
@@ -231,12 +251,41 @@ StepOutcome Engine::step(StepInput const& input) {
     auto const gradients =
         torch::from_blob(exchange_->gradients(), {layout_.size}, arena_.parameters().options());
     optimizer_.update(arena_.parameters(), gradients, update);
-    outcome.update_s = watch.restart();
+}
 
-    exchange_->publish();
-    arena_.refresh();
-    outcome.exchange = exchange_->cost();
-    return outcome;
+/// Looks where a gradient that is not finite came from. The sum of a grain lies where its owner's
+/// gradient lay; the other ranks still have their own, unless sums went everywhere.
+void Engine::throw_not_finite(std::int64_t step) const {
+    auto const squares = exchange_->squares();
+    auto const bad = std::find_if(squares.begin(), squares.end(),
+                                  [](double value) { return !std::isfinite(value); });
+    auto const first = (bad - squares.begin()) * grain;
+    auto const* const own = local_.gradients().cpu().const_data_ptr<float>() + first;
+    auto const* const found =
+        std::find_if(own, own + grain, [](float value) { return !std::isfinite(value); });
+    auto const place = found < own + grain ? first + (found - own) : -1;
+    auto const places = comm::all_gather(world_, place);
+    auto const owned = exchange_->partition().owned(world_.rank());
+    bool const is_sum =
+        exchange_->sums_everywhere() || std::any_of(owned.begin(), owned.end(), [&](Range range) {
+            return range.first <= first && first < range.last;
+        });
+    auto const sums = comm::all_gather(world_, is_sum ? 1 : 0);
+    int rank = -1;
+    int owner = 0;
+    for (int each = 0; each < world_.size(); ++each) {
+        auto const at = static_cast<std::size_t>(each);
+        if (sums[at] != 0) {
+            owner = each;
+        } else if (rank < 0 && places[at] >= 0) {
+            rank = each;
+        }
+    }
+    rank = rank < 0 ? owner : rank; // no other has it
+    auto const at = std::max<std::int64_t>(places[static_cast<std::size_t>(rank)], first);
+    auto const entry = std::find_if(layout_.entries.rbegin(), layout_.entries.rend(),
+                                    [&](Entry const& each) { return each.first <= at; });
+    throw_diverged(rank, step, concat("the gradient of parameter ", entry->name, " is not finite"));
 }
 
 void Engine::check_losses(Vote& vote, std::int64_t step) const {
@@ -281,11 +330,12 @@ AveragedWeights Engine::averaged_weights() {
     if (!optimizer_.averages()) {
         return {};
     }
-    AveragedWeights averaged(arena_.parameters());
+    AveragedWeights averaged(arena_.parameters(), [this] { arena_.refresh(); });
     // Nobody overwrites them before all have kept a copy: they may be one array for the host.
     comm::barrier(world_);
     optimizer_.write_average(arena_.parameters());
     exchange_->publish();
+    arena_.refresh();
     return averaged;
 }
 

@@ -6,14 +6,16 @@
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/data/plan.hpp"
 #include "lockstep/train/local_step.hpp"
+#include "lockstep/train/precision.hpp"
 
 #include <numeric>
 
 namespace lockstep::train {
 
-EvaluateOptions evaluate_options(config::Data const& data, torch::Device device) {
-    return {.loader = {static_cast<int>(data.workers), static_cast<int>(data.prefetch)},
-            .device = device};
+EvaluateOptions evaluate_options(config::Deck const& deck, torch::Device device) {
+    return {.loader = {static_cast<int>(deck.data.workers), static_cast<int>(deck.data.prefetch)},
+            .device = device,
+            .precision = deck.precision};
 }
 
 Evaluation evaluate(comm::Communicator const& comm, nn::Model& model, task::Task const& task,
@@ -44,6 +46,7 @@ Evaluation evaluate(comm::Communicator const& comm, nn::Model& model, task::Task
         std::vector<std::int64_t> const shape(dataset.sample_shape().begin(),
                                               dataset.sample_shape().end());
         for (std::int64_t k = 0; k < mine.count; ++k) {
+            Autocast const autocast(options.precision, options.device);
             auto const tally =
                 task.evaluate(model, to_tensors(loader.next(), shape, options.device));
             auto const batch = static_cast<std::size_t>(mine.first + k);

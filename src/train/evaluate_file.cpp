@@ -35,8 +35,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         model->to(device);
         load_model(*model, file);
     });
-    auto const result =
-        evaluate(world, *model, *task, *dataset, evaluate_options(deck.data, device));
+    auto const result = evaluate(world, *model, *task, *dataset, evaluate_options(deck, device));
     return {.set = has_test ? "test" : "validation",
             .loss = result.loss,
             .samples = result.samples,

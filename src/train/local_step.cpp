@@ -53,9 +53,14 @@ LocalStep::LocalStep(Parts parts)
 
 LocalStep::~LocalStep() = default;
 
-void LocalStep::run(data::Loader& loader, int micro_batches, std::uint64_t step_key) {
+void LocalStep::run(data::Loader& loader, int micro_batches, std::uint64_t step_key,
+                    double loss_scale, bool poison) {
     micro_batches_ = micro_batches;
     step_key_ = step_key;
+    loss_scale_ = loss_scale;
+    if (poison) {
+        lanes_.front()->sink.poison();
+    }
     times_ = {};
     used_.assign(parts_.layout.entries.size(), 0);
     if (threads_) {
@@ -134,9 +139,12 @@ void LocalStep::run_micro_batch(Lane& lane, int replica, int micro, task::Tensor
     auto& result = result_of(replica);
     lane.model.set_random_key(mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
                                     static_cast<std::uint64_t>(micro)));
-    auto const loss = parts_.task.training_loss(lane.model, tensors);
+    auto const loss = [&] {
+        Autocast const autocast(parts_.precision, parts_.device);
+        return parts_.task.training_loss(lane.model, tensors);
+    }();
     times.forward += watch.restart();
-    loss.sum.backward();
+    (loss_scale_ == 1 ? loss.sum : loss.sum * loss_scale_).backward();
     result.loss_sum += loss.sum.item<double>();
     result.weight += loss.weight;
     result.correct += loss.correct;

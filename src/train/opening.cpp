@@ -153,8 +153,11 @@ Workload open_workload(config::Deck const& deck,
 }
 
 std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work) {
-    auto model = nn::make_model(deck.model, {work.sample_shape, work.train->classes()},
-                                static_cast<std::uint64_t>(deck.run.seed));
+    auto model =
+        nn::make_model(deck.model,
+                       {work.sample_shape, work.train->classes(),
+                        deck.precision.gradient_checkpointing, deck.communication.sync_batch_norm},
+                       static_cast<std::uint64_t>(deck.run.seed));
     model->train();
     return model;
 }

@@ -27,6 +27,7 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
     comm::agree(world_, "start-up", [&] {
         device_ = choose_device(deck_.run, topology_);
         configure_torch(deck_.run);
+        remark_ = configure_precision(deck_.precision, deck_.run.deterministic);
         if (world_.is_root()) {
             write_text_durably(opened_.directory->path() / "deck.ini", config::to_text(deck_));
             observers_ = order_.observers(deck_);
@@ -109,6 +110,9 @@ void Run::restore() {
         }
         engine_->state().restore(reader);
         progress_ = Progress::read_from(reader.record());
+        engine_->loss_scale().restore(real_of(reader.record(), "loss_scale"),
+                                      integer_of(reader.record(), "loss_scale_growth"),
+                                      integer_of(reader.record(), "skipped_steps"));
     });
     saved_step_ = progress_.step;
 }
@@ -155,14 +159,15 @@ StepOutcome Run::one_step(data::Loader& loader) {
     auto const in_epoch = progress_.step % plan_->steps_per_epoch();
     auto const minutes = deck_.checkpoint.every_minutes;
     try {
-        inject_fault(world_.rank(), progress_.step + 1);
+        bool const poison = inject_fault(world_.rank(), progress_.step + 1);
         return engine_->step(
             {.loader = loader,
              .step = progress_.step,
              .micro_batches = plan_->micro_batches(in_epoch),
              .rate = schedule_->rate(progress_.step),
              .signal = signals_.pending(),
-             .minutes_passed = minutes > 0 && checkpoint_watch_.seconds() > 60 * minutes});
+             .minutes_passed = minutes > 0 && checkpoint_watch_.seconds() > 60 * minutes,
+             .poison = poison});
     } catch (AgreedError const&) {
         throw;
     } catch (...) {
@@ -202,7 +207,9 @@ void Run::account(StepOutcome const& outcome, double step_s) {
               .imbalance_s = outcome.exchange.imbalance_s,
               .hidden_s = outcome.exchange.hidden_s,
               .exchanged_bytes = outcome.exchange.bytes,
-              .update_s = outcome.update_s});
+              .update_s = outcome.update_s,
+              .loss_scale = outcome.loss_scale,
+              .skipped = outcome.skipped});
 }
 
 void Run::after_step(StepOutcome const& outcome) {

@@ -68,6 +68,7 @@ class Run {
     double communication_s_ = 0; ///< exposed
     double imbalance_s_ = 0;
     std::string attempt_;
+    std::string remark_; ///< on what the deck asks for and does not get
 };
 
 } // namespace lockstep::train

@@ -37,7 +37,8 @@ void Run::announce() {
                     .directory = deck_.run.directory,
                     .memory_needed = static_cast<std::uint64_t>(
                         memory_needed(static_cast<double>(engine_->layout().size), deck_.optimizer,
-                                      engine_->nodes()[0].count, world_.size()))};
+                                      engine_->nodes()[0].count, world_.size())),
+                    .remark = remark_};
     for (auto const& node : engine_->nodes()) {
         started.replicas_of_rank.push_back(node.count);
     }
@@ -78,7 +79,7 @@ void Run::end_epoch() {
 
 Measured Run::measure(data::Dataset const& dataset, std::string const& set) {
     auto const result =
-        evaluate(world_, *work_.model, *work_.task, dataset, evaluate_options(deck_.data, device_));
+        evaluate(world_, *work_.model, *work_.task, dataset, evaluate_options(deck_, device_));
     return {.set = set,
             .step = progress_.step,
             .epoch = epochs_done(),
@@ -132,7 +133,9 @@ checkpoint::Record Run::record() const {
     record.integers["cursor"] = progress_.step % plan_->steps_per_epoch();
     record.integers["data"] = static_cast<std::int64_t>(work_.train->fingerprint());
     record.reals["learning_rate"] = schedule_->rate(progress_.step);
-    record.reals["loss_scale"] = 1; // float32 needs none
+    record.reals["loss_scale"] = engine_->loss_scale().value();
+    record.integers["loss_scale_growth"] = engine_->loss_scale().growth();
+    record.integers["skipped_steps"] = engine_->loss_scale().skipped();
     record.deck = config::to_text(deck_);
     record.notes["version"] = order_.version;
     record.notes["time"] = utc_now();

@@ -76,6 +76,14 @@ struct Schedule {
     double factor = 0.1;
 };
 
+struct Precision {
+    std::string compute = "fp32";       ///< fp32, bf16, fp16
+    std::string loss_scale = "dynamic"; ///< dynamic, or a number; of fp16
+    bool tf32 = true;
+    bool cudnn_benchmark = true; ///< off where run.deterministic
+    bool gradient_checkpointing = false;
+};
+
 struct Communication {
     std::string backend = "auto"; ///< auto, mpi, nccl
     double bucket_mb = 25;
@@ -83,6 +91,7 @@ struct Communication {
     std::string reduction = "ordered"; ///< ordered, native
     bool unused_parameters = false;
     bool static_graph = false;
+    bool sync_batch_norm = false;
     std::int64_t timeout_seconds = 300;
     std::int64_t check_replicas_every = 100; ///< steps; 0: never
 };
@@ -113,6 +122,7 @@ struct Deck {
     Task task;
     Optimizer optimizer;
     Schedule schedule;
+    Precision precision;
     Communication communication;
     Checkpoint checkpoint;
     Monitor monitor;

@@ -13,6 +13,8 @@ namespace lockstep::nn {
 struct Interface {
     std::vector<std::int64_t> sample_shape; ///< of one sample, without the batch
     std::int64_t outputs = 0;               ///< classes
+    bool recompute = false;                 ///< blocks are run again in backward instead of kept
+    bool sync_batch_norm = false;           ///< batch norm over all replicas
 };
 
 /// The key from which a model's layers draw random numbers in one forward pass. Set by the replica

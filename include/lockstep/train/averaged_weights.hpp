@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include <functional>
 #include <utility>
 
 namespace lockstep::train {
@@ -11,9 +12,11 @@ namespace lockstep::train {
 class AveragedWeights {
   public:
     AveragedWeights() = default;
-    /// Keeps a copy of `parameters`, which the caller then overwrites.
-    explicit AveragedWeights(torch::Tensor parameters)
-        : parameters_(std::move(parameters)), kept_(parameters_.clone()) {}
+    /// Keeps a copy of `parameters`, which the caller then overwrites; calls `restored` when they
+    /// are back.
+    AveragedWeights(torch::Tensor parameters, std::function<void()> restored)
+        : parameters_(std::move(parameters)), kept_(parameters_.clone()),
+          restored_(std::move(restored)) {}
     ~AveragedWeights();
     AveragedWeights(AveragedWeights&&) noexcept = default;
     AveragedWeights& operator=(AveragedWeights&&) = delete;
@@ -21,6 +24,7 @@ class AveragedWeights {
   private:
     torch::Tensor parameters_;
     torch::Tensor kept_; ///< undefined: nothing to bring back
+    std::function<void()> restored_;
 };
 
 } // namespace lockstep::train

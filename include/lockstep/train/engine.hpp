@@ -26,6 +26,8 @@ struct StepOutcome {
     LocalTimes local;
     comm::ExchangeCost exchange;
     double update_s = 0;
+    double loss_scale = 1;
+    bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
 };
 
 /// Bytes that training a model of so many parameters takes on one rank that hosts `replicas` of
@@ -64,6 +66,7 @@ class Engine {
         double rate = 0;
         int signal = 0;              ///< this rank was asked to end by it, 0: none
         bool minutes_passed = false; ///< counts on rank 0 only
+        bool poison = false;         ///< this rank's gradient becomes NaN, for tests
     };
 
     /// One optimizer step.
@@ -87,6 +90,8 @@ class Engine {
     void check_replicas(std::int64_t step) const;
 
     ReplicaState& state() noexcept { return state_; }
+    LossScale& loss_scale() noexcept { return loss_scale_; }
+    LossScale const& loss_scale() const noexcept { return loss_scale_; }
     Layout const& layout() const noexcept { return layout_; }
     comm::Exchange const& exchange() const noexcept { return *exchange_; }
     std::vector<comm::TreeNode> const& nodes() const noexcept { return nodes_; }
@@ -97,6 +102,8 @@ class Engine {
     std::vector<nn::Model*> make_lanes(Parts const& parts);
     void check_losses(Vote& vote, std::int64_t step) const;
     void settle_unused(Vote& vote, std::int64_t step);
+    void update(double rate, std::int64_t step, double divisor, double norm);
+    [[noreturn]] void throw_not_finite(std::int64_t step) const;
 
     comm::Communicator const& world_;
     config::Optimizer options_;
@@ -113,6 +120,7 @@ class Engine {
     std::vector<nn::Model*> lanes_;
     SliceOptimizer optimizer_;
     LocalStep local_;
+    LossScale loss_scale_;
     ReplicaState state_;
     bool graph_is_known_ = false; ///< a step has shown which parameters get gradients
     std::vector<char> idle_;      ///< by entry: no gradient on any replica in the last step

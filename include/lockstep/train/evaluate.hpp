@@ -20,11 +20,12 @@ struct EvaluateOptions {
     std::int64_t batch = 128;
     data::LoaderOptions loader;
     torch::Device device = torch::kCPU;
+    config::Precision precision{};
 };
 
 /// Options from a deck. The batch does not depend on the deck's, so that a checkpoint is measured
 /// alike whoever measures it.
-EvaluateOptions evaluate_options(config::Data const& data, torch::Device device);
+EvaluateOptions evaluate_options(config::Deck const& deck, torch::Device device);
 
 /// Runs every sample of `dataset` through the model once, over all ranks, each batch on one of
 /// them; no sample is repeated or left out, and the figures are the same bits on any rank count:

@@ -6,6 +6,7 @@
 #include "lockstep/task/task.hpp"
 #include "lockstep/train/arena.hpp"
 #include "lockstep/train/gradient_sink.hpp"
+#include "lockstep/train/precision.hpp"
 
 #include <memory>
 #include <vector>
@@ -41,6 +42,7 @@ class LocalStep {
         std::vector<std::int64_t> sample_shape;
         torch::Device device;
         comm::Exchange& exchange;
+        config::Precision precision{};
     };
 
     explicit LocalStep(Parts parts);
@@ -50,8 +52,13 @@ class LocalStep {
     /// exchange: the sum of gradients of the sum of losses, not yet divided by the weight. The
     /// loader gives, for each replica in order, its micro-batches in order; an empty batch is a
     /// replica without samples.
-    void run(data::Loader& loader, int micro_batches, std::uint64_t step_key);
+    /// `loss_scale` multiplies the loss before backward, not in the results. `poison`: the first
+    /// gradient becomes NaN, for tests.
+    void run(data::Loader& loader, int micro_batches, std::uint64_t step_key, double loss_scale = 1,
+             bool poison = false);
 
+    /// This rank's sum of gradients; after the exchange, that of all replicas in its own pieces.
+    torch::Tensor const& gradients() const noexcept { return gradients_; }
     std::vector<ReplicaResult> const& results() const noexcept { return results_; } ///< by replica
     LocalTimes const& times() const noexcept { return times_; }
     /// Whether entry `index` got a gradient on a replica of this rank.
@@ -86,6 +93,7 @@ class LocalStep {
     LocalTimes times_;
     int micro_batches_ = 1;
     std::uint64_t step_key_ = 0;
+    double loss_scale_ = 1;
     std::unique_ptr<Buffers> after_; ///< replica 0's buffers after the step
 };
 

@@ -33,6 +33,7 @@ struct Started {
     std::vector<std::int64_t> class_counts;
     std::string directory;
     std::uint64_t memory_needed = 0; ///< bytes per rank, without activations
+    std::string remark;              ///< on what the deck asks for and does not get
 };
 
 struct Resumed {
@@ -60,6 +61,8 @@ struct Step {
     double hidden_s = 0;              ///< communication while backward ran
     std::int64_t exchanged_bytes = 0; ///< read from or sent to other ranks by rank 0
     double update_s = 0;
+    double loss_scale = 1;
+    bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
 };
 
 struct Measured {    ///< a validation or a test

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "lockstep/nn/model.hpp"
+
+#include <functional>
+
+namespace lockstep::nn {
+
+/// A part of a network that can be run again.
+struct Block {
+    std::function<torch::Tensor(torch::Tensor)> forward;
+    std::vector<torch::Tensor> parameters; ///< of its modules
+    std::vector<torch::Tensor> buffers;
+    std::shared_ptr<RandomKey> random_key; ///< from which its layers draw; may be null
+};
+
+/// Runs a block without keeping what lies inside it, and again in backward, with the same random
+/// key and autocast state and without a second update of running statistics: less memory for about
+/// a third more time (gradient checkpointing: Chen et al., arXiv 1604.06174). The bits are those of
+/// a plain forward and backward. LibTorch has this for Python only.
+///
+/// Shape  as the block's
+torch::Tensor recomputed(Block block, torch::Tensor input);
+
+/// The modules [first, last) of a sequence as a block.
+Block block_of(torch::nn::Sequential const& sequence, std::size_t first, std::size_t last,
+               std::shared_ptr<RandomKey> random_key);
+
+/// Runs a sequence, cut before the modules whose place is in `cuts`, each part as a recomputed
+/// block.
+torch::Tensor forward_recomputed(torch::nn::Sequential const& sequence,
+                                 std::vector<std::size_t> const& cuts,
+                                 std::shared_ptr<RandomKey> const& random_key, torch::Tensor input);
+
+} // namespace lockstep::nn

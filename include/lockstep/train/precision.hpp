@@ -1,0 +1,56 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+
+#include <torch/torch.h>
+
+namespace lockstep::train {
+
+/// While it lives, torch's operators on this thread compute in the type that precision.compute
+/// names, as torch's autocast chooses it for each of them; weights stay float32. The copies that it
+/// keeps of weights die with it, since the next step has other weights.
+class Autocast {
+  public:
+    Autocast(config::Precision const& precision, torch::Device device);
+    Autocast(Autocast const&) = delete;
+    Autocast& operator=(Autocast const&) = delete;
+    ~Autocast();
+
+  private:
+    torch::DeviceType device_;
+    bool active_;
+    bool was_enabled_ = false;
+    torch::ScalarType type_before_ = torch::kFloat32;
+};
+
+/// What the loss is multiplied by, so that float16 gradients do not vanish. Dynamic: halved after a
+/// step whose gradient is not finite, which is skipped, and doubled after 2,000 steps in a row that
+/// were (Micikevicius et al., arXiv 1710.03740), by torch's own kernel. The same on all ranks,
+/// since all know the norm.
+class LossScale {
+  public:
+    /// 1, and never anything else, unless precision.compute is fp16.
+    explicit LossScale(config::Precision const& precision);
+
+    double value() const noexcept { return value_; }
+    bool skips() const noexcept { return skips_; } ///< whether a step may be skipped at all
+    /// After a step, which was finite or has been skipped.
+    void update(bool finite);
+
+    std::int64_t growth() const noexcept { return growth_; }   ///< finite steps in a row
+    std::int64_t skipped() const noexcept { return skipped_; } ///< steps, in all
+    void restore(double value, std::int64_t growth, std::int64_t skipped);
+
+  private:
+    bool skips_;
+    bool dynamic_;
+    double value_;
+    std::int64_t growth_ = 0;
+    std::int64_t skipped_ = 0;
+};
+
+/// Sets TF32 and cuDNN's benchmark mode as the deck says. What it does not do although the deck
+/// asks for it, it says: a line for the log, or nothing.
+std::string configure_precision(config::Precision const& precision, bool deterministic);
+
+} // namespace lockstep::train

@@ -1,0 +1,170 @@
+#include "lockstep/nn/recompute.hpp"
+
+#include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace lockstep::nn {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// Autocast as it was in forward, for the time of the second run.
+class AutocastAgain {
+  public:
+    struct State {
+        bool enabled = false;
+        torch::ScalarType type = torch::kFloat32;
+    };
+    static State now(torch::DeviceType device) {
+        return {at::autocast::is_autocast_enabled(device),
+                at::autocast::get_autocast_dtype(device)};
+    }
+
+    AutocastAgain(torch::DeviceType device, State const& state)
+        : device_(device), before_(now(device)) {
+        set(state);
+        at::autocast::increment_nesting();
+    }
+    AutocastAgain(AutocastAgain const&) = delete;
+    AutocastAgain& operator=(AutocastAgain const&) = delete;
+    ~AutocastAgain() {
+        if (at::autocast::decrement_nesting() == 0) {
+            at::autocast::clear_cache();
+        }
+        set(before_);
+    }
+
+  private:
+    void set(State const& state) const {
+        at::autocast::set_autocast_enabled(device_, state.enabled);
+        at::autocast::set_autocast_dtype(device_, state.type);
+    }
+
+    torch::DeviceType device_;
+    State before_;
+};
+
+/// What backward needs to run the block once more.
+struct Memory : torch::CustomClassHolder {
+    Block block;
+    std::uint64_t key = 0;
+    AutocastAgain::State autocast;
+};
+
+torch::Tensor run_again(Memory const& memory, torch::Tensor const& input) {
+    std::vector<torch::Tensor> kept;
+    for (auto const& buffer : memory.block.buffers) {
+        kept.push_back(buffer.clone());
+    }
+    auto const key_now = memory.block.random_key ? memory.block.random_key->value : 0;
+    if (memory.block.random_key) {
+        memory.block.random_key->value = memory.key;
+    }
+    torch::Tensor output;
+    {
+        AutocastAgain const autocast(input.device().type(), memory.autocast);
+        output = memory.block.forward(input);
+    }
+    if (memory.block.random_key) {
+        memory.block.random_key->value = key_now;
+    }
+    torch::NoGradGuard const no_grad;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        torch::Tensor(memory.block.buffers[i]).copy_(kept[i]);
+    }
+    return output;
+}
+
+/// The block as one node of the graph, whose inputs are the block's input and its parameters.
+class Recompute : public torch::autograd::Function<Recompute> {
+  public:
+    static torch::Tensor forward(AutogradContext* context, torch::Tensor input,
+                                 c10::intrusive_ptr<Memory> const& memory,
+                                 variable_list const& /*parameters*/) {
+        context->save_for_backward({input});
+        context->saved_data["memory"] = torch::IValue::make_capsule(memory);
+        memory->key = memory->block.random_key ? memory->block.random_key->value : 0;
+        memory->autocast = AutocastAgain::now(input.device().type());
+        return memory->block.forward(input); // autograd is off here
+    }
+
+    static variable_list backward(AutogradContext* context, variable_list gradients) {
+        auto const memory =
+            c10::static_intrusive_pointer_cast<Memory>(context->saved_data["memory"].toCapsule());
+        auto const input =
+            context->get_saved_variables()[0].detach().requires_grad_(context->needs_input_grad(0));
+        torch::AutoGradMode const with_graph(true);
+        auto const output = run_again(*memory, input);
+        variable_list wanted;
+        if (input.requires_grad()) {
+            wanted.push_back(input);
+        }
+        for (auto const& parameter : memory->block.parameters) {
+            if (parameter.requires_grad()) {
+                wanted.push_back(parameter);
+            }
+        }
+        auto const found = torch::autograd::grad({output}, wanted, {gradients[0]},
+                                                 /*retain_graph=*/false, /*create_graph=*/false,
+                                                 /*allow_unused=*/true);
+        variable_list result;
+        std::size_t next = 0;
+        result.push_back(input.requires_grad() ? found[next++] : torch::Tensor());
+        result.emplace_back(); // the memory has no gradient
+        for (auto const& parameter : memory->block.parameters) {
+            result.push_back(parameter.requires_grad() ? found[next++] : torch::Tensor());
+        }
+        return result;
+    }
+};
+
+} // namespace
+
+torch::Tensor recomputed(Block block, torch::Tensor input) {
+    if (!torch::GradMode::is_enabled()) {
+        return block.forward(std::move(input));
+    }
+    auto memory = c10::make_intrusive<Memory>();
+    memory->block = std::move(block);
+    auto const parameters = memory->block.parameters;
+    return Recompute::apply(std::move(input), memory, parameters);
+}
+
+Block block_of(torch::nn::Sequential const& sequence, std::size_t first, std::size_t last,
+               std::shared_ptr<RandomKey> random_key) {
+    std::vector<torch::nn::AnyModule> modules(
+        sequence->begin() + static_cast<std::ptrdiff_t>(first),
+        sequence->begin() + static_cast<std::ptrdiff_t>(last));
+    Block block;
+    for (auto& module : modules) {
+        for (auto const& parameter : module.ptr()->parameters()) {
+            block.parameters.push_back(parameter);
+        }
+        for (auto const& buffer : module.ptr()->buffers()) {
+            block.buffers.push_back(buffer);
+        }
+    }
+    block.forward = [modules](torch::Tensor value) mutable {
+        for (auto& module : modules) {
+            value = module.forward(value);
+        }
+        return value;
+    };
+    block.random_key = std::move(random_key);
+    return block;
+}
+
+torch::Tensor forward_recomputed(torch::nn::Sequential const& sequence,
+                                 std::vector<std::size_t> const& cuts,
+                                 std::shared_ptr<RandomKey> const& random_key,
+                                 torch::Tensor input) {
+    for (std::size_t i = 0; i < cuts.size(); ++i) {
+        auto const last = i + 1 < cuts.size() ? cuts[i + 1] : sequence->size();
+        input = recomputed(block_of(sequence, cuts[i], last, random_key), std::move(input));
+    }
+    return input;
+}
+
+} // namespace lockstep::nn
