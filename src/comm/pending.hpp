@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/communicator.hpp"
 
 #include <chrono>
@@ -44,12 +45,6 @@ class Pending {
     std::vector<MPI_Request> requests_;
     std::vector<std::unique_ptr<std::vector<int>>> counts_; ///< which MPI reads while it gathers
 };
-
-/// Adds up `values` over all ranks, in place, in MPI's order.
-///
-/// Collective  over `comm`
-/// Throws      Error 76 when it is not done in time
-void sum_with_deadline(Communicator const& comm, std::span<double> values, double timeout_seconds);
 
 /// Waits for all ranks, to tell their lateness from the cost of messages.
 ///

@@ -2,6 +2,7 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
+#include "lockstep/nn/sync_batch_norm.hpp"
 
 #include "models.hpp"
 
@@ -44,7 +45,9 @@ class Cnn : public Model {
             features_->push_back(
                 "conv" + number,
                 torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, wider, 3).padding(1)));
-            if (normalise) {
+            if (normalise && interface.sync_batch_norm) {
+                features_->push_back("norm" + number, SyncBatchNorm(wider, replica_link()));
+            } else if (normalise) {
                 features_->push_back("norm" + number, torch::nn::BatchNorm2d(wider));
             }
             features_->push_back("relu" + number, torch::nn::ReLU());

@@ -147,10 +147,11 @@ Engine::Engine(Parts parts)
       arena_(layout_, parameters_of(*exchange_, layout_, parts.device)),
       updated_(exchange_->sums_everywhere() ? std::vector<Range>{{0, layout_.size}}
                                             : exchange_->partition().owned(world_.rank())),
-      lanes_(make_lanes(parts)), optimizer_(options_, layout_, arena_.parameters(), updated_),
+      lanes_(make_lanes(parts)), sums_(make_sums()),
+      optimizer_(options_, layout_, arena_.parameters(), updated_),
       local_({lanes_, parts.task, layout_, buffers_,
               nodes_[static_cast<std::size_t>(world_.rank())], parts.sample_shape, parts.device,
-              *exchange_, parts.deck.precision}),
+              *exchange_, parts.deck.precision, sums_.get()}),
       loss_scale_(parts.deck.precision),
       state_({layout_, arena_, buffers_, parts.model, optimizer_,
               exchange_->partition().owned(world_.rank()), world_.is_root()}) {}
@@ -163,7 +164,9 @@ std::vector<nn::Model*> Engine::make_lanes(Parts const& parts) {
     exchange_->publish();
     std::vector<nn::Model*> lanes{&parts.model};
     auto const own = nodes_[static_cast<std::size_t>(world_.rank())].count;
-    bool const side_by_side = parts.another && parts.deck.run.mode == "dp";
+    // Layers that speak with other replicas in the middle of forward would wait for ever in turn.
+    bool const side_by_side =
+        parts.another && (parts.deck.run.mode == "dp" || communication_.sync_batch_norm);
     while (side_by_side && static_cast<int>(lanes.size()) < own) {
         other_lanes_.push_back(parts.another());
         other_lanes_.back()->to(parts.device);
@@ -174,6 +177,20 @@ std::vector<nn::Model*> Engine::make_lanes(Parts const& parts) {
         arena_.adopt(*lane);
     }
     return lanes;
+}
+
+std::unique_ptr<ThreadReplicaSums> Engine::make_sums() {
+    if (!communication_.sync_batch_norm || replicas_ == 1) {
+        return nullptr;
+    }
+    auto const timeout = static_cast<double>(communication_.timeout_seconds);
+    layers_world_.emplace(world_.duplicate());
+    return std::make_unique<ThreadReplicaSums>(
+        nodes_[static_cast<std::size_t>(world_.rank())], replicas_,
+        [this, timeout](std::span<double> by_replica) {
+            comm::sum_with_deadline(*layers_world_, by_replica, timeout);
+        },
+        timeout);
 }
 
 StepOutcome Engine::step(StepInput const& input) {

@@ -4,7 +4,7 @@
 
 namespace lockstep::train {
 
-LaneThreads::LaneThreads(int lanes) : failures_(static_cast<std::size_t>(lanes)) {
+LaneThreads::LaneThreads(int lanes) {
     for (int lane = 0; lane < lanes; ++lane) {
         threads_.emplace_back(
             [this, lane, threads = torch::get_num_threads()] { play(lane, threads); });
@@ -29,10 +29,8 @@ void LaneThreads::run(std::function<void(int)> work) {
     ++round_;
     changed_.notify_all();
     changed_.wait(lock, [this] { return running_ == 0; });
-    for (auto& failure : failures_) {
-        if (failure) {
-            std::rethrow_exception(std::exchange(failure, nullptr));
-        }
+    if (first_failure_) {
+        std::rethrow_exception(std::exchange(first_failure_, nullptr));
     }
 }
 
@@ -54,9 +52,10 @@ void LaneThreads::play(int lane, int torch_threads) {
             work_(lane);
         } catch (...) {
             failure = std::current_exception();
+            std::lock_guard const at_once(mutex_);
+            first_failure_ = first_failure_ ? first_failure_ : failure;
         }
         lock.lock();
-        failures_[static_cast<std::size_t>(lane)] = failure;
         if (--running_ == 0) {
             changed_.notify_all();
         }

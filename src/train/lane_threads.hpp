@@ -21,7 +21,7 @@ class LaneThreads {
 
     /// Runs work(lane) on every thread and waits for all.
     ///
-    /// Throws  what the lowest failing lane threw
+    /// Throws  what the lane that failed first threw
     void run(std::function<void(int lane)> work);
 
   private:
@@ -33,7 +33,7 @@ class LaneThreads {
     std::uint64_t round_ = 0;
     int running_ = 0;
     bool ends_ = false;
-    std::vector<std::exception_ptr> failures_;
+    std::exception_ptr first_failure_; ///< others may have failed because of it
     std::vector<std::thread> threads_;
 };
 

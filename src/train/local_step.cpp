@@ -118,7 +118,7 @@ void LocalStep::run_replica(int replica, std::size_t depth, data::Loader& loader
         if (is_last && micro + 1 == micro_batches_) {
             lane.sink.announce(leave);
         }
-        if (!batch.indices.empty()) {
+        if (!batch.indices.empty() || parts_.sums != nullptr) {
             run_micro_batch(lane, replica, micro, tensors, times_);
         }
     }
@@ -131,6 +131,7 @@ void LocalStep::start_replica(Lane& lane, int replica, torch::Tensor const& grad
     // Every replica starts a step from replica 0's buffers, as DDP's do, and keeps its own while
     // it accumulates.
     parts_.buffers.restore_into(lane.model);
+    lane.model.set_replica({parts_.sums, replica});
 }
 
 void LocalStep::run_micro_batch(Lane& lane, int replica, int micro, task::Tensors const& tensors,
@@ -177,15 +178,25 @@ void LocalStep::run_on_threads(data::Loader& loader) {
     }
     times_.data = watch.restart();
     std::vector<LocalTimes> times(count);
-    threads_->run([&](int which) {
+    auto const play = [&](int which) {
         auto const at = static_cast<std::size_t>(which);
         auto& lane = *lanes_[at];
         start_replica(lane, first + which, arrays_[at]);
         for (int micro = 0; micro < micro_batches_; ++micro) {
             auto const& tensors = batches[at][static_cast<std::size_t>(micro)];
-            if (tensors.inputs.size(0) > 0) {
+            if (tensors.inputs.size(0) > 0 || parts_.sums != nullptr) {
                 run_micro_batch(lane, first + which, micro, tensors, times[at]);
             }
+        }
+    };
+    threads_->run([&](int which) {
+        try {
+            play(which);
+        } catch (...) {
+            if (parts_.sums != nullptr) {
+                parts_.sums->abandon(); // the others need not wait for this one
+            }
+            throw;
         }
     });
     for (std::size_t at = 0; at < count; ++at) {

@@ -82,6 +82,12 @@ void all_gather_slices(Communicator const& comm, std::span<T> whole,
 /// Collective  over `comm`
 std::vector<std::string> all_gather_text(Communicator const& comm, std::string const& text);
 
+/// Adds up `values` over all ranks, in place, in MPI's order, and gives up after a time.
+///
+/// Collective  over `comm`
+/// Throws      Error 76 when it is not done in time
+void sum_with_deadline(Communicator const& comm, std::span<double> values, double timeout_seconds);
+
 /// Waits for all ranks. A caller says in a comment what the wait orders.
 ///
 /// Collective  over `comm`

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lockstep/nn/replica_sums.hpp"
+
 #include <torch/torch.h>
 
 #include <cstdint>
@@ -31,12 +33,16 @@ class Model : public torch::nn::Module {
     virtual torch::Tensor forward(torch::Tensor inputs) = 0;
 
     void set_random_key(std::uint64_t key) { random_key_->value = key; }
+    /// Which replica this module plays from now on; for layers that speak with the others.
+    void set_replica(ReplicaLink const& link) { *replica_link_ = link; }
 
   protected:
     std::shared_ptr<RandomKey> const& random_key() const { return random_key_; }
+    std::shared_ptr<ReplicaLink> const& replica_link() const { return replica_link_; }
 
   private:
     std::shared_ptr<RandomKey> random_key_ = std::make_shared<RandomKey>();
+    std::shared_ptr<ReplicaLink> replica_link_ = std::make_shared<ReplicaLink>();
 };
 
 } // namespace lockstep::nn

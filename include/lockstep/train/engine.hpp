@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,7 @@ class Engine {
     class Vote;
 
     std::vector<nn::Model*> make_lanes(Parts const& parts);
+    std::unique_ptr<ThreadReplicaSums> make_sums();
     void check_losses(Vote& vote, std::int64_t step) const;
     void settle_unused(Vote& vote, std::int64_t step);
     void update(double rate, std::int64_t step, double divisor, double norm);
@@ -118,6 +120,8 @@ class Engine {
     std::vector<Range> updated_; ///< by this rank
     std::vector<std::shared_ptr<nn::Model>> other_lanes_;
     std::vector<nn::Model*> lanes_;
+    std::optional<comm::Communicator> layers_world_; ///< for layers that speak with other ranks
+    std::unique_ptr<ThreadReplicaSums> sums_;        ///< null: no layer does
     SliceOptimizer optimizer_;
     LocalStep local_;
     LossScale loss_scale_;

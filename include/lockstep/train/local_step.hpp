@@ -7,6 +7,7 @@
 #include "lockstep/train/arena.hpp"
 #include "lockstep/train/gradient_sink.hpp"
 #include "lockstep/train/precision.hpp"
+#include "lockstep/train/thread_replica_sums.hpp"
 
 #include <memory>
 #include <vector>
@@ -43,6 +44,9 @@ class LocalStep {
         torch::Device device;
         comm::Exchange& exchange;
         config::Precision precision{};
+        /// For layers that speak with other replicas; then there is a lane for each replica. Null:
+        /// none do.
+        ThreadReplicaSums* sums = nullptr;
     };
 
     explicit LocalStep(Parts parts);

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <span>
+
+namespace lockstep::nn {
+
+/// How a layer speaks with the other replicas in the middle of forward or backward.
+class ReplicaSums {
+  public:
+    virtual ~ReplicaSums() = default;
+    /// Replaces `values` by their sum over all replicas, in tree order: the same bits everywhere.
+    ///
+    /// Collective  over all replicas, at the same point of their work, with as many values; a
+    ///             replica without samples comes too, with zeros
+    /// Throws      Error 76 when a replica does not come in time, or when another has failed
+    virtual void sum(int replica, std::span<double> values) = 0;
+};
+
+/// Which replica a module plays at the moment, and how it reaches the others; null: it is alone.
+struct ReplicaLink {
+    ReplicaSums* sums = nullptr;
+    int replica = 0;
+};
+
+} // namespace lockstep::nn

@@ -1,0 +1,144 @@
+#include "lockstep/nn/sync_batch_norm.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/nn/replica_sums.hpp"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace lockstep::nn {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr double epsilon = 1e-5;
+constexpr double momentum = 0.1;
+
+/// Sums over all but the channels, in double on the host.
+std::vector<double> by_channel(torch::Tensor const& values) {
+    std::vector<std::int64_t> others{0};
+    for (std::int64_t d = 2; d < values.dim(); ++d) {
+        others.push_back(d);
+    }
+    auto const sums = values.to(torch::kFloat64).sum(others).cpu().contiguous();
+    return {sums.const_data_ptr<double>(), sums.const_data_ptr<double>() + sums.numel()};
+}
+
+/// A value for each channel, in the form in which it meets inputs [n, channels, …].
+torch::Tensor for_channels(std::span<double const> values, torch::Tensor const& like) {
+    std::vector<std::int64_t> shape(static_cast<std::size_t>(like.dim()), 1);
+    shape[1] = static_cast<std::int64_t>(values.size());
+    return torch::tensor(std::vector<double>(values.begin(), values.end()), torch::kFloat64)
+        .to(like.device(), torch::kFloat32)
+        .view(shape);
+}
+
+/// The link, as something that autograd can keep.
+struct KeptLink : torch::CustomClassHolder {
+    explicit KeptLink(std::shared_ptr<ReplicaLink> kept) : link(std::move(kept)) {}
+    std::shared_ptr<ReplicaLink> link;
+};
+
+struct Statistics {
+    double count = 0;             ///< elements of a channel over all replicas
+    std::vector<double> mean;     ///< by channel
+    std::vector<double> variance; ///< biased
+};
+
+Statistics statistics_of(torch::Tensor const& inputs, ReplicaLink const& link) {
+    auto const channels = static_cast<std::size_t>(inputs.size(1));
+    auto first = by_channel(inputs);
+    first.push_back(static_cast<double>(inputs.numel()) / static_cast<double>(channels));
+    link.sums->sum(link.replica, first);
+    Statistics found;
+    found.count = first.back();
+    for (std::size_t c = 0; c < channels; ++c) {
+        found.mean.push_back(found.count > 0 ? first[c] / found.count : 0);
+    }
+    auto const centred = inputs.to(torch::kFloat32) - for_channels(found.mean, inputs);
+    found.variance = by_channel(centred.square());
+    link.sums->sum(link.replica, found.variance);
+    for (auto& variance : found.variance) {
+        variance = found.count > 0 ? variance / found.count : 0;
+    }
+    return found;
+}
+
+/// Of one big batch: with g the gradient of the normalised values and h those values, the input's
+/// is (g - mean(g) - h mean(g h)) / deviation, with means over all replicas.
+class Normalise : public torch::autograd::Function<Normalise> {
+  public:
+    static torch::Tensor forward(AutogradContext* context, torch::Tensor const& inputs,
+                                 torch::Tensor const& mean, torch::Tensor const& deviation,
+                                 double count, c10::intrusive_ptr<KeptLink> const& link) {
+        auto const normalised = (inputs.to(torch::kFloat32) - mean) / deviation;
+        context->save_for_backward({normalised, deviation});
+        context->saved_data["count"] = count;
+        context->saved_data["link"] = torch::IValue::make_capsule(link);
+        context->saved_data["type"] = static_cast<std::int64_t>(inputs.scalar_type());
+        return normalised;
+    }
+
+    static variable_list backward(AutogradContext* context, variable_list gradients) {
+        auto const saved = context->get_saved_variables();
+        auto const& normalised = saved[0];
+        auto const count = context->saved_data["count"].toDouble();
+        auto const kept =
+            c10::static_intrusive_pointer_cast<KeptLink>(context->saved_data["link"].toCapsule());
+        auto const& link = *kept->link;
+        auto const gradient = gradients[0].to(torch::kFloat32);
+        auto sums = by_channel(gradient);
+        auto const channels = sums.size();
+        auto const products = by_channel(gradient * normalised);
+        sums.insert(sums.end(), products.begin(), products.end());
+        link.sums->sum(link.replica, sums);
+        for (auto& sum : sums) {
+            sum /= count > 0 ? count : 1;
+        }
+        auto const all = std::span<double const>(sums);
+        auto const result = (gradient - for_channels(all.first(channels), gradient) -
+                             normalised * for_channels(all.last(channels), gradient)) /
+                            saved[1];
+        auto const type = static_cast<torch::ScalarType>(context->saved_data["type"].toInt());
+        return {result.to(type), {}, {}, {}, {}};
+    }
+};
+
+} // namespace
+
+SyncBatchNormImpl::SyncBatchNormImpl(std::int64_t channels, std::shared_ptr<ReplicaLink> link)
+    : link_(std::move(link)) {
+    weight = register_parameter("weight", torch::ones({channels}));
+    bias = register_parameter("bias", torch::zeros({channels}));
+    running_mean = register_buffer("running_mean", torch::zeros({channels}));
+    running_var = register_buffer("running_var", torch::ones({channels}));
+    num_batches_tracked = register_buffer("num_batches_tracked", torch::tensor(0, torch::kInt64));
+}
+
+torch::Tensor SyncBatchNormImpl::forward(torch::Tensor const& inputs) {
+    if (!is_training() || link_->sums == nullptr) {
+        if (is_training()) {
+            num_batches_tracked += 1;
+        }
+        return torch::batch_norm(inputs, weight, bias, running_mean, running_var, is_training(),
+                                 momentum, epsilon, false);
+    }
+    auto const found = statistics_of(inputs.detach(), *link_);
+    auto const mean = for_channels(found.mean, inputs);
+    auto const deviation = (for_channels(found.variance, inputs) + epsilon).sqrt();
+    if (found.count > 0) {
+        torch::NoGradGuard const no_grad;
+        // Unbiased, as torch keeps it.
+        auto const correction = found.count > 1 ? found.count / (found.count - 1) : 1;
+        num_batches_tracked += 1;
+        running_mean.lerp_(mean.flatten(), momentum);
+        running_var.lerp_(for_channels(found.variance, inputs).flatten() * correction, momentum);
+    }
+    auto const normalised = Normalise::apply(inputs, mean, deviation, found.count,
+                                             c10::make_intrusive<KeptLink>(link_));
+    auto const shape = mean.sizes().vec();
+    return normalised * weight.view(shape) + bias.view(shape);
+}
+
+} // namespace lockstep::nn
