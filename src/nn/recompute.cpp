@@ -53,11 +53,30 @@ struct Memory : torch::CustomClassHolder {
     AutocastAgain::State autocast;
 };
 
-torch::Tensor run_again(Memory const& memory, torch::Tensor const& input) {
-    std::vector<torch::Tensor> kept;
-    for (auto const& buffer : memory.block.buffers) {
-        kept.push_back(buffer.clone());
+/// Gives buffers their values back: running statistics see each batch once. Not before autograd is
+/// done with them, which notices every change.
+class BuffersKept {
+  public:
+    explicit BuffersKept(std::vector<torch::Tensor> buffers) : buffers_(std::move(buffers)) {
+        for (auto const& buffer : buffers_) {
+            values_.push_back(buffer.clone());
+        }
     }
+    BuffersKept(BuffersKept const&) = delete;
+    BuffersKept& operator=(BuffersKept const&) = delete;
+    ~BuffersKept() {
+        torch::NoGradGuard const no_grad;
+        for (std::size_t i = 0; i < buffers_.size(); ++i) {
+            buffers_[i].copy_(values_[i]);
+        }
+    }
+
+  private:
+    std::vector<torch::Tensor> buffers_;
+    std::vector<torch::Tensor> values_;
+};
+
+torch::Tensor run_again(Memory const& memory, torch::Tensor const& input) {
     auto const key_now = memory.block.random_key ? memory.block.random_key->value : 0;
     if (memory.block.random_key) {
         memory.block.random_key->value = memory.key;
@@ -70,10 +89,6 @@ torch::Tensor run_again(Memory const& memory, torch::Tensor const& input) {
     if (memory.block.random_key) {
         memory.block.random_key->value = key_now;
     }
-    torch::NoGradGuard const no_grad;
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-        torch::Tensor(memory.block.buffers[i]).copy_(kept[i]);
-    }
     return output;
 }
 
@@ -82,7 +97,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
   public:
     static torch::Tensor forward(AutogradContext* context, torch::Tensor input,
                                  c10::intrusive_ptr<Memory> const& memory,
-                                 variable_list const& /*parameters*/) {
+                                 at::TensorList const& /*parameters*/) {
         context->save_for_backward({input});
         context->saved_data["memory"] = torch::IValue::make_capsule(memory);
         memory->key = memory->block.random_key ? memory->block.random_key->value : 0;
@@ -96,6 +111,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
         auto const input =
             context->get_saved_variables()[0].detach().requires_grad_(context->needs_input_grad(0));
         torch::AutoGradMode const with_graph(true);
+        BuffersKept const kept(memory->block.buffers);
         auto const output = run_again(*memory, input);
         variable_list wanted;
         if (input.requires_grad()) {
@@ -129,7 +145,7 @@ torch::Tensor recomputed(Block block, torch::Tensor input) {
     auto memory = c10::make_intrusive<Memory>();
     memory->block = std::move(block);
     auto const parameters = memory->block.parameters;
-    return Recompute::apply(std::move(input), memory, parameters);
+    return Recompute::apply(std::move(input), memory, at::TensorList(parameters));
 }
 
 Block block_of(torch::nn::Sequential const& sequence, std::size_t first, std::size_t last,

@@ -1,174 +1,17 @@
 // The engine as a whole: weights after some steps are the same bits on any number of ranks. Each
 // rank also trains all replicas by itself, alone with its own communicator, and compares.
 
-#include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
-#include "lockstep/data/plan.hpp"
-#include "lockstep/nn/registry.hpp"
-#include "lockstep/train/device.hpp"
-#include "lockstep/train/engine.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 #include "catch.hpp"
-#include "scratch_dir.hpp"
-#include "world.hpp"
+#include "training.hpp"
 
 using namespace lockstep;
-using lockstep::test::world;
-
-namespace {
-
-constexpr std::int64_t samples = 131;
-constexpr std::uint64_t side = 8;
-
-/// 8, or 5 where so few ranks run: no power of two, so that the tree is uneven.
-int most_replicas() {
-    return world().size() <= 5 ? 5 : 8;
-}
-
-config::Deck deck_with(config::Model const& model, int replicas = most_replicas()) {
-    config::Deck deck;
-    deck.run.replicas = replicas;
-    deck.communication.bucket_mb = 0.04; // several buckets
-    deck.communication.first_bucket_mb = 0.02;
-    deck.run.seed = 3;
-    deck.communication.timeout_seconds = 20;
-    deck.model = model;
-    deck.data.batch = 3;
-    deck.optimizer.accumulate = 2;
-    deck.optimizer.learning_rate = 0.05;
-    deck.optimizer.clip_norm = 0.5;
-    return deck;
-}
-
-/// Images from a fixed recipe, three classes.
-void write_set(std::filesystem::path const& path) {
-    std::vector<std::uint8_t> values;
-    std::vector<std::int64_t> labels;
-    for (std::uint64_t i = 0; i < samples; ++i) {
-        for (std::uint64_t at = 0; at < side * side; ++at) {
-            values.push_back(static_cast<std::uint8_t>((i * 37 + at * at * 11 + i * at) % 256));
-        }
-        labels.push_back(static_cast<std::int64_t>(i % 3));
-    }
-    auto file = h5::File::create(path);
-    file.create_dataset("inputs", h5::Type::u8, {samples, side, side});
-    file.create_dataset("targets", h5::Type::i64, {samples});
-    file.write("inputs", h5::Type::u8, values.data());
-    file.write("targets", h5::Type::i64, labels.data());
-    file.close();
-}
-
-/// A data set that all ranks have open.
-class SharedSet {
-  public:
-    explicit SharedSet(comm::Communicator const& comm) : scratch_(comm) {
-        comm::agree(comm, "writing the set", [&] {
-            if (comm.is_root()) {
-                write_set(scratch_ / "set.h5");
-            }
-        });
-        comm::agree(comm, "opening the set", [&] {
-            set_.emplace(data::DatasetOptions{.files = (scratch_ / "set.h5").string()});
-        });
-    }
-    data::Dataset const& get() const { return *set_; }
-
-  private:
-    test::ScratchDir scratch_;
-    std::optional<data::Dataset> set_;
-};
-
-/// One training with everything that an engine borrows.
-class Training {
-  public:
-    Training(comm::Communicator const& comm, data::Dataset const& set, config::Deck const& deck,
-             int ranks_per_host = 0)
-        : deck_(deck), plan_({.samples = samples,
-                              .batch = deck.data.batch,
-                              .replicas = static_cast<int>(deck.run.replicas),
-                              .accumulate = static_cast<int>(deck.optimizer.accumulate),
-                              .seed = static_cast<std::uint64_t>(deck.run.seed)}),
-          model_(nn::make_model(deck.model, {{side, side}, 3}, plan_seed())),
-          task_(task::make_task(deck.task, 3)),
-          engine_({comm,
-                   deck_,
-                   *model_,
-                   *task_,
-                   torch::kCPU,
-                   {side, side},
-                   [this] {
-                       return nn::make_model(deck_.model, {{side, side}, 3}, 99);
-                   },
-                   ranks_per_host}),
-          loader_(set, requests(engine_.nodes()[static_cast<std::size_t>(comm.rank())]), {2, 3}) {}
-
-    train::StepOutcome step(double rate = 0.05) {
-        auto const in_epoch = step_ % plan_.steps_per_epoch();
-        auto const outcome = engine_.step({.loader = loader_,
-                                           .step = step_,
-                                           .micro_batches = plan_.micro_batches(in_epoch),
-                                           .rate = rate});
-        ++step_;
-        return outcome;
-    }
-
-    data::TrainPlan const& plan() const { return plan_; }
-    nn::Model& model() { return *model_; }
-    train::Engine& engine() { return engine_; }
-
-  private:
-    std::uint64_t plan_seed() const { return static_cast<std::uint64_t>(deck_.run.seed); }
-
-    /// Of the replicas below a node, in the order in which the engine takes them.
-    data::Loader::Request requests(comm::TreeNode node) const {
-        std::vector<std::vector<std::int64_t>> batches;
-        for (std::int64_t epoch = 0; epoch < 30; ++epoch) {
-            for (std::int64_t step = 0; step < plan_.steps_per_epoch(); ++step) {
-                for (int replica = node.first; replica < node.first + node.count; ++replica) {
-                    for (int micro = 0; micro < plan_.micro_batches(step); ++micro) {
-                        batches.push_back(plan_.indices(epoch, plan_.part(step, micro, replica)));
-                    }
-                }
-            }
-        }
-        return [batches = std::move(batches)](
-                   std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
-            auto const at = static_cast<std::size_t>(k);
-            return at < batches.size() ? std::optional(batches[at]) : std::nullopt;
-        };
-    }
-
-    config::Deck deck_;
-    data::TrainPlan plan_;
-    std::shared_ptr<nn::Model> model_;
-    std::unique_ptr<task::Task> task_;
-    train::Engine engine_;
-    data::Loader loader_;
-    std::int64_t step_ = 0;
-};
-
-bool same_bits(nn::Model const& one, nn::Model const& other) {
-    auto const all = [](nn::Model const& model) {
-        auto tensors = model.parameters();
-        auto const buffers = model.buffers();
-        tensors.insert(tensors.end(), buffers.begin(), buffers.end());
-        return tensors;
-    };
-    auto const left = all(one);
-    auto const right = all(other);
-    bool same = left.size() == right.size();
-    for (std::size_t i = 0; same && i < left.size(); ++i) {
-        same = torch::equal(left[i], right[i]);
-    }
-    return same;
-}
-
-} // namespace
+using namespace lockstep::test;
 
 TEST_CASE("weights, buffers and figures have the bits of one rank after every step") {
     train::configure_torch(config::Run{});

@@ -1,1 +1,2 @@
 lockstep_add_mpi_test(train/engine NP 1 2 3 4 8 TORCH)
+lockstep_add_mpi_test(train/precision NP 1 2 3 4 TORCH)

@@ -314,8 +314,11 @@ TEST_CASE("shared, frozen, short and unused parameters get the gradients that to
         auto const gradient = target.narrow(0, entry.first, entry.count).view(entry.shape);
         auto const& reference = expected[entry.name].grad();
         CHECK(sink.used(i) == reference.defined());
-        CHECK(torch::equal(gradient, reference.defined() ? reference.to(torch::kFloat32)
-                                                         : torch::zeros_like(gradient)));
+        auto const expect =
+            reference.defined() ? reference.to(torch::kFloat32) : torch::zeros_like(gradient);
+        // Torch adds up short gradients in their own type, the sink in float32.
+        CHECK((entry.type == "Float" ? torch::equal(gradient, expect)
+                                     : torch::allclose(gradient, expect, 1e-2, 1e-2)));
     }
 
     // With the unused ones known, buckets leave while backward runs.
