@@ -165,10 +165,14 @@ def contests(options):
         words = ["--model", model, "--steps", steps]
         sides = [ours("engine", 2, "step", *words), torchrun("ddp", "ddp_step.py", *words),
                  ours("alone", 2, "step", *words, "--variant", "alone"),
+                 Side("dp", [pathlib.Path(options.build) / "lockstep", "bench", "step", *words,
+                             "--variant", "dp", "--json"]),
                  torchrun("ddp, large blocks kept", "ddp_step.py", *words, env=KEEP_LARGE_BLOCKS)]
         rows = [Row(f"{title}: step against torchrun DDP", "engine", "ddp", against_ddp),
                 Row(f"{title}: step against the same, glibc keeping large blocks as ours does",
                     "engine", "ddp, large blocks kept"),
+                Row(f"{title}: one rank with 2 replicas on threads (dp) against torchrun DDP", "dp",
+                    "ddp"),
                 Row(f"{title}: 2 ranks against 2 runs of one rank side by side", "engine", "alone",
                     against_alone, percent=True),
                 Row(f"{title}: exposed communication in the step", "engine", "engine",

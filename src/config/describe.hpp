@@ -47,6 +47,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.device", deck.run.device, any(), "auto, cpu, cuda or cuda:N");
     visit("run.mode", deck.run.mode, one_of({"auto", "single", "dp", "ddp"}),
           "single: one rank, replicas in turn; dp: one rank, replicas side by side; ddp: ranks");
+    visit("run.placement", deck.run.placement, one_of({"even", "speed"}),
+          "replicas of a rank: even shares, or by measured speed; the same bits");
     visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads of one replica");
     visit("run.deterministic", deck.run.deterministic, any(fixed),
           "refuse operators without a deterministic form");

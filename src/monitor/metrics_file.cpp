@@ -27,6 +27,7 @@ struct ToJson {
                 {"train_samples", e.train_samples},
                 {"validation_samples", e.validation_samples},
                 {"test_samples", e.test_samples},
+                {"replicas_of_rank", e.replicas_of_rank},
                 {"steps_per_epoch", e.steps_per_epoch},
                 {"total_steps", e.total_steps},
                 {"learning_rate", e.peak_rate}};

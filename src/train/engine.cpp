@@ -135,8 +135,8 @@ Engine::Engine(Parts parts)
     : world_(parts.world), options_(parts.deck.optimizer), communication_(parts.deck.communication),
       replicas_(static_cast<int>(parts.deck.run.replicas)),
       seed_(static_cast<std::uint64_t>(parts.deck.run.seed)), layout_(Layout::of(parts.model)),
-      nodes_(comm::subtrees_of_ranks(replicas_, world_.size())), buffers_(parts.model),
-      exchange_([&] {
+      nodes_(parts.nodes.empty() ? comm::subtrees_of_ranks(replicas_, world_.size()) : parts.nodes),
+      buffers_(parts.model), exchange_([&] {
           require_same_model(world_, layout_);
           return choose_exchange(
               world_, communication_, parts.device,

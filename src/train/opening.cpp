@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <thread>
 
 namespace lockstep::train {
 
@@ -33,6 +34,11 @@ config::Deck stored_deck(std::filesystem::path const& file) {
         }
     }
     return source.parse();
+}
+
+/// As many replicas on threads as the machine has cores for.
+std::int64_t side_by_side(config::Run const& run) {
+    return std::max<std::int64_t>(std::thread::hardware_concurrency() / run.threads, 1);
 }
 
 /// What does not depend on a checkpoint: the batch of a replica.
@@ -99,7 +105,7 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
                              "--checkpoint.resume none"});
             }
         } else if (deck.run.replicas == 0) {
-            deck.run.replicas = world.size();
+            deck.run.replicas = deck.run.mode == "dp" ? side_by_side(deck.run) : world.size();
         }
         comm::subtrees_of_ranks(static_cast<int>(deck.run.replicas), world.size());
         settle_batch(deck);

@@ -8,6 +8,7 @@
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/device.hpp"
+#include "lockstep/train/placement.hpp"
 
 #include <algorithm>
 #include <unistd.h>
@@ -58,10 +59,23 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
                       .task = *work_.task,
                       .device = device_,
                       .sample_shape = work_.sample_shape,
-                      .another = [this] { return another_model(deck_, work_); }});
+                      .another = [this] { return another_model(deck_, work_); },
+                      .nodes = place_replicas()});
     attempt_ = concat(utc_now(), "-", ::getpid());
     comm::broadcast_text(world_, attempt_);
     std::replace(attempt_.begin(), attempt_.end(), ':', '-');
+}
+
+std::vector<comm::TreeNode> Run::place_replicas() {
+    auto const replicas = static_cast<int>(deck_.run.replicas);
+    if (deck_.run.placement == "even") {
+        return comm::subtrees_of_ranks(replicas, world_.size());
+    }
+    auto alone = deck_;
+    alone.communication.sync_batch_norm = false;
+    return comm::subtrees_by_speed(replicas,
+                                   measured_speeds(world_, alone, another_model(alone, work_),
+                                                   *work_.task, work_.sample_shape, device_));
 }
 
 Ended Run::execute() {

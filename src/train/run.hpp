@@ -21,6 +21,7 @@ class Run {
     Ended execute();
 
   private:
+    std::vector<comm::TreeNode> place_replicas();
     void restore();
     void announce();
     void loop();

@@ -14,10 +14,11 @@ struct Run {
     std::string name;      ///< the deck's name
     std::string directory; ///< runs/NAME
     std::int64_t seed = 0;
-    std::int64_t replicas = 0;   ///< V; 0: the ranks of the first start
-    std::string device = "auto"; ///< auto, cpu, cuda, cuda:N
-    std::string mode = "auto";   ///< auto, single, dp, ddp
-    std::int64_t threads = 1;    ///< per replica
+    std::int64_t replicas = 0;      ///< V; 0: the ranks of the first start
+    std::string device = "auto";    ///< auto, cpu, cuda, cuda:N
+    std::string mode = "auto";      ///< auto, single, dp, ddp
+    std::string placement = "even"; ///< even, speed
+    std::int64_t threads = 1;       ///< per replica
     bool deterministic = true;
 };
 

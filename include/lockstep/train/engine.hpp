@@ -54,6 +54,8 @@ class Engine {
         /// Another instance of the model, for replicas side by side on threads.
         std::function<std::shared_ptr<nn::Model>()> another{};
         int ranks_per_host = 0; ///< for tests; see comm::TreeExchangeOptions
+        /// The subtree of each rank; empty: even shares.
+        std::vector<comm::TreeNode> nodes{};
     };
 
     /// Collective  over the world

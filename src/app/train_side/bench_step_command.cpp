@@ -34,6 +34,9 @@ struct Options {
     std::int64_t batch = 0;
     std::int64_t steps = 0;
     bool json = false;
+
+    /// dp: two replicas of one rank side by side, on threads.
+    std::int64_t replicas_of_rank() const { return variant == "dp" ? 2 : 1; }
 };
 
 void require_one_of(std::string const& option, std::string const& value,
@@ -53,7 +56,7 @@ Options parsed(std::vector<std::string> arguments) {
     options.steps = whole_number("--steps", take_option(arguments, "--steps", "50"));
     expect_arguments(arguments, 0, 0, "lockstep bench step [--model mlp18m|cnn] [--json]");
     require_one_of("--model", options.model, {"mlp18m", "cnn"});
-    require_one_of("--variant", options.variant, {"engine", "alone", "bare"});
+    require_one_of("--variant", options.variant, {"engine", "dp", "alone", "bare"});
     return options;
 }
 
@@ -113,15 +116,17 @@ Measurement summary(Communicator const& world, Options const& options,
                        training.parameter_bytes(),          world.size(),
                        each(part(&StepTimes::whole), mean), {}};
     auto const rate = 1 / median(result.seconds);
-    result.figures = {{"batch", static_cast<double>(options.batch)},
-                      {"steps_per_s", rate},
-                      {"samples_per_s", rate * static_cast<double>(options.batch * world.size())},
-                      {"forward_s", median(each(part(&StepTimes::forward), mean))},
-                      {"backward_s", median(each(part(&StepTimes::backward), mean))},
-                      {"communication_s", median(each(part(&StepTimes::communication), mean))},
-                      {"imbalance_s", median(each(part(&StepTimes::imbalance), mean))},
-                      {"update_s", median(each(part(&StepTimes::update), mean))},
-                      {"loss", training.loss()}};
+    result.figures = {
+        {"batch", static_cast<double>(options.batch)},
+        {"steps_per_s", rate},
+        {"samples_per_s",
+         rate * static_cast<double>(options.batch * options.replicas_of_rank() * world.size())},
+        {"forward_s", median(each(part(&StepTimes::forward), mean))},
+        {"backward_s", median(each(part(&StepTimes::backward), mean))},
+        {"communication_s", median(each(part(&StepTimes::communication), mean))},
+        {"imbalance_s", median(each(part(&StepTimes::imbalance), mean))},
+        {"update_s", median(each(part(&StepTimes::update), mean))},
+        {"loss", training.loss()}};
     return result;
 }
 
@@ -129,13 +134,18 @@ Measurement summary(Communicator const& world, Options const& options,
 Measurement measure(Communicator const& world, Options const& options) {
     auto const alone = Communicator::self();
     auto const& together = options.variant == "engine" ? world : alone;
-    auto const deck = deck_for(options, together.size());
+    auto deck = deck_for(options, together.size());
+    if (options.variant == "dp") {
+        deck.run.mode = "dp";
+        deck.run.replicas = options.replicas_of_rank();
+    }
     std::optional<RandomBatches> batches;
     std::unique_ptr<BenchTraining> training;
     double before = 0;
     comm::agree(world, "making random batches", [&] {
         set_up(deck, options.variant);
-        batches.emplace(warm_ups + options.steps, options.batch, world.rank());
+        batches.emplace((warm_ups + options.steps) * options.replicas_of_rank(), options.batch,
+                        world.rank());
         before = static_cast<double>(proportional_memory());
     });
     training = options.variant == "bare" ? bare_training(deck, *batches)

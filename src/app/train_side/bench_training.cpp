@@ -66,7 +66,8 @@ class EngineTraining : public BenchTraining {
     EngineTraining(comm::Communicator const& comm, config::Deck const& deck, RandomBatches& batches)
         : deck_(deck), loader_(batches.loader()), model_(model_of(deck_)),
           task_(task::make_task(deck_.task, RandomBatches::classes)),
-          engine_({comm, deck_, *model_, *task_, torch::kCPU, RandomBatches::sample_shape()}) {}
+          engine_({comm, deck_, *model_, *task_, torch::kCPU, RandomBatches::sample_shape(),
+                   [this] { return model_of(deck_); }}) {}
 
     StepTimes step() override {
         Stopwatch const watch;

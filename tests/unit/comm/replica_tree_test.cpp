@@ -88,6 +88,18 @@ TEST_CASE("a tree sum differs from a running sum where rounding does, and is 0 o
     CHECK(comm::tree_sum({1e16, 1, 1, -1e16}) == 0);
 }
 
+TEST_CASE("ranks get whole subtrees by their speed") {
+    using comm::TreeNode;
+    // The last of three is slow: even shares would give it half of all.
+    CHECK(comm::subtrees_of_ranks(8, 3) == std::vector<TreeNode>{{0, 2}, {2, 2}, {4, 4}});
+    CHECK(comm::subtrees_by_speed(8, {1, 1, 0.4}) == std::vector<TreeNode>{{0, 4}, {4, 2}, {6, 2}});
+    CHECK(comm::subtrees_by_speed(8, {1, 1, 3}) == std::vector<TreeNode>{{0, 2}, {2, 2}, {4, 4}});
+    CHECK(comm::subtrees_by_speed(5, {1, 1, 1, 1, 1}).size() == 5);
+    CHECK(comm::subtrees_by_speed(6, {2}) == std::vector<TreeNode>{{0, 6}});
+    CHECK_THROWS_AS(comm::subtrees_by_speed(2, {1, 1, 1}), Error);
+    CHECK_THROWS_AS(comm::subtrees_by_speed(2, {1, 0}), Error);
+}
+
 TEST_CASE("more ranks than replicas are refused with the remedy") {
     auto const code_of = [](int replicas, int ranks) {
         try {

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/comm/replica_tree.hpp"
+#include "lockstep/config/deck.hpp"
+#include "lockstep/nn/model.hpp"
+#include "lockstep/task/task.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace lockstep::train {
+
+/// Forward and backward passes a second of a throw-away instance of the model on made-up samples,
+/// while all ranks do the same.
+///
+/// Collective  over `world`
+/// Returns     of each rank, the same on all
+std::vector<double> measured_speeds(comm::Communicator const& world, config::Deck const& deck,
+                                    std::shared_ptr<nn::Model> model, task::Task const& task,
+                                    std::vector<std::int64_t> const& sample_shape,
+                                    torch::Device device);
+
+} // namespace lockstep::train

@@ -1,0 +1,217 @@
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/nccl.hpp"
+
+#include <c10/core/Event.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "device_exchange.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+comm::DeviceView view_of(torch::Tensor const& tensor) {
+    return {tensor.const_data_ptr(), static_cast<std::size_t>(tensor.numel()),
+            comm::DeviceType::float32};
+}
+
+comm::DeviceSpan span_of(torch::Tensor const& tensor) {
+    return {tensor.mutable_data_ptr(), static_cast<std::size_t>(tensor.numel()),
+            comm::DeviceType::float32};
+}
+
+/// Each bucket leaves on NCCL's own stream as soon as it is ready: every rank sends the others
+/// their pieces and receives its own from all; on a stream beside the computing one it adds them in
+/// tree order. The host waits in finish only, where it needs the norm.
+class NcclExchange : public comm::Exchange {
+  public:
+    NcclExchange(comm::Communicator const& world, torch::Device device,
+                 NcclExchangeOptions const& options)
+        : Exchange(options.partition), world_(world.duplicate()), device_(device),
+          options_(options), sums_(c10::cuda::getStreamFromPool(true, device.index())) {
+        if (world.size() > 1) {
+            nccl_.emplace(world, comm::NcclOptions{.device = device.index(),
+                                                   .timeout_seconds = options.timeout_seconds});
+        }
+        auto const form = torch::TensorOptions(torch::kFloat32).device(device);
+        gradients_ = torch::zeros({partition_.size()}, form);
+        parameters_ = torch::zeros({partition_.size()}, form);
+        grain_squares_ = torch::zeros({partition_.grains()}, form.dtype(torch::kFloat64));
+        squares_.resize(static_cast<std::size_t>(partition_.grains()));
+        for (int bucket = 0; bucket < partition_.buckets() && world.size() > 1; ++bucket) {
+            auto const own = partition_.piece(bucket, world.rank()).count();
+            parts_.push_back(options_.native ? torch::Tensor()
+                                             : torch::empty({world.size(), own}, form));
+        }
+    }
+
+    std::string name() const override {
+        return concat("NCCL ", comm::nccl_version(), options_.native ? " (its own order)" : "");
+    }
+    int rank() const noexcept override { return world_.rank(); }
+    bool sums_everywhere() const noexcept override { return options_.needs.sums_everywhere; }
+    float* gradients() noexcept override { return gradients_.mutable_data_ptr<float>(); }
+    float* parameters() noexcept override { return parameters_.mutable_data_ptr<float>(); }
+
+    void begin() override { cost_ = {}; }
+    void ready(int index) override {
+        Stopwatch const watch;
+        torch::NoGradGuard const no_grad;
+        c10::cuda::CUDAGuard const guard(device_);
+        if (!nccl_) {
+            // One rank: nothing to send.
+        } else if (options_.native) {
+            nccl_->all_reduce_sum(span_of(slice(gradients_, partition_.bucket(index))), compute());
+            count(partition_.bucket(index));
+        } else {
+            sum_in_order(index);
+        }
+        cost_.hidden_s += watch.seconds();
+    }
+    void progress() override {
+        if (nccl_) {
+            nccl_->check_async();
+        }
+    }
+
+    void finish(std::span<double> votes, std::span<std::byte> notice) override {
+        Stopwatch watch;
+        torch::NoGradGuard const no_grad;
+        c10::cuda::CUDAGuard const guard(device_);
+        if (nccl_) {
+            comm::sum_with_deadline(world_, votes, options_.timeout_seconds);
+            cost_.imbalance_s = watch.restart();
+            if (options_.native) {
+                nccl_->wait(compute());
+            } else {
+                join(c10::cuda::getCurrentCUDAStream(), sums_);
+                if (sums_everywhere()) {
+                    gather(gradients_);
+                }
+            }
+            comm::broadcast(world_, notice);
+        }
+        auto const held = sums_everywhere() || options_.native || !nccl_
+                              ? std::vector<Range>{{0, partition_.size()}}
+                              : partition_.owned(rank());
+        grain_squares_.zero_();
+        for (auto const& range : held) {
+            auto const grains = range.count() / grain;
+            auto const values = slice(gradients_, range).view({grains, grain});
+            grain_squares_.narrow(0, range.first / grain, grains)
+                .copy_(values.to(torch::kFloat64).square().sum(1));
+        }
+        auto const on_host = grain_squares_.cpu();
+        std::copy_n(on_host.const_data_ptr<double>(), squares_.size(), squares_.begin());
+        bool const apart = nccl_ && !sums_everywhere() && !options_.native;
+        if (apart) {
+            comm::sum_with_deadline(world_, squares_, options_.timeout_seconds);
+        }
+        progress();
+        cost_.exposed_s += watch.seconds();
+    }
+    std::span<double const> squares() const override { return squares_; }
+
+    void publish() override {
+        if (nccl_ && !sums_everywhere()) {
+            Stopwatch const watch;
+            c10::cuda::CUDAGuard const guard(device_);
+            gather(parameters_);
+            cost_.exposed_s += watch.seconds();
+        }
+    }
+
+  private:
+    comm::DeviceStream compute() const { return c10::cuda::getCurrentCUDAStream().stream(); }
+
+    static torch::Tensor slice(torch::Tensor const& whole, Range range) {
+        return whole.narrow(0, range.first, range.count());
+    }
+    /// Puts later work of `later` behind what is on `earlier` now.
+    static void join(c10::cuda::CUDAStream later, c10::cuda::CUDAStream earlier) {
+        c10::Event event(torch::kCUDA);
+        event.record(earlier.unwrap());
+        event.block(later.unwrap());
+    }
+    void count(Range range) {
+        cost_.bytes += range.count() * static_cast<std::int64_t>(sizeof(float));
+    }
+
+    void sum_in_order(int bucket) {
+        auto const& parts = parts_[static_cast<std::size_t>(bucket)];
+        std::vector<comm::DeviceExchange> pieces;
+        for (int other = 0; other < world_.size(); ++other) {
+            if (other != rank()) {
+                auto const piece = partition_.piece(bucket, other);
+                pieces.push_back({other, view_of(slice(gradients_, piece)), span_of(parts[other])});
+                count(piece);
+            }
+        }
+        nccl_->exchange(pieces, compute());
+        nccl_->wait(sums_.stream());
+        c10::cuda::CUDAStreamGuard const beside(sums_);
+        auto const own = slice(gradients_, partition_.piece(bucket, rank()));
+        auto const& nodes = options_.needs.nodes;
+        auto const rank_of = [&](int replica) {
+            return static_cast<int>(
+                std::find_if(nodes.begin(), nodes.end(),
+                             [&](comm::TreeNode node) { return node.first == replica; }) -
+                nodes.begin());
+        };
+        auto const part = [&](int replica) {
+            auto const which = rank_of(replica);
+            return which == rank() ? own : parts[which];
+        };
+        auto const is_a_rank = [&](comm::TreeNode node) {
+            return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+        };
+        comm::sum_in_tree_order({0, nodes.back().first + nodes.back().count}, is_a_rank,
+                                [&](int into, int from) { part(into).add_(part(from)); });
+        if (rank() != 0) {
+            own.copy_(parts[0]); // the sum of a node ends with its first rank
+        }
+    }
+
+    void gather(torch::Tensor const& whole) {
+        for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+            std::vector<comm::DeviceExchange> pieces;
+            for (int other = 0; other < world_.size(); ++other) {
+                if (other != rank()) {
+                    pieces.push_back({other,
+                                      view_of(slice(whole, partition_.piece(bucket, rank()))),
+                                      span_of(slice(whole, partition_.piece(bucket, other)))});
+                }
+            }
+            nccl_->exchange(pieces, compute());
+        }
+        nccl_->wait(compute());
+        nccl_->check_async();
+    }
+
+    comm::Communicator world_;
+    torch::Device device_;
+    NcclExchangeOptions options_;
+    c10::cuda::CUDAStream sums_;                 ///< on which pieces are added while backward runs
+    std::optional<comm::NcclCommunicator> nccl_; ///< none: one rank
+    torch::Tensor gradients_;
+    torch::Tensor parameters_;
+    torch::Tensor grain_squares_;
+    std::vector<torch::Tensor> parts_; ///< of each bucket [ranks, own piece]
+    std::vector<double> squares_;
+};
+
+} // namespace
+
+std::unique_ptr<comm::Exchange> nccl_exchange(comm::Communicator const& world, torch::Device device,
+                                              NcclExchangeOptions const& options) {
+    return std::make_unique<NcclExchange>(world, device, options);
+}
+
+} // namespace lockstep::train

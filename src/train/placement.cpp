@@ -1,0 +1,49 @@
+#include "lockstep/train/placement.hpp"
+
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/inject.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/train/precision.hpp"
+
+#include <algorithm>
+
+namespace lockstep::train {
+
+namespace {
+
+constexpr int warm_ups = 2;
+constexpr int passes = 5;
+
+} // namespace
+
+std::vector<double> measured_speeds(comm::Communicator const& world, config::Deck const& deck,
+                                    std::shared_ptr<nn::Model> model, task::Task const& task,
+                                    std::vector<std::int64_t> const& sample_shape,
+                                    torch::Device device) {
+    double shortest = 0;
+    comm::agree(world, "measuring the ranks' speeds", [&] {
+        model->to(device);
+        auto shape = sample_shape;
+        shape.insert(shape.begin(), deck.data.batch);
+        task::Tensors const batch{
+            torch::zeros(shape, torch::TensorOptions(torch::kFloat32).device(device)),
+            torch::zeros({deck.data.batch}, torch::TensorOptions(torch::kInt64).device(device))};
+        for (int pass = 0; pass < warm_ups + passes; ++pass) {
+            Stopwatch const watch;
+            inject_fault(world.rank(), 0);
+            auto const loss = [&] {
+                Autocast const autocast(deck.precision, device);
+                return task.training_loss(*model, batch);
+            }();
+            loss.sum.backward();
+            loss.sum.item<double>(); // a device has finished
+            if (pass >= warm_ups) {
+                shortest = pass == warm_ups ? watch.seconds() : std::min(shortest, watch.seconds());
+            }
+        }
+    });
+    return comm::all_gather(world, 1 / shortest);
+}
+
+} // namespace lockstep::train

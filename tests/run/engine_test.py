@@ -1,0 +1,57 @@
+"""What the engine offers beside plain data-parallel training, on whole runs: the same bits in every
+mode, and one clear end for what goes wrong in the middle of a step."""
+from harness import Scratch, check, checkpoints, records, same_state, train
+
+with Scratch() as scratch:
+    train(scratch / "plain", ranks=2).expect(0, "finished at step 30")
+
+    # Replicas side by side on the threads of one rank, and shares by speed with a slow rank.
+    train(scratch / "dp", "--run.mode", "dp", ranks=1).expect(0)
+    check(same_state(scratch / "plain", scratch / "dp"), "dp has the bits of ddp")
+    train(scratch / "speed", "--run.placement", "speed", ranks=3,
+          env={"LOCKSTEP_INJECT": "slow:rank=2"}).expect(0)
+    check(same_state(scratch / "plain", scratch / "speed"), "shares by speed have the same bits")
+    shares = records(scratch / "speed", "start")[0]["replicas_of_rank"]
+    check(shares == [2, 1, 1], f"the slow rank got the least: {shares}")
+    train(scratch / "replicated", "--optimizer.update", "replicated", ranks=2).expect(0)
+    check(same_state(scratch / "plain", scratch / "replicated"), "every rank may do the update")
+    train(scratch / "again", "--precision.gradient-checkpointing", "true", ranks=2).expect(0)
+    check(same_state(scratch / "plain", scratch / "again"), "recomputed blocks have the same bits")
+
+    # Other arithmetic, the same promise, through a restart on other ranks.
+    for name, options in {
+            "bf16": ["--precision.compute", "bf16"],
+            "fp16": ["--precision.compute", "fp16"],
+            "sync": ["--communication.sync-batch-norm", "true"]}.items():
+        train(scratch / name, *options, ranks=1).expect(0)
+        check(not same_state(scratch / "plain", scratch / name), f"{name} is something else")
+        cut = scratch / f"{name}-cut"
+        check(train(cut, *options, ranks=3,
+                    env={"LOCKSTEP_INJECT": "kill:rank=1:step=13"}).code != 0, "it was killed")
+        train(cut, *options, ranks=2).expect(0, "resumed from")
+        check(same_state(scratch / name, cut), f"{name}: 1 rank, and 3 then 2, agree")
+    steps = records(scratch / "fp16", "step")
+    check(steps[0]["loss_scale"] == 65536, f"the scale is recorded: {steps[0]}")
+    step = steps[-1]
+    check(step["loss_scale"] == 65536 / 2 ** sum(each["skipped"] for each in steps),
+          f"each skipped step halved it: {step}")
+    check(not step["skipped"], "it has settled")
+    for key in ("imbalance_ms", "hidden_communication_ms", "exchanged_bytes"):
+        check(key in step, f"{key} is recorded")
+    train(scratch / "native", "--communication.reduction", "native", ranks=2).expect(0)
+
+    # A rank that does not come: the others end in time, and say which.
+    for ranks in (2, 4):
+        result = train(scratch / f"hang{ranks}", "--communication.timeout-seconds", 2, ranks=ranks,
+                       env={"LOCKSTEP_INJECT": "hang:rank=1:step=7"}, limit=60)
+        check(result.code == 76, f"exit code {result.code}: {result.text}")
+        check("rank 1 of this host has not come for 2 s" in result.text, result.text)
+        check(result.seconds < 20, f"{result.seconds:.0f} s is too long")
+        check(checkpoints(scratch / f"hang{ranks}"), "a checkpoint is there to go back to")
+    for odd in (0, 1):
+        train(scratch / f"nan{odd}", ranks=2,
+              env={"LOCKSTEP_INJECT": f"nan:rank={odd}:step=4"}).expect(
+            64, f"first cause: rank {odd}", "step 4", "the gradient of parameter ",
+            "is not finite")
+    train(scratch / "memory", ranks=2, env={"LOCKSTEP_INJECT": "oom:rank=1:step=4"}).expect(
+        71, "first cause: rank 1", "step 4")
