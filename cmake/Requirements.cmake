@@ -73,3 +73,9 @@ target_include_directories(lockstep_options INTERFACE ${PROJECT_SOURCE_DIR}/incl
 target_compile_options(lockstep_options INTERFACE -Wall -Wextra -ffp-contract=off
                        $<$<BOOL:${LOCKSTEP_WARNINGS_AS_ERRORS}>:-Werror>)
 target_link_libraries(lockstep_options INTERFACE Threads::Threads)
+set(LOCKSTEP_SANITIZE "" CACHE STRING "thread or address: build with that sanitizer")
+if(LOCKSTEP_SANITIZE)
+    target_compile_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE}
+                           -fno-omit-frame-pointer -g -O1)
+    target_link_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
+endif()
