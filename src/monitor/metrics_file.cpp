@@ -57,7 +57,7 @@ struct ToJson {
                   {"update_ms", 1e3 * e.update_s},
                   {"grad_norm", e.grad_norm},
                   {"memory_bytes", resident_memory()}};
-        if (e.loss_scale != 1) {
+        if (e.loss_scale != 1 || e.skipped) {
             json["loss_scale"] = e.loss_scale;
             json["skipped"] = e.skipped;
         }

@@ -16,30 +16,26 @@ class AutocastAgain {
     struct State {
         bool enabled = false;
         torch::ScalarType type = torch::kFloat32;
+        bool cached = true;
     };
     static State now(torch::DeviceType device) {
-        return {at::autocast::is_autocast_enabled(device),
-                at::autocast::get_autocast_dtype(device)};
+        return {at::autocast::is_autocast_enabled(device), at::autocast::get_autocast_dtype(device),
+                at::autocast::is_autocast_cache_enabled()};
     }
 
     AutocastAgain(torch::DeviceType device, State const& state)
         : device_(device), before_(now(device)) {
         set(state);
-        at::autocast::increment_nesting();
     }
     AutocastAgain(AutocastAgain const&) = delete;
     AutocastAgain& operator=(AutocastAgain const&) = delete;
-    ~AutocastAgain() {
-        if (at::autocast::decrement_nesting() == 0) {
-            at::autocast::clear_cache();
-        }
-        set(before_);
-    }
+    ~AutocastAgain() { set(before_); }
 
   private:
     void set(State const& state) const {
         at::autocast::set_autocast_enabled(device_, state.enabled);
         at::autocast::set_autocast_dtype(device_, state.type);
+        at::autocast::set_autocast_cache_enabled(state.cached);
     }
 
     torch::DeviceType device_;

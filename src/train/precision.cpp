@@ -42,19 +42,18 @@ Autocast::Autocast(config::Precision const& precision, torch::Device device)
     }
     was_enabled_ = at::autocast::is_autocast_enabled(device_);
     type_before_ = at::autocast::get_autocast_dtype(device_);
+    cached_before_ = at::autocast::is_autocast_cache_enabled();
+    at::autocast::set_autocast_cache_enabled(false);
     at::autocast::set_autocast_enabled(device_, true);
     at::autocast::set_autocast_dtype(device_, precision.compute == "bf16" ? torch::kBFloat16
                                                                           : torch::kFloat16);
-    at::autocast::increment_nesting();
 }
 
 Autocast::~Autocast() {
     if (!active_) {
         return;
     }
-    if (at::autocast::decrement_nesting() == 0) {
-        at::autocast::clear_cache();
-    }
+    at::autocast::set_autocast_cache_enabled(cached_before_);
     at::autocast::set_autocast_dtype(device_, type_before_);
     at::autocast::set_autocast_enabled(device_, was_enabled_);
 }

@@ -7,8 +7,10 @@
 namespace lockstep::train {
 
 /// While it lives, torch's operators on this thread compute in the type that precision.compute
-/// names, as torch's autocast chooses it for each of them; weights stay float32. The copies that it
-/// keeps of weights die with it, since the next step has other weights.
+/// names, as torch's autocast chooses it for each of them; weights stay float32. It keeps no copies
+/// of weights: torch has one store of them for all threads, and empties it when any leaves
+/// autocast, so that the gradient of a weight used twice would be rounded once or twice, as time
+/// has it.
 class Autocast {
   public:
     Autocast(config::Precision const& precision, torch::Device device);
@@ -20,6 +22,7 @@ class Autocast {
     torch::DeviceType device_;
     bool active_;
     bool was_enabled_ = false;
+    bool cached_before_ = true;
     torch::ScalarType type_before_ = torch::kFloat32;
 };
 

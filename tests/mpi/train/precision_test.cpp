@@ -3,8 +3,11 @@
 
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/nn/recompute.hpp"
+#include "lockstep/train/precision.hpp"
 
 #include <algorithm>
+#include <thread>
+#include <utility>
 
 #include "catch.hpp"
 #include "training.hpp"
@@ -99,6 +102,38 @@ TEST_CASE("blocks that are computed again give the same bits") {
             }
         }
     }
+}
+
+TEST_CASE("a weight that is used twice has one gradient, recomputed or beside other threads") {
+    config::Precision precision;
+    precision.compute = "bf16";
+    torch::manual_seed(1);
+    torch::nn::Conv2d const layer(torch::nn::Conv2dOptions(8, 8, 3).padding(1));
+    torch::nn::Sequential const twice(layer, torch::nn::ReLU(), layer);
+    auto const inputs = torch::randn({4, 8, 9, 9});
+    auto const gradient = [&](bool recompute, bool with_thread) {
+        layer->weight.mutable_grad() = torch::Tensor();
+        torch::Tensor output;
+        {
+            train::Autocast const autocast(precision, torch::kCPU);
+            output = inputs;
+            for (auto const& [first, last] : {std::pair(0, 2), std::pair(2, 3)}) {
+                auto block = nn::block_of(twice, static_cast<std::size_t>(first),
+                                          static_cast<std::size_t>(last), nullptr);
+                output = recompute ? nn::recomputed(block, output) : block.forward(output);
+                if (with_thread) {
+                    std::thread([&] {
+                        train::Autocast const theirs(precision, torch::kCPU);
+                    }).join();
+                }
+            }
+        }
+        output.to(torch::kFloat32).square().sum().backward();
+        return layer->weight.grad().clone();
+    };
+    auto const expected = gradient(false, false);
+    CHECK(torch::equal(expected, gradient(false, true)));
+    CHECK(torch::equal(expected, gradient(true, false)));
 }
 
 TEST_CASE("a recomputed block keeps its input only") {
