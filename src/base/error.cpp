@@ -26,12 +26,33 @@ std::string sentence(ErrorText const& text) {
     return message;
 }
 
+constexpr char const* memory_remedy = "Lower data.batch (and raise optimizer.accumulate), set "
+                                      "precision.gradient-checkpointing = true "
+                                      "or precision.compute = bf16, take a smaller model, start "
+                                      "fewer ranks per host, or ask for more "
+                                      "memory";
+
 Error out_of_memory(std::string const& needed) {
     return Error(ExitCode::memory,
                  {concat("out of memory: ", needed),
-                  concat(bytes_text(available_memory()), " are left on this host"),
-                  "Lower data.batch or the model's size, start fewer ranks per host, or ask for "
-                  "more memory"});
+                  concat(bytes_text(available_memory()), " are left on this host"), memory_remedy});
+}
+
+/// What LibTorch says when a GPU is full: "Tried to allocate 2.00 GiB. GPU 0 has a total capacity
+/// of 79.10 GiB of which 1.00 GiB is free. ..."
+std::optional<Error> out_of_device_memory(std::string const& text) {
+    constexpr std::string_view tried = "Tried to allocate ";
+    auto const at = text.find(tried);
+    if (at == std::string::npos) {
+        return std::nullopt;
+    }
+    auto const sentence = [&](std::size_t from) {
+        return text.substr(from, text.find(". ", from) - from);
+    };
+    auto const gpu = text.find("GPU ", at);
+    return Error(ExitCode::memory,
+                 {concat("out of device memory: ", sentence(at + tried.size()), " were needed"),
+                  gpu == std::string::npos ? "the device is full" : sentence(gpu), memory_remedy});
 }
 
 /// What LibTorch's allocators say of a failure that they do not throw as std::bad_alloc.
@@ -72,6 +93,9 @@ Error current_error() {
         // LibTorch appends a stack of calls after the first line.
         std::string text = error.what();
         text.erase(std::min(text.find('\n'), text.size()));
+        if (auto const full = out_of_device_memory(text)) {
+            return *full;
+        }
         if (auto const needed = failed_allocation(text)) {
             return out_of_memory(*needed);
         }

@@ -61,6 +61,11 @@ struct ToJson {
             json["loss_scale"] = e.loss_scale;
             json["skipped"] = e.skipped;
         }
+        if (e.device_memory > 0) {
+            json["device_memory_bytes"] = e.device_memory;
+            json["device_memory_reserved_bytes"] = e.device_memory_reserved;
+            json["device_memory_peak_bytes"] = e.device_memory_peak;
+        }
         return json;
     }
     Json operator()(train::Measured const& e) const {

@@ -5,6 +5,8 @@
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/train/trainer.hpp"
 
+#include <ATen/DeviceAccelerator.h>
+
 namespace lockstep::train {
 
 torch::Device choose_device(config::Run const& run, comm::Topology const& topology) {
@@ -49,6 +51,22 @@ std::string device_of_rank(comm::Communicator const& world, config::Run const& r
     comm::agree(world, "choosing devices",
                 [&] { device = device_text(choose_device(run, topology)); });
     return device;
+}
+
+DeviceMemory device_memory(torch::Device device) {
+    if (device.is_cpu()) {
+        return {};
+    }
+    auto const stats = at::accelerator::getDeviceStats(device.index());
+    auto const all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    return {stats.allocated_bytes[all].current, stats.reserved_bytes[all].current,
+            stats.allocated_bytes[all].peak};
+}
+
+void release_device_cache(torch::Device device) {
+    if (!device.is_cpu()) {
+        at::accelerator::emptyCache();
+    }
 }
 
 std::string device_text(torch::Device device) {

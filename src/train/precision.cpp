@@ -64,6 +64,7 @@ LossScale::LossScale(config::Precision const& precision)
 
 void LossScale::update(bool finite) {
     skipped_ += finite ? 0 : 1;
+    in_vain_ = finite ? 0 : in_vain_ + (!dynamic_ || value_ <= 1 ? 1 : 0);
     if (!dynamic_) {
         return;
     }

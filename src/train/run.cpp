@@ -205,6 +205,7 @@ void Run::account(StepOutcome const& outcome, double step_s) {
     imbalance_s_ += outcome.exchange.imbalance_s;
     bool const logged =
         progress_.step % deck_.monitor.log_every == 0 || progress_.step == 1 || done();
+    auto const memory = logged ? device_memory(device_) : DeviceMemory{};
     tell(Step{.step = progress_.step,
               .total_steps = total_steps_,
               .epoch = epochs_done(),
@@ -223,7 +224,10 @@ void Run::account(StepOutcome const& outcome, double step_s) {
               .exchanged_bytes = outcome.exchange.bytes,
               .update_s = outcome.update_s,
               .loss_scale = outcome.loss_scale,
-              .skipped = outcome.skipped});
+              .skipped = outcome.skipped,
+              .device_memory = memory.allocated,
+              .device_memory_reserved = memory.reserved,
+              .device_memory_peak = memory.peak});
 }
 
 void Run::after_step(StepOutcome const& outcome) {

@@ -78,6 +78,7 @@ void Run::end_epoch() {
 }
 
 Measured Run::measure(data::Dataset const& dataset, std::string const& set) {
+    release_device_cache(device_); // blocks of training do not fit those of evaluation
     auto const result =
         evaluate(world_, *work_.model, *work_.task, dataset, evaluate_options(deck_, device_));
     return {.set = set,

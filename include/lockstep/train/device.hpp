@@ -17,6 +17,18 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
 /// denormals flushed to zero (they slow backward threefold).
 void configure_torch(config::Run const& run);
 
+/// Bytes of a device's memory, as LibTorch's allocator counts them; zeros for the CPU.
+struct DeviceMemory {
+    std::int64_t allocated = 0;
+    std::int64_t reserved = 0; ///< allocated, or kept for the next allocation
+    std::int64_t peak = 0;     ///< allocated at most since the start
+};
+DeviceMemory device_memory(torch::Device device);
+
+/// Gives what the allocator keeps for later back to the device: between phases whose blocks are of
+/// other sizes, and after a failed allocation.
+void release_device_cache(torch::Device device);
+
 /// "cpu" or "cuda:0".
 std::string device_text(torch::Device device);
 

@@ -36,7 +36,9 @@ class LossScale {
     explicit LossScale(config::Precision const& precision);
 
     double value() const noexcept { return value_; }
-    bool skips() const noexcept { return skips_; } ///< whether a step may be skipped at all
+    /// Whether a step may be skipped: not where ten in a row were already at the least scale, or
+    /// at one that is fixed; something else is wrong then.
+    bool skips() const noexcept { return skips_ && in_vain_ < 10; }
     /// After a step, which was finite or has been skipped.
     void update(bool finite);
 
@@ -50,6 +52,7 @@ class LossScale {
     double value_;
     std::int64_t growth_ = 0;
     std::int64_t skipped_ = 0;
+    int in_vain_ = 0; ///< steps in a row that no smaller scale would have saved
 };
 
 /// Sets TF32 and cuDNN's benchmark mode as the deck says. What it does not do although the deck

@@ -63,6 +63,9 @@ struct Step {
     double update_s = 0;
     double loss_scale = 1;
     bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
+    std::int64_t device_memory = 0;          ///< bytes, allocated; 0: no device
+    std::int64_t device_memory_reserved = 0; ///< allocated, or kept for later
+    std::int64_t device_memory_peak = 0;
 };
 
 struct Measured {    ///< a validation or a test

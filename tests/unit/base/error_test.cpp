@@ -34,3 +34,18 @@ TEST_CASE("system errors map to what a job script should do") {
     CHECK(system_error("x", EACCES, "").code() == ExitCode::cannot_create);
     CHECK(system_error("x", ENOMEM, "").code() == ExitCode::memory);
 }
+
+TEST_CASE("a full GPU is told with what was needed and what is free") {
+    Error found(ExitCode::ok, {});
+    try {
+        throw std::runtime_error("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
+                                 "capacity of 79.10 GiB of which 1.00 GiB is free. Process 7 has");
+    } catch (...) {
+        found = current_error();
+    }
+    CHECK(found.code() == ExitCode::memory);
+    CHECK(found.text().what == "out of device memory: 2.00 GiB were needed");
+    CHECK(found.text().why ==
+          "GPU 0 has a total capacity of 79.10 GiB of which 1.00 GiB is free");
+    CHECK(found.text().next.find("optimizer.accumulate") != std::string::npos);
+}
