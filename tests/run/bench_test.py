@@ -53,13 +53,15 @@ for count in (1, 2):
     all_reduce(count)
     step("cnn", 105962, count)
 step("mlp18m", 18411530, 1)
+[line] = measured(["step", "--model", "cnn", "--variant", "dp", "--batch", 16, "--steps", 3], 1)
+check(abs(line["samples_per_s"] * line["median_s"] - 2 * 16) < 1e-6, f"two replicas in {line}")
 for words, phrase in ((["loading"], "there are allreduce and step"),
                       (["allreduce", "--variant", "tree"], "There are ordered, mpi, copy"),
                       (["allreduce", "--sizes", "0"], "--sizes 0"),
                       (["allreduce", "--sizes", "25G"], "--sizes 25G"),
                       (["allreduce", "--size", "1M"], "unknown option --size"),
                       (["step", "--model", "rnn"], "There are mlp18m, cnn"),
-                      (["step", "--variant", "fast"], "There are engine, alone, bare"),
+                      (["step", "--variant", "fast"], "There are engine, dp, alone, bare"),
                       (["step", "--steps", "-1"], "--steps -1")):
     run(["bench", *words]).expect(64, phrase)
 run(["bench", "--help"]).expect(0, "lockstep bench allreduce", "lockstep bench step")
