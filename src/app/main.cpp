@@ -70,7 +70,7 @@ ExitCode dispatch(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     try {
-        require_core_build(LOCKSTEP_BUILD_ID);
+        require_same_build("liblockstep_core", core_build_id(), LOCKSTEP_BUILD_ID);
         return static_cast<int>(dispatch(argc, argv));
     } catch (...) {
         auto const error = current_error();

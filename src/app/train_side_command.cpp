@@ -19,16 +19,9 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
         throw Error(ExitCode::unavailable, {concat("cannot load ", train_library), ::dlerror(),
                                             "Build the program again, or check LibTorch"});
     }
-    // Functions of two builds would call each other with different layouts, and compute nonsense.
     auto const* const trainer =
         static_cast<char const* const*>(::dlsym(library, "lockstep_trainer_build_id"));
-    if (trainer == nullptr || std::string_view(*trainer) != LOCKSTEP_BUILD_ID) {
-        throw Error(ExitCode::unavailable,
-                    {concat(train_library, " is of another build than this program"),
-                     concat("its build id is ", trainer == nullptr ? "missing" : *trainer,
-                            ", the program's ", LOCKSTEP_BUILD_ID),
-                     "Build and install the program and its libraries together"});
-    }
+    require_same_build(train_library, trainer == nullptr ? "missing" : *trainer, LOCKSTEP_BUILD_ID);
     using Entry = int (*)(char const*, Invocation const*);
     auto const entry = reinterpret_cast<Entry>(::dlsym(library, "lockstep_train_side"));
     if (entry == nullptr) {

@@ -7,11 +7,16 @@
 
 namespace lockstep {
 
-void require_core_build(std::string_view build_id) {
-    if (build_id != LOCKSTEP_BUILD_ID) {
+std::string_view core_build_id() {
+    return LOCKSTEP_BUILD_ID;
+}
+
+void require_same_build(std::string const& library, std::string_view its_id,
+                        std::string_view program_id) {
+    if (its_id != program_id) {
         throw Error(ExitCode::unavailable,
-                    {"liblockstep_core is of another build than this program",
-                     concat("its build id is ", LOCKSTEP_BUILD_ID, ", the program's ", build_id),
+                    {concat(library, " is of another build than this program"),
+                     concat("its build id is ", its_id, ", the program's ", program_id),
                      "Build and install the program and its libraries together"});
     }
 }

@@ -36,7 +36,6 @@ class NativeExchange : public Exchange {
         pending_.done();
         cost_.hidden_s += watch.seconds();
     }
-    void progress() override { pending_.done(); }
     void finish(std::span<double> votes, std::span<std::byte> notice) override {
         Stopwatch watch;
         barrier_with_deadline(world_, timeout_);

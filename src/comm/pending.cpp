@@ -4,6 +4,7 @@
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 namespace lockstep::comm {
@@ -12,10 +13,6 @@ namespace {
 
 // Messages of at most this many elements, far below MPI's limit of int counts.
 constexpr std::int64_t most_elements = std::int64_t{1} << 28;
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 void wait_for(std::vector<MPI_Request>& requests, double timeout_seconds, std::string const& what) {
     Backoff backoff(timeout_seconds, what);
@@ -41,11 +38,10 @@ void in_pieces(std::int64_t elements, Call const& call) {
 
 } // namespace
 
-Backoff::Backoff(double seconds, std::string what)
-    : start_(std::chrono::steady_clock::now()), seconds_(seconds), what_(std::move(what)) {}
+Backoff::Backoff(double seconds, std::string what) : seconds_(seconds), what_(std::move(what)) {}
 
 void Backoff::pause() {
-    auto const waited = seconds_since(start_);
+    auto const waited = watch_.seconds();
     if (waited > seconds_) {
         throw Error(ExitCode::rank_lost,
                     {concat("waited ", fixed(seconds_, 0), " s for ", what_),

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "lockstep/base/clock.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/communicator.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,7 +22,7 @@ class Backoff {
     void pause();
 
   private:
-    std::chrono::steady_clock::time_point start_;
+    Stopwatch watch_;
     double seconds_;
     std::string what_;
 };

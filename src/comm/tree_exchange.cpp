@@ -14,75 +14,12 @@
 #include <optional>
 
 #include "host_memory.hpp"
+#include "hosts.hpp"
 #include "pending.hpp"
 
 namespace lockstep::comm {
 
 namespace {
-
-/// Which ranks share memory, seen from one of them.
-struct Hosts {
-    std::vector<int> of_rank;
-    std::vector<std::vector<int>> ranks; ///< of each host, ascending
-
-    int local(int rank) const {
-        auto const& group = ranks[static_cast<std::size_t>(host(rank))];
-        return static_cast<int>(std::find(group.begin(), group.end(), rank) - group.begin());
-    }
-    int host(int rank) const { return of_rank[static_cast<std::size_t>(rank)]; }
-    int count() const { return static_cast<int>(ranks.size()); }
-    /// The rank of a host that works on `owner`'s pieces there: the owner itself on its own.
-    int delegate(int host, int owner) const {
-        auto const& group = ranks[static_cast<std::size_t>(host)];
-        return group[static_cast<std::size_t>(local(owner)) % group.size()];
-    }
-};
-
-Hosts hosts_from(std::vector<int> const& leader_of_rank) {
-    Hosts hosts;
-    std::vector<int> leaders;
-    for (std::size_t rank = 0; rank < leader_of_rank.size(); ++rank) {
-        auto const found = std::find(leaders.begin(), leaders.end(), leader_of_rank[rank]);
-        auto const host = found - leaders.begin();
-        if (found == leaders.end()) {
-            leaders.push_back(leader_of_rank[rank]);
-            hosts.ranks.emplace_back();
-        }
-        hosts.of_rank.push_back(static_cast<int>(host));
-        hosts.ranks[static_cast<std::size_t>(host)].push_back(static_cast<int>(rank));
-    }
-    return hosts;
-}
-
-/// A subtree whose replicas all live on one host, as large as possible: what travels between hosts.
-struct Partial {
-    TreeNode node;
-    int host = 0;
-    std::vector<int> ranks; ///< below it, in order
-};
-
-/// In the order of the tree.
-std::vector<Partial> partials_of(TreeNode root, std::vector<TreeNode> const& nodes,
-                                 Hosts const& hosts) {
-    Partial partial{root, -1, {}};
-    bool one_host = true;
-    for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
-        auto const node = nodes[rank];
-        if (node.first >= root.first && node.first < root.first + root.count) {
-            int const host = hosts.of_rank[rank];
-            one_host = one_host && (partial.host < 0 || partial.host == host);
-            partial.host = host;
-            partial.ranks.push_back(static_cast<int>(rank));
-        }
-    }
-    if (one_host) {
-        return {partial};
-    }
-    auto all = partials_of(root.left(), nodes, hosts);
-    auto const right = partials_of(root.right(), nodes, hosts);
-    all.insert(all.end(), right.begin(), right.end());
-    return all;
-}
 
 TreeSum sum_over_ranks(Partial const& partial, std::vector<TreeNode> const& nodes) {
     std::vector<TreeNode> leaves;
@@ -90,14 +27,6 @@ TreeSum sum_over_ranks(Partial const& partial, std::vector<TreeNode> const& node
         leaves.push_back(nodes[static_cast<std::size_t>(rank)]);
     }
     return {partial.node, leaves};
-}
-
-TreeNode root_of(std::vector<TreeNode> const& nodes) {
-    int replicas = 0;
-    for (auto const node : nodes) {
-        replicas = std::max(replicas, node.first + node.count);
-    }
-    return {0, replicas};
 }
 
 class TreeExchange : public Exchange {
@@ -114,7 +43,6 @@ class TreeExchange : public Exchange {
 
     void begin() override;
     void ready(int index) override;
-    void progress() override;
     void finish(std::span<double> votes, std::span<std::byte> notice) override;
     std::span<double const> squares() const override {
         return one_host() ? std::span<double const>(memory_.squares(), grains())
@@ -128,6 +56,7 @@ class TreeExchange : public Exchange {
     int delegate(int owner) const { return hosts_.delegate(host_, owner); }
     float* gradients_of(int rank) { return memory_.gradients(hosts_.local(rank)); }
 
+    void progress();
     void sum_on_host(int bucket);
     void sum_partials(int bucket);
     void post_receives();
@@ -251,6 +180,7 @@ void TreeExchange::ready(int index) {
     progress();
 }
 
+/// Does what can be done without waiting.
 void TreeExchange::progress() {
     Stopwatch const watch;
     while (summed_ < announced_ &&
@@ -448,13 +378,6 @@ void TreeExchange::publish() {
     arrivals_.arrive();
     arrivals_.wait_all(arrivals_.count());
     cost_.exposed_s += watch.seconds();
-}
-
-/// The host of each rank, named by its first rank.
-std::vector<int> leaders(Communicator const& world, Communicator const& host) {
-    int leader = world.rank();
-    broadcast(host, std::span(&leader, 1));
-    return all_gather(world, leader);
 }
 
 HostMemory::Form form_of(TreeExchangeOptions const& options, int ranks) {

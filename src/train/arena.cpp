@@ -7,6 +7,10 @@
 
 namespace lockstep::train {
 
+torch::Tensor borrowed(float* values, std::int64_t size, torch::Device device) {
+    return torch::from_blob(values, {size}, torch::TensorOptions(torch::kFloat32).device(device));
+}
+
 Arena::Arena(Layout const& layout, torch::Tensor parameters)
     : layout_(layout), parameters_(std::move(parameters)) {}
 

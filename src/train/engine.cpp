@@ -26,14 +26,15 @@ namespace {
 
 /// Throws  AgreedError 64 on every rank when one has other parameters than rank 0.
 void require_same_model(comm::Communicator const& world, Layout const& layout) {
-    auto const texts = comm::all_gather_text(world, layout.text());
+    auto const own = layout.text();
+    auto root = own;
+    comm::broadcast_text(world, root);
     comm::agree(world, "comparing the models", [&] {
-        auto const& own = texts[static_cast<std::size_t>(world.rank())];
-        if (own == texts[0]) {
+        if (own == root) {
             return;
         }
         auto const ours = split(own, '\n');
-        auto const roots = split(texts[0], '\n');
+        auto const roots = split(root, '\n');
         std::size_t at = 0;
         while (at < ours.size() && at < roots.size() && ours[at] == roots[at]) {
             ++at;
@@ -58,27 +59,19 @@ ExchangeNeeds needs_of(Engine::Parts const& parts, std::vector<comm::TreeNode> c
             .ranks_per_host = parts.ranks_per_host};
 }
 
-torch::Tensor parameters_of(comm::Exchange& exchange, Layout const& layout, torch::Device device) {
-    return torch::from_blob(exchange.parameters(), {layout.size},
-                            torch::TensorOptions(torch::kFloat32).device(device));
-}
-
 } // namespace
 
 /// What all ranks tell each other: three values for each replica, non-zero on the rank that hosts
-/// it only; a signal number for each rank; rank 0's clock; and, for each rank, which parameters got
-/// a gradient there, 32 in a value.
+/// it only; a signal number for each rank; rank 0's clock; and for each parameter on how many ranks
+/// it got a gradient.
 class Engine::Vote {
   public:
-    static constexpr std::size_t entries_in_one = 32;
-
     Vote(int replicas, int ranks, std::size_t entries)
         : replicas_(replicas), ranks_(ranks), entries_(entries),
           values_(count(replicas, ranks, entries), 0) {}
 
     static std::size_t count(int replicas, int ranks, std::size_t entries) {
-        return static_cast<std::size_t>(3 * replicas + ranks + 1) +
-               static_cast<std::size_t>(ranks) * words(entries);
+        return static_cast<std::size_t>(3 * replicas + ranks + 1) + entries;
     }
 
     std::span<double> values() { return values_; }
@@ -94,35 +87,21 @@ class Engine::Vote {
         return comm::tree_sum(of_all);
     }
 
-    void set_used(int rank, std::vector<char> const& used) {
-        for (std::size_t entry = 0; entry < entries_; ++entry) {
-            if (used[entry] != 0) {
-                word(rank, entry) += std::ldexp(1.0, static_cast<int>(entry % entries_in_one));
-            }
-        }
+    void set_used(std::vector<char> const& used) {
+        std::copy(used.begin(), used.end(), ranks_with_gradient());
     }
     /// By entry: on no rank.
     std::vector<char> idle() {
-        std::vector<char> idle(entries_, 1);
-        for (int rank = 0; rank < ranks_; ++rank) {
-            for (std::size_t entry = 0; entry < entries_; ++entry) {
-                auto const bits = static_cast<std::uint64_t>(word(rank, entry));
-                if ((bits >> (entry % entries_in_one) & 1U) != 0) {
-                    idle[entry] = 0;
-                }
-            }
-        }
+        std::vector<char> idle(entries_);
+        std::transform(ranks_with_gradient(), values_.end(), idle.begin(),
+                       [](double ranks) { return ranks == 0 ? 1 : 0; });
         return idle;
     }
 
   private:
-    static std::size_t words(std::size_t entries) {
-        return (entries + entries_in_one - 1) / entries_in_one;
-    }
     double& at(int index) { return values_[static_cast<std::size_t>(index)]; }
-    double& word(int rank, std::size_t entry) {
-        return values_[static_cast<std::size_t>(3 * replicas_ + ranks_ + 1) +
-                       static_cast<std::size_t>(rank) * words(entries_) + entry / entries_in_one];
+    std::vector<double>::iterator ranks_with_gradient() {
+        return values_.end() - static_cast<std::ptrdiff_t>(entries_);
     }
 
     int replicas_;
@@ -144,7 +123,7 @@ Engine::Engine(Parts parts)
                        Vote::count(replicas_, world_.size(), layout_.entries.size()),
                        buffers_.bytes().size()));
       }()),
-      arena_(layout_, parameters_of(*exchange_, layout_, parts.device)),
+      arena_(layout_, borrowed(exchange_->parameters(), layout_.size, parts.device)),
       updated_(exchange_->sums_everywhere() ? std::vector<Range>{{0, layout_.size}}
                                             : exchange_->partition().owned(world_.rank())),
       lanes_(make_lanes(parts)), sums_(make_sums()),
@@ -210,7 +189,7 @@ StepOutcome Engine::step(StepInput const& input) {
     }
     vote.signal(world_.rank()) = input.signal;
     vote.minutes() = world_.is_root() && input.minutes_passed ? 1 : 0;
-    vote.set_used(world_.rank(), local_.used());
+    vote.set_used(local_.used());
     exchange_->finish(vote.values(), buffers_.bytes());
     buffers_.restore_into(*lanes_.front()); // which ran other replicas last, or on other ranks
 
@@ -265,9 +244,7 @@ void Engine::update(double rate, std::int64_t step, double divisor, double norm)
         };
     }
     update.idle = idle_;
-    auto const gradients =
-        torch::from_blob(exchange_->gradients(), {layout_.size}, arena_.parameters().options());
-    optimizer_.update(arena_.parameters(), gradients, update);
+    optimizer_.update(arena_.parameters(), local_.gradients(), update);
 }
 
 /// Looks where a gradient that is not finite came from. The sum of a grain lies where its owner's

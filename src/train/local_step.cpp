@@ -16,21 +16,9 @@ struct LocalStep::Lane {
     GradientSink sink;
 };
 
-class LocalStep::Threads : public LaneThreads {
-    using LaneThreads::LaneThreads;
-};
-
-namespace {
-
-torch::Tensor tensor_on(float* values, std::int64_t size, torch::Device device) {
-    return torch::from_blob(values, {size}, torch::TensorOptions(torch::kFloat32).device(device));
-}
-
-} // namespace
-
 LocalStep::LocalStep(Parts parts)
     : parts_(std::move(parts)),
-      gradients_(tensor_on(parts_.exchange.gradients(), parts_.layout.size, parts_.device)) {
+      gradients_(borrowed(parts_.exchange.gradients(), parts_.layout.size, parts_.device)) {
     for (auto* const model : parts_.lanes) {
         lanes_.push_back(std::unique_ptr<Lane>(
             new Lane{*model, {*model, parts_.layout, parts_.exchange.partition()}}));
@@ -42,7 +30,7 @@ LocalStep::LocalStep(Parts parts)
             ++arrays;
         }
     } else {
-        threads_ = std::make_unique<Threads>(static_cast<int>(lanes_.size()));
+        threads_ = std::make_unique<LaneThreads>(static_cast<int>(lanes_.size()));
     }
     arrays_.push_back(gradients_);
     while (arrays_.size() < arrays) {
@@ -66,15 +54,11 @@ void LocalStep::run(data::Loader& loader, int micro_batches, std::uint64_t step_
     if (threads_) {
         run_on_threads(loader);
     } else {
-        run_in_turn(loader);
+        run_node(parts_.node, 0, loader);
     }
     if (after_) {
         std::copy(after_->bytes().begin(), after_->bytes().end(), parts_.buffers.bytes().begin());
     }
-}
-
-void LocalStep::run_in_turn(data::Loader& loader) {
-    run_node(parts_.node, 0, loader);
 }
 
 void LocalStep::run_node(comm::TreeNode node, std::size_t depth, data::Loader& loader) {

@@ -76,11 +76,6 @@ class NcclExchange : public comm::Exchange {
         }
         cost_.hidden_s += watch.seconds();
     }
-    void progress() override {
-        if (nccl_) {
-            nccl_->check_async();
-        }
-    }
 
     void finish(std::span<double> votes, std::span<std::byte> notice) override {
         Stopwatch watch;
@@ -115,7 +110,9 @@ class NcclExchange : public comm::Exchange {
         if (apart) {
             comm::sum_with_deadline(world_, squares_, options_.timeout_seconds);
         }
-        progress();
+        if (nccl_) {
+            nccl_->check_async();
+        }
         cost_.exposed_s += watch.seconds();
     }
     std::span<double const> squares() const override { return squares_; }

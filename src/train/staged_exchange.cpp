@@ -1,3 +1,5 @@
+#include "lockstep/train/arena.hpp"
+
 #include "device_exchange.hpp"
 
 namespace lockstep::train {
@@ -11,8 +13,8 @@ class StagedExchange : public comm::Exchange {
         auto const options = torch::TensorOptions(torch::kFloat32).device(device);
         gradients_ = torch::zeros({partition_.size()}, options);
         parameters_ = torch::zeros({partition_.size()}, options);
-        host_gradients_ = borrowed(host_->gradients());
-        host_parameters_ = borrowed(host_->parameters());
+        host_gradients_ = borrowed(host_->gradients(), partition_.size(), torch::kCPU);
+        host_parameters_ = borrowed(host_->parameters(), partition_.size(), torch::kCPU);
     }
 
     std::string name() const override { return "staged through host memory, " + host_->name(); }
@@ -26,7 +28,6 @@ class StagedExchange : public comm::Exchange {
         copy(host_gradients_, gradients_, partition_.bucket(index));
         host_->ready(index);
     }
-    void progress() override { host_->progress(); }
     void finish(std::span<double> votes, std::span<std::byte> notice) override {
         host_->finish(votes, notice);
         for (auto const& range : held()) {
@@ -48,9 +49,6 @@ class StagedExchange : public comm::Exchange {
     }
 
   private:
-    torch::Tensor borrowed(float* values) const {
-        return torch::from_blob(values, {partition_.size()}, torch::kFloat32);
-    }
     std::vector<comm::Range> held() const {
         return sums_everywhere() ? std::vector<comm::Range>{{0, partition_.size()}}
                                  : partition_.owned(rank());

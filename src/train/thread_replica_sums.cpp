@@ -63,10 +63,4 @@ void ThreadReplicaSums::abandon() {
     changed_.notify_all();
 }
 
-void ThreadReplicaSums::reset() {
-    std::lock_guard const lock(mutex_);
-    abandoned_ = false;
-    arrived_ = 0;
-}
-
 } // namespace lockstep::train

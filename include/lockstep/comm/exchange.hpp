@@ -40,12 +40,11 @@ class Exchange {
     virtual void begin() = 0;
     /// Bucket `index` of this rank's gradients is final. Buckets come in order, each once.
     virtual void ready(int index) = 0;
-    /// Does what can be done without waiting. Cheap; called while backward runs.
-    virtual void progress() = 0;
 
     /// Waits until the own pieces of the gradients hold the sum over all replicas (all of the
-    /// gradients, where sums are everywhere). `votes`: in, values that are
-    /// non-zero on one rank only; out, those of all ranks. `notice`: rank 0's bytes, out on all.
+    /// gradients, where sums are everywhere). `votes`: in, values whose sum is exact in any order,
+    /// whole numbers or non-zero on one rank only; out, their sums over all ranks. `notice`: rank
+    /// 0's bytes, out on all.
     ///
     /// Collective  over all ranks
     /// Throws      Error 76 naming a rank that does not come

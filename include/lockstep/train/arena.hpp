@@ -7,6 +7,9 @@
 
 namespace lockstep::train {
 
+/// An exchange's array as a tensor, without taking it over.
+torch::Tensor borrowed(float* values, std::int64_t size, torch::Device device);
+
 /// The parameters of one or several modules as views of one flat float32 array, which an exchange
 /// owns and other ranks may see. A parameter of a shorter type keeps memory of its own and follows
 /// the array, which is its master copy.

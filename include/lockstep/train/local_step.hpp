@@ -14,6 +14,8 @@
 
 namespace lockstep::train {
 
+class LaneThreads;
+
 /// What one replica's forward and backward of a step gave.
 struct ReplicaResult {
     double loss_sum = 0;
@@ -71,10 +73,8 @@ class LocalStep {
     void expect_unused(std::vector<char> const& unused);
 
   private:
-    class Threads;
     struct Lane;
 
-    void run_in_turn(data::Loader& loader);
     void run_on_threads(data::Loader& loader);
     void run_node(comm::TreeNode node, std::size_t depth, data::Loader& loader);
     void run_replica(int replica, std::size_t depth, data::Loader& loader);
@@ -88,7 +88,7 @@ class LocalStep {
     Parts parts_;
     torch::Tensor gradients_; ///< the exchange's
     std::vector<std::unique_ptr<Lane>> lanes_;
-    std::unique_ptr<Threads> threads_;
+    std::unique_ptr<LaneThreads> threads_; ///< null: in turn
     /// In turn: one array for each level of the subtree. On threads: one for each replica. The
     /// first is the exchange's.
     std::vector<torch::Tensor> arrays_;

@@ -29,8 +29,6 @@ class ThreadReplicaSums : public nn::ReplicaSums {
 
     /// A replica of this process has failed: all who wait, and all who come, throw.
     void abandon();
-    /// All replicas of this process are on their way again.
-    void reset();
 
   private:
     comm::TreeNode own_;

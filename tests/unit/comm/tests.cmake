@@ -1,2 +1,3 @@
 lockstep_add_unit_test(comm/replica_tree)
 lockstep_add_unit_test(comm/thread_exchange)
+lockstep_add_unit_test(comm/partition)

@@ -1,0 +1,91 @@
+#include "lockstep/train/arena.hpp"
+#include "lockstep/train/gradient_sink.hpp"
+
+#include <algorithm>
+
+#include "catch.hpp"
+
+using namespace lockstep;
+using namespace lockstep::train;
+
+namespace {
+
+/// A layer that is used twice, one that is frozen, one in half precision, one that is not used, and
+/// weights in another memory order.
+struct OddModel : nn::Model {
+    OddModel() {
+        shared->weight.set_data(shared->weight.detach().t().contiguous().t());
+        register_module("first", shared);
+        register_module("again", shared);
+        register_module("frozen", frozen);
+        register_module("half", half);
+        register_module("unused", unused);
+        frozen->weight.set_requires_grad(false);
+        half->to(torch::kBFloat16);
+    }
+    torch::Tensor forward(torch::Tensor inputs) override {
+        auto const once = shared->forward(inputs);
+        auto const twice = shared->forward(frozen->forward(once));
+        return half->forward(twice.to(torch::kBFloat16)).to(torch::kFloat32);
+    }
+    torch::nn::Linear shared{70, 70};
+    torch::nn::Linear frozen{70, 70};
+    torch::nn::Linear half{70, 5};
+    torch::nn::Linear unused{3, 3};
+};
+
+} // namespace
+
+TEST_CASE("shared, frozen, short and unused parameters get the gradients that torch gives them") {
+    torch::manual_seed(4);
+    OddModel plain;
+    torch::manual_seed(4);
+    OddModel model;
+    auto const layout = Layout::of(model);
+    CHECK(layout.entries.size() == 8); // the shared layer lies there once
+    Arena arena(layout, torch::zeros({layout.size}));
+    arena.fill_from(model, {{0, layout.size}});
+    arena.adopt(model);
+    comm::Partition const partition(layout.size, 1, grain, grain);
+    GradientSink sink(model, layout, partition);
+    auto const target = torch::full({layout.size}, 77.0F);
+    sink.begin(target);
+    std::vector<int> announced;
+    for (int micro = 0; micro < 2; ++micro) { // gradients add up
+        if (micro == 1) {
+            sink.announce([&](int bucket) { announced.push_back(bucket); });
+        }
+        auto const inputs = torch::full({4, 70}, 0.1F * static_cast<float>(micro + 1));
+        plain.forward(inputs).square().sum().backward();
+        model.forward(inputs).square().sum().backward();
+    }
+    CHECK(announced.empty()); // the unused layer lies in the first bucket
+    sink.end();
+    REQUIRE(announced.size() == static_cast<std::size_t>(partition.buckets()));
+    CHECK(std::is_sorted(announced.begin(), announced.end()));
+    auto const expected = plain.named_parameters();
+    for (std::size_t i = 0; i < layout.entries.size(); ++i) {
+        auto const& entry = layout.entries[i];
+        CAPTURE(entry.name);
+        auto const gradient = target.narrow(0, entry.first, entry.count).view(entry.shape);
+        auto const& reference = expected[entry.name].grad();
+        CHECK(sink.used(i) == reference.defined());
+        auto const expect =
+            reference.defined() ? reference.to(torch::kFloat32) : torch::zeros_like(gradient);
+        // Torch adds up short gradients in their own type, the sink in float32.
+        CHECK((entry.type == "Float" ? torch::equal(gradient, expect)
+                                     : torch::allclose(gradient, expect, 1e-2, 1e-2)));
+    }
+
+    // With the unused ones known, buckets leave while backward runs.
+    std::vector<char> unused(layout.entries.size(), 0);
+    for (std::size_t i = 0; i < unused.size(); ++i) {
+        unused[i] = sink.used(i) ? 0 : 1;
+    }
+    sink.expect_unused(unused);
+    sink.begin(target);
+    announced.clear();
+    sink.announce([&](int bucket) { announced.push_back(bucket); });
+    model.forward(torch::ones({4, 70})).sum().backward();
+    CHECK(announced.size() == static_cast<std::size_t>(partition.buckets()));
+}
