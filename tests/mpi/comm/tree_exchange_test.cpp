@@ -131,7 +131,7 @@ TEST_CASE("sums are in tree order however ranks are spread over hosts") {
     }
 }
 
-TEST_CASE("rounded sums are the same bits on any ranks and hosts, in half as long messages") {
+TEST_CASE("rounded sums are the same bits on any ranks and hosts") {
     auto const node =
         subtrees_of_ranks(replicas, world().size())[static_cast<std::size_t>(world().rank())];
     for (bool const everywhere : {false, true}) {
