@@ -71,6 +71,24 @@ void Pending::receive(Communicator const& comm, int from, float* values, std::in
     });
 }
 
+void Pending::send(Communicator const& comm, int to, std::uint16_t const* values,
+                   std::int64_t count) {
+    in_pieces(count, [&](std::int64_t first, int length) {
+        check(MPI_Isend(values + first, length, MPI_UINT16_T, to, 0, comm.raw(),
+                        &requests_.emplace_back()),
+              "MPI_Isend");
+    });
+}
+
+void Pending::receive(Communicator const& comm, int from, std::uint16_t* values,
+                      std::int64_t count) {
+    in_pieces(count, [&](std::int64_t first, int length) {
+        check(MPI_Irecv(values + first, length, MPI_UINT16_T, from, 0, comm.raw(),
+                        &requests_.emplace_back()),
+              "MPI_Irecv");
+    });
+}
+
 void Pending::sum(Communicator const& comm, float* values, std::int64_t count) {
     in_pieces(count, [&](std::int64_t first, int length) {
         check(MPI_Iallreduce(MPI_IN_PLACE, values + first, length, MPI_FLOAT, MPI_SUM, comm.raw(),

@@ -31,7 +31,9 @@ class Backoff {
 class Pending {
   public:
     void send(Communicator const& comm, int to, float const* values, std::int64_t count);
+    void send(Communicator const& comm, int to, std::uint16_t const* values, std::int64_t count);
     void receive(Communicator const& comm, int from, float* values, std::int64_t count);
+    void receive(Communicator const& comm, int from, std::uint16_t* values, std::int64_t count);
     /// Adds up `values` over all ranks, in place.
     void sum(Communicator const& comm, float* values, std::int64_t count);
     /// Makes each rank's piece of `whole` known: bounds [ranks + 1], less than 2^31 elements.

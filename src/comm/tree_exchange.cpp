@@ -21,12 +21,13 @@ namespace lockstep::comm {
 
 namespace {
 
-TreeSum sum_over_ranks(Partial const& partial, std::vector<TreeNode> const& nodes) {
+TreeSum sum_over_ranks(Partial const& partial, std::vector<TreeNode> const& nodes,
+                       Rounding rounding) {
     std::vector<TreeNode> leaves;
     for (int const rank : partial.ranks) {
         leaves.push_back(nodes[static_cast<std::size_t>(rank)]);
     }
-    return {partial.node, leaves};
+    return {partial.node, leaves, rounding};
 }
 
 class TreeExchange : public Exchange {
@@ -52,6 +53,9 @@ class TreeExchange : public Exchange {
 
   private:
     std::size_t grains() const { return static_cast<std::size_t>(partition_.grains()); }
+    bool rounds() const { return options_.rounding != Rounding::none; }
+    std::int64_t elements_sent() const;
+    std::uint16_t* packed_of(float const* received);
     bool one_host() const { return hosts_.count() == 1; }
     int delegate(int owner) const { return hosts_.delegate(host_, owner); }
     float* gradients_of(int rank) { return memory_.gradients(hosts_.local(rank)); }
@@ -86,7 +90,10 @@ class TreeExchange : public Exchange {
     int finished_ = 0;        ///< buckets whose own pieces are summed over all hosts
     bool in_backward_ = false;
     bool odd_step_ = false;
-    std::vector<float> received_;                    ///< partials of other hosts for the own pieces
+    std::vector<float> received_;                ///< partials of other hosts for the own pieces
+    std::vector<std::uint16_t> packed_received_; ///< the same, as they come; where rounded
+    std::vector<std::uint16_t> packed_sent_;     ///< stays until the step is finished
+    std::int64_t packed_until_ = 0;
     std::vector<std::vector<float const*>> sources_; ///< of each bucket's final sum
     std::vector<Pending> receives_;                  ///< of each bucket
     Pending sends_;
@@ -99,19 +106,21 @@ TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory
       hosts_(std::move(hosts)), rank_(rank), host_(hosts_.host(rank)), local_(hosts_.local(rank)),
       world_(world), name_(std::move(name)),
       partials_(partials_of(root_of(options.nodes), options.nodes, hosts_)),
-      final_sum_(root_of(options.nodes),
-                 [this] {
-                     std::vector<TreeNode> leaves;
-                     for (auto const& partial : partials_) {
-                         leaves.push_back(partial.node);
-                     }
-                     return leaves;
-                 }()),
+      final_sum_(
+          root_of(options.nodes),
+          [this] {
+              std::vector<TreeNode> leaves;
+              for (auto const& partial : partials_) {
+                  leaves.push_back(partial.node);
+              }
+              return leaves;
+          }(),
+          options.rounding),
       arrivals_(memory_.slots(), local_,
                 static_cast<int>(hosts_.ranks[static_cast<std::size_t>(host_)].size()),
                 std::chrono::duration<double>(options.timeout_seconds)) {
     for (auto const& partial : partials_) {
-        host_sums_.push_back(sum_over_ranks(partial, options_.nodes));
+        host_sums_.push_back(sum_over_ranks(partial, options_.nodes, options_.rounding));
     }
     // Where the partials of other hosts go: one after the other, bucket by bucket.
     std::int64_t foreign = 0;
@@ -123,6 +132,10 @@ TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory
         own += range.count();
     }
     received_.resize(static_cast<std::size_t>(foreign * own));
+    if (rounds()) {
+        packed_received_.resize(received_.size());
+        packed_sent_.resize(static_cast<std::size_t>(elements_sent()));
+    }
     float* at = received_.data();
     for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
         auto const piece = partition_.piece(bucket, rank_);
@@ -144,10 +157,31 @@ TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory
 
 TreeExchange::~TreeExchange() = default;
 
+/// In partials, by this rank, in one step.
+std::int64_t TreeExchange::elements_sent() const {
+    auto const own_partials = std::count_if(partials_.begin(), partials_.end(),
+                                            [this](auto& each) { return each.host == host_; });
+    std::int64_t elements = 0;
+    for (int owner = 0; owner < partition_.ranks(); ++owner) {
+        if (hosts_.host(owner) != host_ && delegate(owner) == rank_) {
+            for (auto const& range : partition_.owned(owner)) {
+                elements += range.count() * own_partials;
+            }
+        }
+    }
+    return elements;
+}
+
+/// Where the 16 bits of a received value lie.
+std::uint16_t* TreeExchange::packed_of(float const* received) {
+    return packed_received_.data() + (received - received_.data());
+}
+
 void TreeExchange::begin() {
     cost_ = {};
     start_ = arrivals_.count();
     announced_ = summed_ = finished_ = 0;
+    packed_until_ = 0;
     in_backward_ = true;
     odd_step_ = !odd_step_;
     if (!one_host()) {
@@ -161,9 +195,13 @@ void TreeExchange::post_receives() {
         auto const& sources = sources_[static_cast<std::size_t>(bucket)];
         for (std::size_t i = 0; i < partials_.size(); ++i) {
             if (partials_[i].host != host_) {
-                receives_[static_cast<std::size_t>(bucket)].receive(
-                    *world_, hosts_.delegate(partials_[i].host, rank_),
-                    const_cast<float*>(sources[i]), piece.count());
+                auto& receives = receives_[static_cast<std::size_t>(bucket)];
+                auto const from = hosts_.delegate(partials_[i].host, rank_);
+                if (rounds()) {
+                    receives.receive(*world_, from, packed_of(sources[i]), piece.count());
+                } else {
+                    receives.receive(*world_, from, const_cast<float*>(sources[i]), piece.count());
+                }
             }
         }
     }
@@ -247,9 +285,16 @@ void TreeExchange::send_partials(int bucket, int owner) {
     auto const piece = partition_.piece(bucket, owner);
     for (auto const& partial : partials_) {
         if (partial.host == host_) {
-            sends_.send(*world_, owner, gradients_of(partial.ranks.front()) + piece.first,
-                        piece.count());
-            cost_.bytes += static_cast<std::int64_t>(sizeof(float)) * piece.count();
+            auto const* const values = gradients_of(partial.ranks.front()) + piece.first;
+            if (rounds()) {
+                auto* const bits = packed_sent_.data() + packed_until_;
+                pack(options_.rounding, {values, static_cast<std::size_t>(piece.count())}, bits);
+                packed_until_ += piece.count();
+                sends_.send(*world_, owner, bits, piece.count());
+            } else {
+                sends_.send(*world_, owner, values, piece.count());
+            }
+            cost_.bytes += (rounds() ? 2 : 4) * piece.count();
         }
     }
 }
@@ -257,8 +302,16 @@ void TreeExchange::send_partials(int bucket, int owner) {
 void TreeExchange::sum_partials(int bucket) {
     auto const piece = partition_.piece(bucket, rank_);
     if (!one_host() && piece.count() > 0) {
-        final_sum_.add(sources_[static_cast<std::size_t>(bucket)], destinations(piece.first),
-                       piece.count(), memory_.squares() + piece.first / grain);
+        auto const& sources = sources_[static_cast<std::size_t>(bucket)];
+        for (std::size_t i = 0; rounds() && i < partials_.size(); ++i) {
+            if (partials_[i].host != host_) {
+                unpack(options_.rounding,
+                       {packed_of(sources[i]), static_cast<std::size_t>(piece.count())},
+                       const_cast<float*>(sources[i]));
+            }
+        }
+        final_sum_.add(sources, destinations(piece.first), piece.count(),
+                       memory_.squares() + piece.first / grain);
     }
 }
 

@@ -33,7 +33,8 @@ Error not_tiled() {
 
 } // namespace
 
-TreeSum::TreeSum(TreeNode root, std::vector<TreeNode> const& leaves) {
+TreeSum::TreeSum(TreeNode root, std::vector<TreeNode> const& leaves, Rounding rounding)
+    : rounding_(rounding) {
     plan(root, leaves, 0);
     if (used_leaves_ != leaves.size()) {
         throw not_tiled();
@@ -77,6 +78,7 @@ void TreeSum::add(std::span<float const* const> sources, std::span<float* const>
             float const* const right = operand(addition.right);
             float* const result = is_last ? into[0] + at : scratch_.data() + addition.slot * grain;
             add_grain(result, left, right);
+            round_to(rounding_, {result, static_cast<std::size_t>(grain)});
             sum = result;
         }
         for (float* const other : into) {

@@ -3,6 +3,7 @@
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/comm/exchange.hpp"
 #include "lockstep/comm/replica_tree.hpp"
+#include "lockstep/comm/rounding.hpp"
 
 #include <memory>
 #include <string>
@@ -13,9 +14,10 @@ namespace lockstep::comm {
 struct TreeExchangeOptions {
     std::vector<TreeNode> nodes; ///< the subtree of each rank
     Partition partition{0, 1, grain, grain};
-    std::size_t votes = 0;        ///< most values that vote at once
-    std::size_t notice = 0;       ///< most bytes of a notice
-    bool sums_everywhere = false; ///< not only the own pieces; parameters are private then
+    std::size_t votes = 0;              ///< most values that vote at once
+    std::size_t notice = 0;             ///< most bytes of a notice
+    bool sums_everywhere = false;       ///< not only the own pieces; parameters are private then
+    Rounding rounding = Rounding::none; ///< of gradients, which come rounded, and of every sum
     double timeout_seconds = 300;
     int ranks_per_host = 0; ///< for tests: so many neighbours share memory; 0: those of a host
 };
@@ -26,6 +28,8 @@ struct TreeExchangeOptions {
 /// hold of a piece, and sends that to the rank that owns the piece: as many bytes as in the best
 /// reduce-scatter where hosts hold whole subtrees (Rabenseifner 2004 for the volume; the direct
 /// exchange keeps the order of the sum for any number and size of hosts).
+///
+/// Where sums are rounded to 16 bits, they travel in 16 bits between hosts.
 ///
 /// Where the ranks of a host cannot share memory, each is a host of its own; name() says so.
 ///

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lockstep/comm/replica_tree.hpp"
+#include "lockstep/comm/rounding.hpp"
 
 #include <cstdint>
 #include <span>
@@ -13,9 +14,10 @@ namespace lockstep::comm {
 class TreeSum {
   public:
     /// `leaves`: subtrees of `root` that tile it, in order; one array comes from each of them.
+    /// `rounding`: of every addition; the sources must be values of that type already.
     ///
     /// Throws  Error 70 when they do not tile it
-    TreeSum(TreeNode root, std::vector<TreeNode> const& leaves);
+    TreeSum(TreeNode root, std::vector<TreeNode> const& leaves, Rounding rounding = Rounding::none);
 
     /// The sum of `sources` [leaves], each of `count` elements, into every array of `into`, which
     /// may be among the sources. Whole grains.
@@ -37,6 +39,7 @@ class TreeSum {
     std::vector<Addition> additions_; ///< children first; the last one gives the sum
     std::vector<float> scratch_;
     std::size_t used_leaves_ = 0;
+    Rounding rounding_;
 };
 
 /// The sum of squares of one grain, in double, in one fixed order.

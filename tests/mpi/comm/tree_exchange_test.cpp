@@ -3,6 +3,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/rounding.hpp"
 #include "lockstep/comm/tree_exchange.hpp"
 #include "lockstep/comm/tree_sum.hpp"
 
@@ -30,36 +31,41 @@ float value(int replica, std::int64_t at, int step) {
 }
 
 /// The sum of the replicas below a node, in tree order.
-std::vector<float> tree_order(TreeNode node, int step) {
+std::vector<float> tree_order(TreeNode node, int step, Rounding rounding) {
     std::vector<float> sum(static_cast<std::size_t>(size));
     if (node.is_leaf()) {
         for (std::int64_t at = 0; at < size; ++at) {
             sum[static_cast<std::size_t>(at)] = value(node.first, at, step);
         }
+        round_to(rounding, sum);
         return sum;
     }
-    sum = tree_order(node.left(), step);
-    auto const right = tree_order(node.right(), step);
+    sum = tree_order(node.left(), step, rounding);
+    auto const right = tree_order(node.right(), step, rounding);
     for (std::size_t at = 0; at < sum.size(); ++at) {
         sum[at] += right[at];
     }
+    round_to(rounding, sum);
     return sum;
 }
 
-TreeExchangeOptions options_for(int ranks_per_host, bool everywhere) {
+TreeExchangeOptions options_for(int ranks_per_host, bool everywhere,
+                                Rounding rounding = Rounding::none) {
     return {.nodes = subtrees_of_ranks(replicas, world().size()),
             .partition = Partition(size, world().size(), grain, 4 * grain),
             .votes = 3,
             .notice = 5,
             .sums_everywhere = everywhere,
+            .rounding = rounding,
             .timeout_seconds = 20,
             .ranks_per_host = ranks_per_host};
 }
 
-void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere) {
+void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere,
+              Rounding rounding = Rounding::none) {
     auto const& partition = exchange.partition();
     exchange.begin();
-    auto const own = tree_order(node, step);
+    auto const own = tree_order(node, step, rounding);
     for (int bucket = 0; bucket < partition.buckets(); ++bucket) {
         auto const range = partition.bucket(bucket);
         std::copy(own.begin() + range.first, own.begin() + range.last,
@@ -75,7 +81,7 @@ void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere) {
     }
     CHECK(notice == std::vector<std::byte>(5, std::byte(step + 40)));
 
-    auto const expected = tree_order({0, replicas}, step);
+    auto const expected = tree_order({0, replicas}, step, rounding);
     bool same = true;
     auto const compare = [&](Range range) {
         same = same && std::equal(expected.begin() + range.first, expected.begin() + range.last,
@@ -123,6 +129,50 @@ TEST_CASE("sums are in tree order however ranks are spread over hosts") {
             }
         }
     }
+}
+
+TEST_CASE("rounded sums are the same bits on any ranks and hosts") {
+    auto const node =
+        subtrees_of_ranks(replicas, world().size())[static_cast<std::size_t>(world().rank())];
+    for (bool const everywhere : {false, true}) {
+        for (int const ranks_per_host : {0, 1, 2, 3}) {
+            for (auto const rounding : {Rounding::fp16, Rounding::bf16}) {
+                CAPTURE(everywhere, ranks_per_host, static_cast<int>(rounding));
+                auto const exchange =
+                    make_tree_exchange(world(), options_for(ranks_per_host, everywhere, rounding));
+                for (int step = 0; step < 3; ++step) {
+                    one_step(*exchange, node, step, everywhere, rounding);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("sixteen bits hold every value that was rounded to them") {
+    for (auto const type : {Rounding::fp16, Rounding::bf16}) {
+        bool same = true;
+        for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+            auto const value = unpacked(static_cast<std::uint16_t>(bits), type);
+            same = same && (std::isnan(value) ? std::isnan(unpacked(packed(value, type), type))
+                                              : packed(value, type) == bits);
+        }
+        CHECK(same);
+    }
+    auto const half = [](float value) {
+        return unpacked(packed(value, Rounding::fp16), Rounding::fp16);
+    };
+    CHECK(half(1 + 0x1p-11F) == 1); // ties to even
+    CHECK(half(1 + 0x3p-11F) == 1 + 0x1p-9F);
+    CHECK(half(0x1p-25F) == 0);
+    CHECK(half(0x1.8p-25F) == 0x1p-24F);
+    CHECK(half(65519) == 65504);
+    CHECK(std::isinf(half(65520)));
+    auto const brain = [](float value) {
+        return unpacked(packed(value, Rounding::bf16), Rounding::bf16);
+    };
+    CHECK(brain(1 + 0x1p-8F) == 1);
+    CHECK(brain(1 + 0x3p-8F) == 1 + 0x1p-6F);
+    CHECK(std::isnan(brain(std::nanf(""))));
 }
 
 TEST_CASE("a rank that does not come is named within the time limit") {
