@@ -6,16 +6,11 @@
 #include <algorithm>
 #include <array>
 
+#include "vector_clones.hpp"
+
 namespace lockstep::comm {
 
 namespace {
-
-// Wider vector units where the processor has them; the bits do not depend on them.
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
-#define LOCKSTEP_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define LOCKSTEP_VECTOR_CLONES
-#endif
 
 /// `result` is an operand itself or does not overlap them.
 LOCKSTEP_VECTOR_CLONES void add_grain(float* result, float const* left, float const* right) {

@@ -132,6 +132,11 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "megabytes of gradients that leave together");
     visit("communication.first-bucket-mb", communication.first_bucket_mb,
           between(0.016, 4096, fixed), "the same, of the bucket that is ready first");
+    visit("communication.compression", communication.compression,
+          one_of({"none", "fp16", "bf16", "powersgd"}, fixed),
+          "fp16, bf16: every sum is rounded to 16 bits; powersgd: matrices of low rank");
+    visit("communication.powersgd-rank", communication.powersgd_rank, between(1, 64, fixed),
+          "of powersgd's matrices");
     visit("communication.reduction", communication.reduction, one_of({"ordered", "native"}, fixed),
           "ordered: the same bits on any number of ranks; native: the library's order");
     visit("communication.unused-parameters", communication.unused_parameters, any(fixed),

@@ -1,6 +1,7 @@
 #include "lockstep/train/choose_exchange.hpp"
 
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/native_exchange.hpp"
@@ -36,22 +37,73 @@ void require_nccl(config::Communication const& options, bool all_on_gpus) {
     }
 }
 
+void require_fitting_compression(config::Communication const& options, int ranks, int replicas) {
+    auto const what = concat("communication.compression = ", options.compression);
+    if (rounding_of(options) != comm::Rounding::none && options.reduction == "native") {
+        throw Error(ExitCode::usage,
+                    {what, "communication.reduction = native does not round its sums",
+                     "Set communication.reduction = ordered"});
+    }
+    if (options.compression == "powersgd" && ranks != replicas) {
+        throw Error(
+            ExitCode::usage,
+            {what,
+             concat("it needs one replica on each rank, and run.replicas is ", replicas, " on ",
+                    ranks, ranks == 1 ? " rank" : " ranks"),
+             concat("Start ", replicas, " ranks, or set run.replicas = ", ranks, " in a new run")});
+    }
+}
+
+/// What updates every rank's parameters in full has no use for pieces.
+ExchangeNeeds everywhere(ExchangeNeeds needs, std::int64_t size, bool with_votes) {
+    needs.size = size;
+    needs.sums_everywhere = true;
+    needs.matrices.clear();
+    if (!with_votes) {
+        needs.votes = 0;
+        needs.notice = 0;
+    }
+    return needs;
+}
+
 } // namespace
+
+comm::Rounding rounding_of(config::Communication const& options) {
+    return options.compression == "fp16"   ? comm::Rounding::fp16
+           : options.compression == "bf16" ? comm::Rounding::bf16
+                                           : comm::Rounding::none;
+}
 
 std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                 config::Communication const& options,
                                                 torch::Device device, ExchangeNeeds const& needs) {
     bool const all_on_gpus = comm::all_ranks(world, device.is_cuda());
-    comm::agree(world, "choosing what carries gradients",
-                [&] { require_nccl(options, all_on_gpus); });
+    comm::agree(world, "choosing what carries gradients", [&] {
+        require_nccl(options, all_on_gpus);
+        require_fitting_compression(options, world.size(),
+                                    needs.nodes.back().first + needs.nodes.back().count);
+    });
     comm::Partition const partition(needs.size, world.size(), elements(options.first_bucket_mb),
                                     elements(options.bucket_mb));
+    if (!needs.matrices.empty() && world.size() > 1) {
+        return power_sgd_exchange({.partition = partition,
+                                   .matrices = needs.matrices,
+                                   .rank = options.powersgd_rank,
+                                   .seed = needs.seed,
+                                   .ranks = world.size(),
+                                   .device = device},
+                                  [&](std::int64_t size, bool is_first) {
+                                      return choose_exchange(world, options, device,
+                                                             everywhere(needs, size, is_first));
+                                  });
+    }
     auto const timeout = static_cast<double>(options.timeout_seconds);
     bool const native = options.reduction == "native";
     // NCCL refuses ranks that share a GPU; these go through host memory.
     if (options.backend != "mpi" && comm::nccl_available() && all_on_gpus &&
         comm::each_rank_has_own_device(world, device.index())) {
-        return nccl_exchange(world, device, {needs, partition, timeout, native});
+        return nccl_exchange(world, device,
+                             {needs, partition, timeout, native, rounding_of(options)});
     }
     auto on_host =
         native && world.size() > 1
@@ -61,6 +113,7 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                .votes = needs.votes,
                                                .notice = needs.notice,
                                                .sums_everywhere = needs.sums_everywhere,
+                                               .rounding = rounding_of(options),
                                                .timeout_seconds = timeout,
                                                .ranks_per_host = needs.ranks_per_host});
     return device.is_cpu() ? std::move(on_host) : staged_exchange(std::move(on_host), device);

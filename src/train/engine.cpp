@@ -49,6 +49,21 @@ void require_same_model(comm::Communicator const& world, Layout const& layout) {
     });
 }
 
+/// The parameters that are smaller as a product of two thin matrices: at most half the bytes.
+std::vector<Matrix> matrices_of(Layout const& layout, config::Communication const& options) {
+    std::vector<Matrix> matrices;
+    for (auto const& entry : layout.entries) {
+        if (options.compression != "powersgd" || entry.shape.size() < 2 || entry.count == 0) {
+            continue;
+        }
+        Matrix const matrix{entry.first, entry.shape[0], entry.count / entry.shape[0]};
+        if (2 * options.powersgd_rank * (matrix.rows + matrix.columns) <= matrix.count()) {
+            matrices.push_back(matrix);
+        }
+    }
+    return matrices;
+}
+
 ExchangeNeeds needs_of(Engine::Parts const& parts, std::vector<comm::TreeNode> const& nodes,
                        Layout const& layout, std::size_t votes, std::size_t notice) {
     return {.nodes = nodes,
@@ -56,7 +71,19 @@ ExchangeNeeds needs_of(Engine::Parts const& parts, std::vector<comm::TreeNode> c
             .votes = votes,
             .notice = notice,
             .sums_everywhere = parts.deck.optimizer.update == "replicated",
-            .ranks_per_host = parts.ranks_per_host};
+            .ranks_per_host = parts.ranks_per_host,
+            .matrices = matrices_of(layout, parts.deck.communication),
+            .seed = static_cast<std::uint64_t>(parts.deck.run.seed)};
+}
+
+/// A power of two that makes a sum over all samples of a step about as large as their mean: the
+/// gradients are those of the sum, which float16 could not hold.
+double compression_scale(config::Deck const& deck) {
+    auto const samples =
+        static_cast<double>(deck.run.replicas * deck.data.batch * deck.optimizer.accumulate);
+    return rounding_of(deck.communication) == comm::Rounding::fp16
+               ? std::exp2(-std::ceil(std::log2(samples)))
+               : 1;
 }
 
 } // namespace
@@ -130,10 +157,11 @@ Engine::Engine(Parts parts)
       optimizer_(options_, layout_, arena_.parameters(), updated_),
       local_({lanes_, parts.task, layout_, buffers_,
               nodes_[static_cast<std::size_t>(world_.rank())], parts.sample_shape, parts.device,
-              *exchange_, parts.deck.precision, sums_.get()}),
-      loss_scale_(parts.deck.precision),
+              *exchange_, parts.deck.precision, sums_.get(), rounding_of(communication_)}),
+      loss_scale_(parts.deck.precision), compression_scale_(compression_scale(parts.deck)),
       state_({layout_, arena_, buffers_, parts.model, optimizer_,
-              exchange_->partition().owned(world_.rank()), world_.is_root()}) {}
+              exchange_->partition().owned(world_.rank()), world_.is_root(),
+              exchange_->carried()}) {}
 
 /// The rank's pieces of the first weights, then all of them by the exchange: the replicas start
 /// alike whatever their modules held.
@@ -175,8 +203,10 @@ std::unique_ptr<ThreadReplicaSums> Engine::make_sums() {
 StepOutcome Engine::step(StepInput const& input) {
     StepOutcome outcome;
     auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
+    auto const scale = loss_scale_.value() * compression_scale_;
+    exchange_->set_unit(static_cast<double>(input.samples) * scale);
     exchange_->begin();
-    local_.run(input.loader, input.micro_batches, key, loss_scale_.value(), input.poison);
+    local_.run(input.loader, input.micro_batches, key, scale, input.poison);
     outcome.local = local_.times();
 
     Vote vote(replicas_, world_.size(), layout_.entries.size());
@@ -211,7 +241,7 @@ StepOutcome Engine::step(StepInput const& input) {
     auto const squares = exchange_->squares();
     // Divided once, by the weight of all replicas and the loss scale, after the sum; the update
     // does it in passing.
-    double const divisor = outcome.weight * loss_scale_.value();
+    double const divisor = outcome.weight * scale;
     outcome.grad_norm = std::sqrt(comm::tree_sum({squares.begin(), squares.end()})) / divisor;
     bool const finite = std::isfinite(outcome.grad_norm);
     outcome.loss_scale = loss_scale_.value();

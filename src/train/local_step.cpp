@@ -64,26 +64,51 @@ void LocalStep::run(data::Loader& loader, int micro_batches, std::uint64_t step_
 void LocalStep::run_node(comm::TreeNode node, std::size_t depth, data::Loader& loader) {
     if (node.is_leaf()) {
         run_replica(node.first, depth, loader);
-        return;
+    } else {
+        run_node(node.left(), depth, loader);
+        run_node(node.right(), depth + 1, loader);
     }
-    run_node(node.left(), depth, loader);
-    run_node(node.right(), depth + 1, loader);
-    if (node.first + node.count < parts_.node.first + parts_.node.count) {
-        torch::NoGradGuard const no_grad;
-        arrays_[depth].add_(arrays_[depth + 1]);
-    } // otherwise the last replica has been added on the way, bucket by bucket
+    if (node.first + node.count == parts_.node.first + parts_.node.count) {
+        return; // the last replica has been added on the way, bucket by bucket
+    }
+    if (node.is_leaf()) {
+        round(arrays_[depth]);
+    } else {
+        add(arrays_[depth], arrays_[depth + 1]);
+    }
 }
 
 /// Adds a bucket of the last replica, at `depth`, to the sums of the replicas before it: it is the
 /// right child of every node above it that is not finished yet.
 void LocalStep::fold(int bucket, std::size_t depth) {
-    torch::NoGradGuard const no_grad;
     auto const range = parts_.exchange.partition().bucket(bucket);
+    auto const part = [&](std::size_t level) {
+        return arrays_[level].narrow(0, range.first, range.count());
+    };
+    round(part(depth));
     for (auto level = depth; level > 0; --level) {
-        arrays_[level - 1]
-            .narrow(0, range.first, range.count())
-            .add_(arrays_[level].narrow(0, range.first, range.count()));
+        add(part(level - 1), part(level));
     }
+}
+
+void LocalStep::round(torch::Tensor const& values) const {
+    if (parts_.rounding == comm::Rounding::none) {
+        return;
+    }
+    torch::NoGradGuard const no_grad;
+    if (values.is_cpu()) {
+        comm::round_to(parts_.rounding, {values.mutable_data_ptr<float>(),
+                                         static_cast<std::size_t>(values.numel())});
+    } else {
+        values.copy_(
+            values.to(parts_.rounding == comm::Rounding::fp16 ? torch::kHalf : torch::kBFloat16));
+    }
+}
+
+void LocalStep::add(torch::Tensor const& into, torch::Tensor const& from) const {
+    torch::NoGradGuard const no_grad;
+    into.add_(from);
+    round(into);
 }
 
 void LocalStep::run_replica(int replica, std::size_t depth, data::Loader& loader) {
@@ -190,15 +215,16 @@ void LocalStep::run_on_threads(data::Loader& loader) {
     }
     for (int bucket = 0; bucket < parts_.exchange.partition().buckets(); ++bucket) {
         auto const range = parts_.exchange.partition().bucket(bucket);
-        torch::NoGradGuard const no_grad;
+        auto const part = [&](int replica) {
+            return arrays_[static_cast<std::size_t>(replica - first)].narrow(0, range.first,
+                                                                             range.count());
+        };
+        for (int replica = first; replica < first + static_cast<int>(count); ++replica) {
+            round(part(replica));
+        }
         comm::sum_in_tree_order(
             parts_.node, [](comm::TreeNode) { return false; },
-            [&](int into, int from) {
-                arrays_[static_cast<std::size_t>(into - first)]
-                    .narrow(0, range.first, range.count())
-                    .add_(arrays_[static_cast<std::size_t>(from - first)].narrow(0, range.first,
-                                                                                 range.count()));
-            });
+            [&](int into, int from) { add(part(into), part(from)); });
         parts_.exchange.ready(bucket);
     }
 }

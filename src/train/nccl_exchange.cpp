@@ -18,19 +18,30 @@ namespace lockstep::train {
 
 namespace {
 
+comm::DeviceType type_of(torch::Tensor const& tensor) {
+    return tensor.scalar_type() == torch::kHalf       ? comm::DeviceType::float16
+           : tensor.scalar_type() == torch::kBFloat16 ? comm::DeviceType::bfloat16
+                                                      : comm::DeviceType::float32;
+}
+
+torch::ScalarType type_of(comm::Rounding rounding) {
+    return rounding == comm::Rounding::fp16   ? torch::kHalf
+           : rounding == comm::Rounding::bf16 ? torch::kBFloat16
+                                              : torch::kFloat32;
+}
+
 comm::DeviceView view_of(torch::Tensor const& tensor) {
-    return {tensor.const_data_ptr(), static_cast<std::size_t>(tensor.numel()),
-            comm::DeviceType::float32};
+    return {tensor.const_data_ptr(), static_cast<std::size_t>(tensor.numel()), type_of(tensor)};
 }
 
 comm::DeviceSpan span_of(torch::Tensor const& tensor) {
-    return {tensor.mutable_data_ptr(), static_cast<std::size_t>(tensor.numel()),
-            comm::DeviceType::float32};
+    return {tensor.mutable_data_ptr(), static_cast<std::size_t>(tensor.numel()), type_of(tensor)};
 }
 
 /// Each bucket leaves on NCCL's own stream as soon as it is ready: every rank sends the others
 /// their pieces and receives its own from all; on a stream beside the computing one it adds them in
-/// tree order. The host waits in finish only, where it needs the norm.
+/// tree order. The host waits in finish only, where it needs the norm. Rounded gradients are sent
+/// and added in 16 bits.
 class NcclExchange : public comm::Exchange {
   public:
     NcclExchange(comm::Communicator const& world, torch::Device device,
@@ -42,6 +53,7 @@ class NcclExchange : public comm::Exchange {
                                                    .timeout_seconds = options.timeout_seconds});
         }
         auto const form = torch::TensorOptions(torch::kFloat32).device(device);
+        auto const sent_form = form.dtype(type_of(options.rounding));
         gradients_ = torch::zeros({partition_.size()}, form);
         parameters_ = torch::zeros({partition_.size()}, form);
         grain_squares_ = torch::zeros({partition_.grains()}, form.dtype(torch::kFloat64));
@@ -49,8 +61,9 @@ class NcclExchange : public comm::Exchange {
         for (int bucket = 0; bucket < partition_.buckets() && world.size() > 1; ++bucket) {
             auto const own = partition_.piece(bucket, world.rank()).count();
             parts_.push_back(options_.native ? torch::Tensor()
-                                             : torch::empty({world.size(), own}, form));
+                                             : torch::empty({world.size(), own}, sent_form));
         }
+        sent_ = rounds() ? torch::empty({partition_.size()}, sent_form) : gradients_;
     }
 
     std::string name() const override {
@@ -127,6 +140,7 @@ class NcclExchange : public comm::Exchange {
     }
 
   private:
+    bool rounds() const { return options_.rounding != comm::Rounding::none; }
     comm::DeviceStream compute() const { return c10::cuda::getCurrentCUDAStream().stream(); }
 
     static torch::Tensor slice(torch::Tensor const& whole, Range range) {
@@ -139,23 +153,27 @@ class NcclExchange : public comm::Exchange {
         event.block(later.unwrap());
     }
     void count(Range range) {
-        cost_.bytes += range.count() * static_cast<std::int64_t>(sizeof(float));
+        cost_.bytes += range.count() * static_cast<std::int64_t>(sent_.element_size());
     }
 
     void sum_in_order(int bucket) {
         auto const& parts = parts_[static_cast<std::size_t>(bucket)];
+        if (rounds()) {
+            auto const range = partition_.bucket(bucket);
+            slice(sent_, range).copy_(slice(gradients_, range));
+        }
         std::vector<comm::DeviceExchange> pieces;
         for (int other = 0; other < world_.size(); ++other) {
             if (other != rank()) {
                 auto const piece = partition_.piece(bucket, other);
-                pieces.push_back({other, view_of(slice(gradients_, piece)), span_of(parts[other])});
+                pieces.push_back({other, view_of(slice(sent_, piece)), span_of(parts[other])});
                 count(piece);
             }
         }
         nccl_->exchange(pieces, compute());
         nccl_->wait(sums_.stream());
         c10::cuda::CUDAStreamGuard const beside(sums_);
-        auto const own = slice(gradients_, partition_.piece(bucket, rank()));
+        auto const own = slice(sent_, partition_.piece(bucket, rank()));
         auto const& nodes = options_.needs.nodes;
         auto const rank_of = [&](int replica) {
             return static_cast<int>(
@@ -174,6 +192,9 @@ class NcclExchange : public comm::Exchange {
                                 [&](int into, int from) { part(into).add_(part(from)); });
         if (rank() != 0) {
             own.copy_(parts[0]); // the sum of a node ends with its first rank
+        }
+        if (rounds()) {
+            slice(gradients_, partition_.piece(bucket, rank())).copy_(own);
         }
     }
 
@@ -199,6 +220,7 @@ class NcclExchange : public comm::Exchange {
     c10::cuda::CUDAStream sums_;                 ///< on which pieces are added while backward runs
     std::optional<comm::NcclCommunicator> nccl_; ///< none: one rank
     torch::Tensor gradients_;
+    torch::Tensor sent_; ///< the gradients, or their copy in 16 bits
     torch::Tensor parameters_;
     torch::Tensor grain_squares_;
     std::vector<torch::Tensor> parts_; ///< of each bucket [ranks, own piece]

@@ -12,7 +12,7 @@ constexpr char const* parameters_name = "state/parameters";
 constexpr char const* floats_name = "state/buffers_f32";
 constexpr char const* integers_name = "state/buffers_i64";
 
-std::string optimizer_name(std::string const& state) {
+std::string state_name(std::string const& state) {
     return "state/" + state;
 }
 
@@ -46,6 +46,10 @@ std::int64_t ReplicaState::place_in_state(Range range) const {
                                      "it was to be written here", "Please report this"});
 }
 
+torch::Tensor ReplicaState::values_of(comm::Carried const& carried) const {
+    return borrowed(carried.values, carried.count, parts_.arena.parameters().device());
+}
+
 checkpoint::Snapshot ReplicaState::snapshot() {
     checkpoint::Snapshot snapshot;
     on_host_.clear();
@@ -62,7 +66,7 @@ checkpoint::Snapshot ReplicaState::snapshot() {
         return parts_.arena.parameters().narrow(0, range.first, range.count());
     });
     for (std::size_t i = 0; i < parts_.optimizer.state_names().size(); ++i) {
-        add_array(optimizer_name(parts_.optimizer.state_names()[i]), [&](Range range) {
+        add_array(state_name(parts_.optimizer.state_names()[i]), [&](Range range) {
             return parts_.optimizer.state(i).narrow(0, place_in_state(range), range.count());
         });
     }
@@ -80,11 +84,22 @@ checkpoint::Snapshot ReplicaState::snapshot() {
     add_buffers(floats_name, parts_.buffers.floats);
     add_buffers(integers_name, parts_.buffers.integers);
 
+    for (auto const& carried : parts_.carried) {
+        snapshot.arrays.push_back({state_name(carried.name), h5::Type::f32,
+                                   static_cast<std::uint64_t>(carried.elements)});
+        snapshot.parts.emplace_back();
+        if (carried.is_written_here) {
+            on_host_.push_back(values_of(carried).cpu());
+            snapshot.parts.back().push_back(
+                {static_cast<std::uint64_t>(carried.first), bytes_of(on_host_.back())});
+        }
+    }
+
     snapshot.views = parts_.layout.views("model", parameters_name);
     auto const buffers = parts_.buffers.views(parts_.model, "model", floats_name, integers_name);
     snapshot.views.insert(snapshot.views.end(), buffers.begin(), buffers.end());
     for (auto const& state : parts_.optimizer.state_names()) {
-        auto const views = parts_.layout.views("optimizer/" + state, optimizer_name(state));
+        auto const views = parts_.layout.views("optimizer/" + state, state_name(state));
         snapshot.views.insert(snapshot.views.end(), views.begin(), views.end());
     }
     return snapshot;
@@ -114,9 +129,12 @@ void ReplicaState::restore(checkpoint::Reader const& reader) {
     fill(parameters_name, 0, parts_.arena.parameters(), size);
     for (std::size_t i = 0; i < parts_.optimizer.state_names().size(); ++i) {
         for (auto const& range : parts_.optimizer.owned()) {
-            fill(optimizer_name(parts_.optimizer.state_names()[i]), range.first,
+            fill(state_name(parts_.optimizer.state_names()[i]), range.first,
                  parts_.optimizer.state(i).narrow(0, place_in_state(range), range.count()), size);
         }
+    }
+    for (auto const& carried : parts_.carried) {
+        fill(state_name(carried.name), carried.first, values_of(carried), carried.elements);
     }
     fill(floats_name, 0, parts_.buffers.floats, parts_.buffers.floats.numel());
     fill(integers_name, 0, parts_.buffers.integers, parts_.buffers.integers.numel());

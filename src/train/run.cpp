@@ -178,6 +178,7 @@ StepOutcome Run::one_step(data::Loader& loader) {
             {.loader = loader,
              .step = progress_.step,
              .micro_batches = plan_->micro_batches(in_epoch),
+             .samples = plan_->samples_in_step(in_epoch),
              .rate = schedule_->rate(progress_.step),
              .signal = signals_.pending(),
              .minutes_passed = minutes > 0 && checkpoint_watch_.seconds() > 60 * minutes,

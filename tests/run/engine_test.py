@@ -22,6 +22,7 @@ with Scratch() as scratch:
     for name, options in {
             "bf16": ["--precision.compute", "bf16"],
             "fp16": ["--precision.compute", "fp16"],
+            "halves": ["--communication.compression", "fp16"],
             "sync": ["--communication.sync-batch-norm", "true"]}.items():
         train(scratch / name, *options, ranks=1).expect(0)
         check(not same_state(scratch / "plain", scratch / name), f"{name} is something else")
@@ -30,6 +31,14 @@ with Scratch() as scratch:
                     env={"LOCKSTEP_INJECT": "kill:rank=1:step=13"}).code != 0, "it was killed")
         train(cut, *options, ranks=2).expect(0, "resumed from")
         check(same_state(scratch / name, cut), f"{name}: 1 rank, and 3 then 2, agree")
+    # Low-rank gradients carry what they lost through a restart, on as many ranks as replicas.
+    low = ["--communication.compression", "powersgd", "--communication.powersgd-rank", 2]
+    train(scratch / "low", *low, ranks=4).expect(0, "PowerSGD")
+    check(train(scratch / "low-cut", *low, ranks=4,
+                env={"LOCKSTEP_INJECT": "kill:rank=1:step=13"}).code != 0, "it was killed")
+    train(scratch / "low-cut", *low, ranks=2).expect(64, "one replica on each rank")
+    train(scratch / "low-cut", *low, ranks=4).expect(0, "resumed from")
+    check(same_state(scratch / "low", scratch / "low-cut"), "powersgd: a restart changes no bit")
     steps = records(scratch / "fp16", "step")
     check(steps[0]["loss_scale"] == 65536, f"the scale is recorded: {steps[0]}")
     step = steps[-1]

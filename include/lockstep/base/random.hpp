@@ -15,7 +15,13 @@ constexpr std::uint64_t mixed(std::uint64_t value) {
 }
 
 /// What a stream of random numbers is for, so that two uses never share one.
-enum class Stream : std::uint64_t { initialisation = 1, order = 2, dropout = 3, augmentation = 4 };
+enum class Stream : std::uint64_t {
+    initialisation = 1,
+    order = 2,
+    dropout = 3,
+    augmentation = 4,
+    compression = 5
+};
 
 /// A key for a stream of random numbers, from things that are the same on any number of ranks:
 /// the seed, the step, the replica, the sample; never the rank or the time.

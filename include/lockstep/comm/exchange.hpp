@@ -17,6 +17,16 @@ struct ExchangeCost {
     std::int64_t bytes = 0; ///< read from or sent to other ranks by this one
 };
 
+/// A part of what an exchange carries from one step to the next, which a checkpoint has to hold.
+struct Carried {
+    std::string name;            ///< "compression/error"
+    float* values = nullptr;     ///< this rank's, where its gradients are
+    std::int64_t count = 0;      ///< of values
+    std::int64_t first = 0;      ///< their place among all ranks' values
+    std::int64_t elements = 0;   ///< of all ranks
+    bool is_written_here = true; ///< false: another rank holds the same values and writes them
+};
+
 /// Sums gradients over all replicas and makes updated parameters known: the part of a step in which
 /// ranks depend on each other. One step is begin, ready for every bucket in order, finish, the
 /// caller's update of its own pieces, publish. Every wait ends at a deadline.
@@ -36,6 +46,11 @@ class Exchange {
     /// The parameters [partition().size()], perhaps one array for all ranks of the host: between
     /// begin and finish they are only read; after finish a rank writes its own pieces only.
     virtual float* parameters() noexcept = 0;
+
+    /// What a gradient of 1 means in the steps to come: samples in the step, times the loss scale.
+    /// For exchanges that carry something from step to step.
+    virtual void set_unit(double /*unit*/) {}
+    virtual std::vector<Carried> carried() { return {}; }
 
     virtual void begin() = 0;
     /// Bucket `index` of this rank's gradients is final. Buckets come in order, each once.

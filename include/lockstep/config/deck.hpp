@@ -89,6 +89,8 @@ struct Communication {
     std::string backend = "auto"; ///< auto, mpi, nccl
     double bucket_mb = 25;
     double first_bucket_mb = 1;
+    std::string compression = "none"; ///< none, fp16, bf16, powersgd
+    std::int64_t powersgd_rank = 4;
     std::string reduction = "ordered"; ///< ordered, native
     bool unused_parameters = false;
     bool static_graph = false;

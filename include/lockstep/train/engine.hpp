@@ -66,6 +66,7 @@ class Engine {
         data::Loader& loader;
         std::int64_t step = 0; ///< steps done before
         int micro_batches = 1;
+        std::int64_t samples = 1; ///< of all replicas in this step
         double rate = 0;
         int signal = 0;              ///< this rank was asked to end by it, 0: none
         bool minutes_passed = false; ///< counts on rank 0 only
@@ -127,6 +128,7 @@ class Engine {
     SliceOptimizer optimizer_;
     LocalStep local_;
     LossScale loss_scale_;
+    double compression_scale_; ///< of gradients as they travel
     ReplicaState state_;
     bool graph_is_known_ = false; ///< a step has shown which parameters get gradients
     std::vector<char> idle_;      ///< by entry: no gradient on any replica in the last step

@@ -2,6 +2,7 @@
 
 #include "lockstep/comm/exchange.hpp"
 #include "lockstep/comm/replica_tree.hpp"
+#include "lockstep/comm/rounding.hpp"
 #include "lockstep/data/loader.hpp"
 #include "lockstep/task/task.hpp"
 #include "lockstep/train/arena.hpp"
@@ -49,6 +50,8 @@ class LocalStep {
         /// For layers that speak with other replicas; then there is a lane for each replica. Null:
         /// none do.
         ThreadReplicaSums* sums = nullptr;
+        /// Of each replica's gradients, and of every sum of them.
+        comm::Rounding rounding = comm::Rounding::none;
     };
 
     explicit LocalStep(Parts parts);
@@ -83,6 +86,8 @@ class LocalStep {
                          LocalTimes& times);
     void end_replica(Lane& lane, int replica);
     void fold(int bucket, std::size_t depth);
+    void round(torch::Tensor const& values) const;
+    void add(torch::Tensor const& into, torch::Tensor const& from) const;
     ReplicaResult& result_of(int replica);
 
     Parts parts_;

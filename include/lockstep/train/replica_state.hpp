@@ -3,6 +3,7 @@
 #include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/snapshot.hpp"
 #include "lockstep/comm/communicator.hpp"
+#include "lockstep/comm/exchange.hpp"
 #include "lockstep/train/arena.hpp"
 #include "lockstep/train/optimizer.hpp"
 
@@ -23,6 +24,7 @@ class ReplicaState {
         SliceOptimizer& optimizer;
         std::vector<Range> written; ///< what this rank writes of the arena, and only it
         bool writes_buffers = false;
+        std::vector<comm::Carried> carried{}; ///< by the exchange from step to step
     };
 
     explicit ReplicaState(Parts parts);
@@ -41,6 +43,7 @@ class ReplicaState {
 
   private:
     std::int64_t place_in_state(Range range) const;
+    torch::Tensor values_of(comm::Carried const& carried) const;
 
     Parts parts_;
     std::vector<torch::Tensor> on_host_; ///< copies of device memory, while a snapshot is used

@@ -103,6 +103,7 @@ class Training {
         auto const outcome = engine_.step({.loader = loader_,
                                            .step = step_,
                                            .micro_batches = plan_.micro_batches(in_epoch),
+                                           .samples = plan_.samples_in_step(in_epoch),
                                            .rate = rate,
                                            .poison = poison});
         ++step_;

@@ -28,6 +28,7 @@ std::map<std::string, std::string> other_values() {
                                                    {"monitor.progress", "plain"},
                                                    {"communication.backend", "mpi"},
                                                    {"communication.reduction", "native"},
+                                                   {"communication.compression", "fp16"},
                                                    {"run.placement", "speed"},
                                                    {"precision.compute", "bf16"},
                                                    {"optimizer.betas", "0.8, 0.95"}};
