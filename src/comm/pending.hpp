@@ -48,17 +48,4 @@ class Pending {
     std::vector<std::unique_ptr<std::vector<int>>> counts_; ///< which MPI reads while it gathers
 };
 
-/// Waits for all ranks, to tell their lateness from the cost of messages.
-///
-/// Collective  over `comm`
-/// Throws      Error 76 when they do not come in time
-void barrier_with_deadline(Communicator const& comm, double timeout_seconds);
-
-/// Copies rank 0's bytes to all ranks.
-///
-/// Collective  over `comm`
-/// Throws      Error 76 when it is not done in time
-void broadcast_with_deadline(Communicator const& comm, std::span<std::byte> bytes,
-                             double timeout_seconds);
-
 } // namespace lockstep::comm

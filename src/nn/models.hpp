@@ -6,5 +6,6 @@ namespace lockstep::nn {
 
 ModelKind cnn_kind();
 ModelKind mlp_kind();
+ModelKind script_kind();
 
 } // namespace lockstep::nn

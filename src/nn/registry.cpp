@@ -9,7 +9,7 @@
 namespace lockstep::nn {
 
 std::vector<ModelKind> model_kinds() {
-    return {cnn_kind(), mlp_kind()};
+    return {cnn_kind(), mlp_kind(), script_kind()};
 }
 
 namespace {

@@ -96,6 +96,7 @@ Buffers::Buffers(nn::Model const& model) {
 
 void Buffers::collect_from(nn::Model const& model) {
     torch::NoGradGuard const no_grad;
+    model.settle_buffers();
     for_each_buffer(
         model, [this](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
             (is_float ? floats : integers).narrow(0, at, buffer.numel()).copy_(buffer.flatten());
@@ -104,6 +105,7 @@ void Buffers::collect_from(nn::Model const& model) {
 
 void Buffers::restore_into(nn::Model& model) const {
     torch::NoGradGuard const no_grad;
+    model.settle_buffers();
     for_each_buffer(model,
                     [this](auto const&, torch::Tensor buffer, bool is_float, std::int64_t at) {
                         auto const& flat = is_float ? floats : integers;

@@ -172,8 +172,8 @@ std::vector<nn::Model*> Engine::make_lanes(Parts const& parts) {
     std::vector<nn::Model*> lanes{&parts.model};
     auto const own = nodes_[static_cast<std::size_t>(world_.rank())].count;
     // Layers that speak with other replicas in the middle of forward would wait for ever in turn.
-    bool const side_by_side =
-        parts.another && (parts.deck.run.mode == "dp" || communication_.sync_batch_norm);
+    bool const side_by_side = parts.another && parts.model.runs_on_threads() &&
+                              (parts.deck.run.mode == "dp" || communication_.sync_batch_norm);
     while (side_by_side && static_cast<int>(lanes.size()) < own) {
         other_lanes_.push_back(parts.another());
         other_lanes_.back()->to(parts.device);
@@ -190,14 +190,13 @@ std::unique_ptr<ThreadReplicaSums> Engine::make_sums() {
     if (!communication_.sync_batch_norm || replicas_ == 1) {
         return nullptr;
     }
-    auto const timeout = static_cast<double>(communication_.timeout_seconds);
     layers_world_.emplace(world_.duplicate());
     return std::make_unique<ThreadReplicaSums>(
         nodes_[static_cast<std::size_t>(world_.rank())], replicas_,
-        [this, timeout](std::span<double> by_replica) {
-            comm::sum_with_deadline(*layers_world_, by_replica, timeout);
+        [this](std::span<double> by_replica) {
+            comm::sum_with_deadline(*layers_world_, by_replica, timeout_s());
         },
-        timeout);
+        timeout_s());
 }
 
 StepOutcome Engine::step(StepInput const& input) {
@@ -270,7 +269,7 @@ void Engine::update(double rate, std::int64_t step, double divisor, double norm)
     }
     if (!exchange_->sums_everywhere()) {
         update.gather = [this](std::span<double> sums) {
-            comm::all_reduce(world_, sums, comm::Reduce::sum);
+            comm::sum_with_deadline(world_, sums, timeout_s());
         };
     }
     update.idle = idle_;
@@ -356,7 +355,7 @@ AveragedWeights Engine::averaged_weights() {
     }
     AveragedWeights averaged(arena_.parameters(), [this] { arena_.refresh(); });
     // Nobody overwrites them before all have kept a copy: they may be one array for the host.
-    comm::barrier(world_);
+    comm::barrier_with_deadline(world_, timeout_s());
     optimizer_.write_average(arena_.parameters());
     exchange_->publish();
     arena_.refresh();

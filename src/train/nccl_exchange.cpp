@@ -105,7 +105,7 @@ class NcclExchange : public comm::Exchange {
                     gather(gradients_);
                 }
             }
-            comm::broadcast(world_, notice);
+            comm::broadcast_with_deadline(world_, notice, options_.timeout_seconds);
         }
         auto const held = sums_everywhere() || options_.native || !nccl_
                               ? std::vector<Range>{{0, partition_.size()}}

@@ -88,6 +88,19 @@ std::vector<std::string> all_gather_text(Communicator const& comm, std::string c
 /// Throws      Error 76 when it is not done in time
 void sum_with_deadline(Communicator const& comm, std::span<double> values, double timeout_seconds);
 
+/// Waits for all ranks, and gives up after a time.
+///
+/// Collective  over `comm`
+/// Throws      Error 76 when they do not come in time
+void barrier_with_deadline(Communicator const& comm, double timeout_seconds);
+
+/// Copies rank 0's bytes to all ranks, and gives up after a time.
+///
+/// Collective  over `comm`
+/// Throws      Error 76 when it is not done in time
+void broadcast_with_deadline(Communicator const& comm, std::span<std::byte> bytes,
+                             double timeout_seconds);
+
 /// Waits for all ranks. A caller says in a comment what the wait orders.
 ///
 /// Collective  over `comm`

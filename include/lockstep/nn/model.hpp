@@ -32,6 +32,13 @@ class Model : public torch::nn::Module {
     /// Shape  inputs [n, sample…] float32; returns [n, outputs]
     virtual torch::Tensor forward(torch::Tensor inputs) = 0;
 
+    /// Whether several instances may run at once on threads of one process.
+    virtual bool runs_on_threads() const { return true; }
+
+    /// Makes buffers() hold what forward has left behind. After backward, which may still need what
+    /// was there before.
+    virtual void settle_buffers() const {}
+
     void set_random_key(std::uint64_t key) { random_key_->value = key; }
     /// Which replica this module plays from now on; for layers that speak with the others.
     void set_replica(ReplicaLink const& link) { *replica_link_ = link; }

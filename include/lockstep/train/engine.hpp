@@ -105,6 +105,7 @@ class Engine {
 
     std::vector<nn::Model*> make_lanes(Parts const& parts);
     std::unique_ptr<ThreadReplicaSums> make_sums();
+    double timeout_s() const { return static_cast<double>(communication_.timeout_seconds); }
     void check_losses(Vote& vote, std::int64_t step) const;
     void settle_unused(Vote& vote, std::int64_t step);
     void update(double rate, std::int64_t step, double divisor, double norm);

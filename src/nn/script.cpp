@@ -1,0 +1,209 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <torch/script.h>
+
+#include <filesystem>
+
+#include "models.hpp"
+
+namespace lockstep::nn {
+
+namespace {
+
+/// A module of a script as one of ours, with the same tensors under the same names.
+template <class Base>
+class Mirror : public Base {
+  public:
+    explicit Mirror(torch::jit::Module module) : module_(std::move(module)) {
+        for (auto const& parameter : module_.named_parameters(false)) {
+            this->register_parameter(parameter.name, parameter.value,
+                                     parameter.value.requires_grad());
+        }
+        for (auto const& buffer : module_.named_buffers(false)) {
+            this->register_buffer(buffer.name, buffer.value);
+        }
+        for (auto const& child : module_.named_children()) {
+            mirrors_.push_back(this->register_module(
+                child.name, std::make_shared<Mirror<torch::nn::Module>>(child.value)));
+        }
+    }
+
+    /// A script may have put other tensors in its buffers' places: ours get their values.
+    void follow() const {
+        auto const ours = this->named_buffers(false);
+        for (auto const& buffer : module_.named_buffers(false)) {
+            auto const& kept = ours[buffer.name];
+            if (kept.unsafeGetTensorImpl() != buffer.value.unsafeGetTensorImpl()) {
+                require_same_form(buffer.name, kept, buffer.value);
+                torch::NoGradGuard const no_grad;
+                torch::Tensor(kept).copy_(buffer.value);
+                torch::jit::Module(module_).setattr(buffer.name, kept);
+            }
+        }
+        for (auto const& mirror : mirrors_) {
+            mirror->follow();
+        }
+    }
+
+  protected:
+    torch::jit::Module module_;
+
+  private:
+    static void require_same_form(std::string const& name, torch::Tensor const& before,
+                                  torch::Tensor const& now) {
+        if (before.sizes() != now.sizes() || before.scalar_type() != now.scalar_type()) {
+            throw Error(ExitCode::usage,
+                        {concat("buffer ", name, " of the script"),
+                         concat("its forward makes it ", now.sizes(), " ", now.scalar_type(),
+                                ", it was ", before.sizes(), " ", before.scalar_type()),
+                         "Keep the shape and the type of buffers"});
+        }
+    }
+
+    std::vector<std::shared_ptr<Mirror<torch::nn::Module>>> mirrors_;
+};
+
+std::string file_of(config::OwnValues const& values) {
+    auto const file = values.text("file");
+    if (file.empty()) {
+        throw Error(ExitCode::usage,
+                    {"model.file is not set", "model.name = script needs a TorchScript file",
+                     "Save one with torch.jit.script(model).save(FILE)"});
+    }
+    return file;
+}
+
+torch::jit::Module loaded(std::string const& file) {
+    File::open_read(file); // its errors are clearer than torch's
+    auto module = [&] {
+        try {
+            return torch::jit::load(file, torch::kCPU);
+        } catch (c10::Error const& error) {
+            throw Error(ExitCode::data, {concat(file, " is no TorchScript module"),
+                                         split(error.what_without_backtrace(), '\n').front(),
+                                         "Save it with torch.jit.script(model).save(FILE)"});
+        }
+    }();
+    if (module.parameters().size() == 0) {
+        throw Error(ExitCode::usage,
+                    {concat(file, " has no parameters"), "it is frozen, or has nothing to learn",
+                     "Save it without torch.jit.freeze and torch.jit.optimize_for_inference"});
+    }
+    return module;
+}
+
+class Script : public Mirror<Model> {
+  public:
+    Script(config::OwnValues const& values, Interface const& interface)
+        : Mirror(loaded(file_of(values))), file_(file_of(values)), outputs_(interface.outputs) {
+        require_own_layers(interface);
+        try_on(interface.sample_shape);
+    }
+
+    torch::Tensor forward(torch::Tensor inputs) override {
+        // Optimised graphs are made from what the first runs saw, and round otherwise from then on.
+        torch::jit::GraphOptimizerEnabledGuard const plain(false);
+        torch::manual_seed(random_key()->value); // scripts draw from torch's one generator
+        return output_of(module_, inputs);
+    }
+
+    void settle_buffers() const override { follow(); }
+
+    bool runs_on_threads() const override { return false; }
+
+    void train(bool on) override {
+        Model::train(on);
+        module_.train(on);
+    }
+
+  private:
+    void require_own_layers(Interface const& interface) const {
+        if (interface.recompute || interface.sync_batch_norm) {
+            throw Error(ExitCode::usage,
+                        {concat(interface.recompute ? "precision.gradient-checkpointing"
+                                                    : "communication.sync-batch-norm",
+                                " with model.name = script"),
+                         "it needs layers of ours, and a script brings its own",
+                         "Switch it off, or write the model as a plug-in"});
+        }
+    }
+
+    /// Runs a copy on two empty samples, so that shapes that do not fit are told at the start.
+    void try_on(std::vector<std::int64_t> shape) const {
+        shape.insert(shape.begin(), 2);
+        auto copy = module_.deepcopy();
+        copy.eval();
+        torch::NoGradGuard const no_grad;
+        torch::jit::GraphOptimizerEnabledGuard const plain(false);
+        output_of(copy, torch::zeros(shape));
+    }
+
+    torch::Tensor output_of(torch::jit::Module const& module, torch::Tensor const& inputs) const {
+        auto const expected = concat("[", inputs.size(0), ", ", outputs_, "]");
+        c10::IValue result;
+        try {
+            result = torch::jit::Module(module).forward({inputs});
+        } catch (std::bad_alloc const&) {
+            throw;
+        } catch (std::exception const& error) {
+            auto const why = last_line(error.what());
+            if (why.find("memory") != std::string::npos) {
+                throw; // not the model's fault
+            }
+            throw Error(ExitCode::usage,
+                        {concat(file_, " cannot take a batch of shape ", inputs.sizes()), why,
+                         concat("Its forward must take float32 ", inputs.sizes(), " and return ",
+                                expected)});
+        }
+        bool const fits = result.isTensor() && result.toTensor().dim() == 2 &&
+                          result.toTensor().size(0) == inputs.size(0) &&
+                          result.toTensor().size(1) == outputs_;
+        if (!fits) {
+            throw Error(ExitCode::usage,
+                        {concat(file_, " gives ",
+                                result.isTensor() ? concat("shape ", result.toTensor().sizes())
+                                                  : result.tagKind(),
+                                " for a batch of shape ", inputs.sizes()),
+                         concat("the task needs ", expected),
+                         "Export a model with as many outputs as the data has classes"});
+        }
+        return result.toTensor();
+    }
+
+    static std::string last_line(std::string const& text) {
+        auto const lines = split(text, '\n');
+        for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+            if (!trimmed(*line).empty()) {
+                return std::string(trimmed(*line));
+            }
+        }
+        return text;
+    }
+
+    std::string file_;
+    std::int64_t outputs_;
+};
+
+double count(config::OwnValues const& values, Interface const& /*interface*/) {
+    double parameters = 0;
+    for (auto const& parameter : loaded(file_of(values)).parameters()) {
+        parameters += static_cast<double>(parameter.numel());
+    }
+    return parameters;
+}
+
+} // namespace
+
+ModelKind script_kind() {
+    return {"script",
+            "a TorchScript file",
+            {{"file", "", "as torch.jit.script(model).save(FILE) writes it"}},
+            [](config::OwnValues const& values, Interface const& interface) {
+                return std::make_shared<Script>(values, interface);
+            },
+            count};
+}
+
+} // namespace lockstep::nn

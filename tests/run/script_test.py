@@ -1,0 +1,117 @@
+"""A TorchScript file trains as a model of ours does: the same bits on any ranks and through a
+restart, weights by name, and a clear end for a file that does not fit."""
+import h5py
+import numpy as np
+import torch
+from torch import nn
+
+from harness import DATA, Scratch, check, checkpoints, records, run, same_state
+
+DECK = """
+[run]
+replicas = 4
+device = cpu
+[data]
+train = {data}/train.h5
+validation = {data}/test.h5
+batch = 16
+[model]
+name = script
+file = {file}
+[optimizer]
+accumulate = 2
+learning-rate = 0.003
+[checkpoint]
+every-steps = 5
+[monitor]
+log-every = 1
+progress = plain
+[train]
+steps = 12
+validate-every = 6
+"""
+
+
+class Stage(nn.Module):
+    """Batch norm, dropout, and a buffer that forward replaces instead of changing it in place."""
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__()
+        self.convolution = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(outputs)
+        self.dropout = nn.Dropout(0.2)
+        self.register_buffer("average", torch.ones(outputs))
+
+    def forward(self, x):
+        x = self.norm(self.convolution(x))
+        if self.training:
+            x = x * self.average.view(1, -1, 1, 1)
+            self.average = 0.9 * self.average + 0.1 * x.detach().abs().mean((0, 2, 3))
+        return torch.max_pool2d(torch.relu(self.dropout(x)), 4)
+
+
+class Network(nn.Module):
+    def __init__(self, classes: int = 10):
+        super().__init__()
+        self.stages = nn.Sequential(Stage(1, 4), Stage(4, 8))
+        self.output = nn.Linear(8, classes)
+        self.register_buffer("calls", torch.zeros([1], dtype=torch.int64))
+
+    def forward(self, x):
+        self.calls = self.calls + 1
+        return self.output(self.stages(x.unsqueeze(1)).flatten(1))
+
+
+with Scratch() as scratch:
+    torch.manual_seed(1)
+    network = Network()
+    torch.jit.script(network).save(scratch / "model.pt")
+
+    def train(name, *options, ranks=1, file="model.pt", env=None):
+        deck = scratch / f"{name}.ini"
+        deck.write_text(DECK.format(data=DATA, file=scratch / file))
+        return run(["train", deck, "--run.directory", scratch / name, *options], ranks, env)
+
+    train("one").expect(0)
+    first = records(scratch / "one", "step")[0]["loss"]
+    check(2.0 < first < 3.5, f"the file's own weights come first: {first}")
+    for ranks in (2, 3, 4):
+        train(f"n{ranks}", ranks=ranks).expect(0)
+        check(same_state(scratch / "one", scratch / f"n{ranks}"), f"{ranks} ranks have the bits of 1")
+    train("dp", "--run.mode", "dp").expect(0)
+    check(same_state(scratch / "one", scratch / "dp"), "dp runs a script's replicas in turn")
+    check(train("cut", ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"}).code != 0, "killed")
+    train("cut", ranks=3).expect(0, "resumed from")
+    check(same_state(scratch / "one", scratch / "cut"), "a restart on other ranks changes no bit")
+    train("half", "--precision.compute", "bf16", ranks=2).expect(0)
+
+    # The checkpoint's weights, in Python's own model, have the accuracy that was recorded.
+    newest = checkpoints(scratch / "one")[-1]
+    with h5py.File(newest) as saved, h5py.File(DATA / "test.h5") as test:
+        state = {name: torch.from_numpy(np.array(saved["model/" + name.replace(".", "/")])).view_as(
+            value) for name, value in network.state_dict().items()}
+        inputs = torch.from_numpy(test["inputs"][:].astype(np.float32) / 255)
+        inputs = (inputs - float(test.attrs["mean"][0])) / float(test.attrs["std"][0])
+        targets = torch.from_numpy(test["targets"][:])
+    check(int(state["calls"][0]) > 12, f"buffers are followed: {state['calls']}")
+    check(not torch.equal(state["stages.0.average"], torch.ones(4)), "replaced ones too")
+    network.load_state_dict(state)
+    network.eval()
+    with torch.no_grad():
+        accuracy = (network(inputs).argmax(1) == targets).double().mean().item()
+    ours = records(scratch / "one", "validation")[-1]["accuracy"]
+    check(abs(accuracy - ours) < 2e-4, f"accuracy {ours}, by PyTorch {accuracy}")
+    run(["evaluate", scratch / "one.ini", newest], 2).expect(0, f"accuracy {ours:.6f}")
+
+    # What does not fit.
+    train("missing", file="nothing.pt", ranks=2).expect(66, "nothing.pt")
+    (scratch / "text.pt").write_text("no script")
+    train("text", file="text.pt", ranks=2).expect(65, "is no TorchScript module")
+    torch.jit.freeze(torch.jit.script(network)).save(scratch / "frozen.pt")
+    train("frozen", file="frozen.pt").expect(64, "has no parameters")
+    torch.jit.script(Network(7)).save(scratch / "seven.pt")
+    train("seven", file="seven.pt").expect(64, "gives shape [2, 7]", "the task needs [2, 10]")
+    torch.jit.script(nn.Linear(5, 10)).save(scratch / "five.pt")
+    train("five", file="five.pt", ranks=2).expect(64, "cannot take a batch of shape [2, 28, 28]")
+    train("unset", "--model.file", "").expect(64, "model.file is not set")
+    train("sync", "--communication.sync-batch-norm", "true").expect(64, "brings its own")
