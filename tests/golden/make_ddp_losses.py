@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Makes tests/golden/ddp_losses.json: the losses of the first 20 steps of PyTorch's
-DistributedDataParallel (gloo, 2 processes) with Lockstep's initial weights, data and order.
+DistributedDataParallel (c10d's Reducer over gloo, 2 and 4 processes) with Lockstep's initial weights,
+data and order; and of each parameter after them its norm and the hash of its bits.
 
     build/lockstep train inputs/fashion_mnist.ini --run.replicas 2 --train.steps 1 \
         --data.validation "" --data.test "" --run.directory /tmp/golden
@@ -9,9 +10,12 @@ DistributedDataParallel (gloo, 2 processes) with Lockstep's initial weights, dat
 
 The order is computed here anew, from its description in docs/formats.md, so that it is checked too.
 """
+import hashlib
 import json
 import os
+import pathlib
 import sys
+import tempfile
 from collections import OrderedDict
 
 import h5py
@@ -22,7 +26,7 @@ import torch.multiprocessing as mp
 import torch.nn as nn
 from torch.nn.parallel import DistributedDataParallel
 
-STEPS, REPLICAS, BATCH, SEED, ORDER_STREAM = 20, 2, 64, 0, 2
+STEPS, GLOBAL_BATCH, SEED, ORDER_STREAM = 20, 128, 0, 2
 RATE, WARMUP = 0.1, 200
 MASK = (1 << 64) - 1
 
@@ -70,9 +74,9 @@ class Network(nn.Module):
         return self.classifier(self.features(x.unsqueeze(1)).flatten(1))
 
 
-def train(rank, weights, data, out):
+def train(rank, replicas, weights, data, out):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=os.environ.get("GOLDEN_PORT", "29517"))
-    dist.init_process_group("gloo", rank=rank, world_size=REPLICAS)
+    dist.init_process_group("gloo", rank=rank, world_size=replicas)
     torch.set_num_threads(1)
     net = Network()
     with h5py.File(weights) as file:
@@ -84,16 +88,17 @@ def train(rank, weights, data, out):
     others = [p for p in net.parameters() if p.dim() < 2]
     optimizer = torch.optim.SGD([{"params": decays, "weight_decay": 5e-4},
                                  {"params": others, "weight_decay": 0.0}],
-                                lr=RATE, momentum=0.9, nesterov=True)
+                                lr=RATE, momentum=0.9, nesterov=True, fused=True)
     model = DistributedDataParallel(net)
     losses = []
+    batch = GLOBAL_BATCH // replicas
     with h5py.File(data) as file:
         images, labels = file["inputs"][:], file["targets"][:]
         mean, std = np.float32(file.attrs["mean"][0]), np.float32(file.attrs["std"][0])
     at = order(len(labels), 0)
     for step in range(STEPS):
-        begin = (step * REPLICAS + rank) * BATCH
-        chosen = [at(position) for position in range(begin, begin + BATCH)]
+        begin = (step * replicas + rank) * batch
+        chosen = [at(position) for position in range(begin, begin + batch)]
         x = (torch.from_numpy(images[chosen]).float() / 255 - mean) / std
         y = torch.from_numpy(labels[chosen])
         for group in optimizer.param_groups:
@@ -104,16 +109,24 @@ def train(rank, weights, data, out):
         optimizer.step()
         mean_loss = loss.detach().double().clone()
         dist.all_reduce(mean_loss)
-        losses.append(mean_loss.item() / REPLICAS)
+        losses.append(mean_loss.item() / replicas)
     if rank == 0:
-        with open(out, "w") as file:
-            json.dump({"torch": torch.__version__.split("+")[0], "replicas": REPLICAS,
-                       "batch": BATCH, "losses": losses}, file, indent=1)
-            file.write("\n")
+        weights = {name: {"norm": value.double().norm().item(),
+                          "sha256": hashlib.sha256(value.numpy().tobytes()).hexdigest()}
+                   for name, value in net.state_dict().items() if value.is_floating_point()}
+        pathlib.Path(out).write_text(json.dumps({"replicas": replicas, "losses": losses,
+                                                 "weights": weights}))
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
-    mp.spawn(train, args=tuple(sys.argv[1:]), nprocs=REPLICAS)
+    runs = []
+    for replicas in (2, 4):
+        with tempfile.NamedTemporaryFile() as part:
+            mp.spawn(train, args=(replicas, *sys.argv[1:3], part.name), nprocs=replicas)
+            runs.append(json.loads(pathlib.Path(part.name).read_text()))
+    pathlib.Path(sys.argv[3]).write_text(json.dumps(
+        {"torch": torch.__version__.split("+")[0],
+         "processor": torch.backends.cpu.get_cpu_capability(), "runs": runs}, indent=1) + "\n")
