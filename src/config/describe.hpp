@@ -143,6 +143,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "parameters may have no gradient; they are left as they are then");
     visit("communication.static-graph", communication.static_graph, any(fixed),
           "the same parameters get gradients in every step");
+    visit("communication.broadcast-buffers", communication.broadcast_buffers, any(fixed),
+          "every replica starts a step from replica 0's buffers; or keeps its own");
     visit("communication.sync-batch-norm", communication.sync_batch_norm, any(fixed),
           "batch norm over all replicas together");
     visit("communication.timeout-seconds", deck.communication.timeout_seconds, at_least(1),

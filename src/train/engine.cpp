@@ -142,7 +142,7 @@ Engine::Engine(Parts parts)
       replicas_(static_cast<int>(parts.deck.run.replicas)),
       seed_(static_cast<std::uint64_t>(parts.deck.run.seed)), layout_(Layout::of(parts.model)),
       nodes_(parts.nodes.empty() ? comm::subtrees_of_ranks(replicas_, world_.size()) : parts.nodes),
-      buffers_(parts.model), exchange_([&] {
+      buffers_(parts.model), kept_buffers_(kept_buffers(parts.model)), exchange_([&] {
           require_same_model(world_, layout_);
           return choose_exchange(
               world_, communication_, parts.device,
@@ -155,13 +155,22 @@ Engine::Engine(Parts parts)
                                             : exchange_->partition().owned(world_.rank())),
       lanes_(make_lanes(parts)), sums_(make_sums()),
       optimizer_(options_, layout_, arena_.parameters(), updated_),
-      local_({lanes_, parts.task, layout_, buffers_,
+      local_({lanes_, parts.task, layout_, buffers_, kept_buffers_,
               nodes_[static_cast<std::size_t>(world_.rank())], parts.sample_shape, parts.device,
               *exchange_, parts.deck.precision, sums_.get(), rounding_of(communication_)}),
       loss_scale_(parts.deck.precision), compression_scale_(compression_scale(parts.deck)),
       state_({layout_, arena_, buffers_, parts.model, optimizer_,
-              exchange_->partition().owned(world_.rank()), world_.is_root(),
-              exchange_->carried()}) {}
+              exchange_->partition().owned(world_.rank()), world_.is_root(), exchange_->carried(),
+              kept_buffers_, nodes_[static_cast<std::size_t>(world_.rank())].first, replicas_}) {}
+
+std::vector<Buffers> Engine::kept_buffers(nn::Model const& model) const {
+    std::vector<Buffers> kept;
+    auto const own = nodes_[static_cast<std::size_t>(world_.rank())].count;
+    while (!communication_.broadcast_buffers && static_cast<int>(kept.size()) < own) {
+        kept.emplace_back(model);
+    }
+    return kept;
+}
 
 /// The rank's pieces of the first weights, then all of them by the exchange: the replicas start
 /// alike whatever their modules held.

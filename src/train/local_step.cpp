@@ -138,8 +138,8 @@ void LocalStep::start_replica(Lane& lane, int replica, torch::Tensor const& grad
     result_of(replica) = {};
     lane.sink.begin(gradients);
     // Every replica starts a step from replica 0's buffers, as DDP's do, and keeps its own while
-    // it accumulates.
-    parts_.buffers.restore_into(lane.model);
+    // it accumulates; or always.
+    buffers_of(replica).restore_into(lane.model);
     lane.model.set_replica({parts_.sums, replica});
 }
 
@@ -165,6 +165,9 @@ void LocalStep::end_replica(Lane& lane, int replica) {
     lane.sink.end();
     for (std::size_t index = 0; index < used_.size(); ++index) {
         used_[index] = used_[index] != 0 || lane.sink.used(index) ? 1 : 0;
+    }
+    if (!parts_.kept.empty()) {
+        buffers_of(replica).collect_from(lane.model);
     }
     if (replica == 0) {
         if (after_) {
@@ -231,6 +234,11 @@ void LocalStep::run_on_threads(data::Loader& loader) {
 
 ReplicaResult& LocalStep::result_of(int replica) {
     return results_[static_cast<std::size_t>(replica - parts_.node.first)];
+}
+
+Buffers& LocalStep::buffers_of(int replica) {
+    return parts_.kept.empty() ? parts_.buffers
+                               : parts_.kept[static_cast<std::size_t>(replica - parts_.node.first)];
 }
 
 void LocalStep::expect_unused(std::vector<char> const& unused) {

@@ -11,6 +11,8 @@ namespace {
 constexpr char const* parameters_name = "state/parameters";
 constexpr char const* floats_name = "state/buffers_f32";
 constexpr char const* integers_name = "state/buffers_i64";
+constexpr char const* kept_floats_name = "state/replicas/buffers_f32";
+constexpr char const* kept_integers_name = "state/replicas/buffers_i64";
 
 std::string state_name(std::string const& state) {
     return "state/" + state;
@@ -70,20 +72,33 @@ checkpoint::Snapshot ReplicaState::snapshot() {
             return parts_.optimizer.state(i).narrow(0, place_in_state(range), range.count());
         });
     }
-    // Buffers are small and the same everywhere: rank 0 writes them.
-    auto const add_buffers = [&](std::string const& name, torch::Tensor const& values) {
-        auto const elements = static_cast<std::uint64_t>(values.numel());
-        if (elements > 0) {
-            snapshot.arrays.push_back({name, type_of(values), elements});
-            snapshot.parts.emplace_back();
-            if (parts_.writes_buffers) {
-                snapshot.parts.back().push_back({0, bytes_of(values)});
-            }
+    // Buffers are small. Replica 0's are the same everywhere: rank 0 writes them.
+    auto const add_buffers = [&](std::string const& name, torch::Tensor const& values,
+                                 std::int64_t replicas) -> std::vector<h5::Part>* {
+        auto const elements = static_cast<std::uint64_t>(values.numel() * replicas);
+        if (elements == 0) {
+            return nullptr;
+        }
+        snapshot.arrays.push_back({name, type_of(values), elements});
+        return &snapshot.parts.emplace_back();
+    };
+    auto const add_kind = [&](char const* shared, char const* kept, torch::Tensor Buffers::*kind) {
+        auto const& values = parts_.buffers.*kind;
+        auto* const parts = add_buffers(shared, values, 1);
+        if (parts != nullptr && parts_.writes_buffers) {
+            parts->push_back({0, bytes_of(values)});
+        }
+        // Whether replicas keep their own is the same on all ranks.
+        auto* const own =
+            parts_.kept.empty() ? nullptr : add_buffers(kept, values, parts_.replicas);
+        for (std::size_t i = 0; own != nullptr && i < parts_.kept.size(); ++i) {
+            auto const replica = static_cast<std::uint64_t>(parts_.first_replica) + i;
+            own->push_back({replica * static_cast<std::uint64_t>(values.numel()),
+                            bytes_of(parts_.kept[i].*kind)});
         }
     };
-    add_buffers(floats_name, parts_.buffers.floats);
-    add_buffers(integers_name, parts_.buffers.integers);
-
+    add_kind(floats_name, kept_floats_name, &Buffers::floats);
+    add_kind(integers_name, kept_integers_name, &Buffers::integers);
     for (auto const& carried : parts_.carried) {
         snapshot.arrays.push_back({state_name(carried.name), h5::Type::f32,
                                    static_cast<std::uint64_t>(carried.elements)});
@@ -138,6 +153,14 @@ void ReplicaState::restore(checkpoint::Reader const& reader) {
     }
     fill(floats_name, 0, parts_.buffers.floats, parts_.buffers.floats.numel());
     fill(integers_name, 0, parts_.buffers.integers, parts_.buffers.integers.numel());
+    auto const floats = parts_.buffers.floats.numel();
+    auto const integers = parts_.buffers.integers.numel();
+    for (std::size_t i = 0; i < parts_.kept.size(); ++i) {
+        auto const replica = parts_.first_replica + static_cast<std::int64_t>(i);
+        auto const& own = parts_.kept[i];
+        fill(kept_floats_name, replica * floats, own.floats, parts_.replicas * floats);
+        fill(kept_integers_name, replica * integers, own.integers, parts_.replicas * integers);
+    }
     parts_.buffers.restore_into(parts_.model);
     parts_.arena.refresh();
 }

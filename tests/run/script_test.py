@@ -83,6 +83,14 @@ with Scratch() as scratch:
     check(train("cut", ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"}).code != 0, "killed")
     train("cut", ranks=3).expect(0, "resumed from")
     check(same_state(scratch / "one", scratch / "cut"), "a restart on other ranks changes no bit")
+    # Replicas that keep their own buffers: another training, as exact.
+    own = ["--communication.broadcast-buffers", "false"]
+    train("own", *own).expect(0)
+    check(not same_state(scratch / "one", scratch / "own"), "buffers are the replicas' own")
+    train("own-cut", *own, ranks=3, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"})
+    train("own-cut", *own, ranks=2).expect(0, "resumed from")
+    check(same_state(scratch / "own", scratch / "own-cut"), "own buffers go through a restart")
+
     train("half", "--precision.compute", "bf16", ranks=2).expect(0)
 
     # The checkpoint's weights, in Python's own model, have the accuracy that was recorded.

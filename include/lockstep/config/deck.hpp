@@ -94,6 +94,7 @@ struct Communication {
     std::string reduction = "ordered"; ///< ordered, native
     bool unused_parameters = false;
     bool static_graph = false;
+    bool broadcast_buffers = true;
     bool sync_batch_norm = false;
     std::int64_t timeout_seconds = 300;
     std::int64_t check_replicas_every = 100; ///< steps; 0: never

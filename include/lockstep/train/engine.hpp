@@ -105,6 +105,7 @@ class Engine {
 
     std::vector<nn::Model*> make_lanes(Parts const& parts);
     std::unique_ptr<ThreadReplicaSums> make_sums();
+    std::vector<Buffers> kept_buffers(nn::Model const& model) const;
     double timeout_s() const { return static_cast<double>(communication_.timeout_seconds); }
     void check_losses(Vote& vote, std::int64_t step) const;
     void settle_unused(Vote& vote, std::int64_t step);
@@ -119,6 +120,7 @@ class Engine {
     Layout layout_;
     std::vector<comm::TreeNode> nodes_;
     Buffers buffers_;
+    std::vector<Buffers> kept_buffers_; ///< of each replica here; empty: all have replica 0's
     std::unique_ptr<comm::Exchange> exchange_;
     Arena arena_;
     std::vector<Range> updated_; ///< by this rank

@@ -41,7 +41,9 @@ class LocalStep {
         std::vector<nn::Model*> lanes; ///< one, or one for each replica; all views of one arena
         task::Task const& task;
         Layout const& layout;
-        Buffers& buffers;    ///< replica 0's, of the step before; replica 0's host updates them
+        Buffers& buffers; ///< replica 0's, of the step before; replica 0's host updates them
+        /// By replica of this rank: each starts from its own. Empty: all start from replica 0's.
+        std::vector<Buffers>& kept;
         comm::TreeNode node; ///< the replicas that this rank hosts
         std::vector<std::int64_t> sample_shape;
         torch::Device device;
@@ -89,6 +91,7 @@ class LocalStep {
     void round(torch::Tensor const& values) const;
     void add(torch::Tensor const& into, torch::Tensor const& from) const;
     ReplicaResult& result_of(int replica);
+    Buffers& buffers_of(int replica);
 
     Parts parts_;
     torch::Tensor gradients_; ///< the exchange's

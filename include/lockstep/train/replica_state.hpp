@@ -24,7 +24,10 @@ class ReplicaState {
         SliceOptimizer& optimizer;
         std::vector<Range> written; ///< what this rank writes of the arena, and only it
         bool writes_buffers = false;
-        std::vector<comm::Carried> carried{}; ///< by the exchange from step to step
+        std::vector<comm::Carried> carried; ///< by the exchange from step to step
+        std::vector<Buffers>& kept;         ///< of each replica of this rank; or none
+        int first_replica = 0;
+        int replicas = 1; ///< of all ranks
     };
 
     explicit ReplicaState(Parts parts);
