@@ -165,6 +165,7 @@ def contests(options):
         words = ["--model", model, "--steps", steps]
         sides = [ours("engine", 2, "step", *words), torchrun("ddp", "ddp_step.py", *words),
                  ours("alone", 2, "step", *words, "--variant", "alone"),
+                 ours("native", 2, "step", *words, "--variant", "native"),
                  Side("dp", [pathlib.Path(options.build) / "lockstep", "bench", "step", *words,
                              "--variant", "dp", "--json"]),
                  torchrun("ddp, large blocks kept", "ddp_step.py", *words, env=KEEP_LARGE_BLOCKS)]
@@ -175,6 +176,7 @@ def contests(options):
                     "ddp"),
                 Row(f"{title}: 2 ranks against 2 runs of one rank side by side", "engine", "alone",
                     against_alone, percent=True),
+                Row(f"{title}: step with ordered against native reduction", "engine", "native", 1.0),
                 Row(f"{title}: exposed communication in the step", "engine", "engine",
                     0.05 if model == "cnn" else None, key="communication_s", their_key="median_s",
                     under=True, percent=True)]

@@ -42,6 +42,9 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
 void configure_torch(config::Run const& run) {
     torch::set_num_threads(static_cast<int>(run.threads));
     at::globalContext().setDeterministicAlgorithms(run.deterministic, /*warn_only=*/false);
+    // That mode also fills whatever is allocated with NaN, for operators that would read it before
+    // they write: a pass over memory for each tensor.
+    at::globalContext().setDeterministicFillUninitializedMemory(false);
     at::globalContext().setFlushDenormal(true);
 }
 

@@ -29,7 +29,7 @@ def all_reduce(ranks):
 
 def step(model, parameters, ranks):
     losses = {}
-    for variant in ("engine", "alone", "bare"):
+    for variant in ("engine", "native", "alone", "bare"):
         [line] = measured(["step", "--model", model, "--variant", variant, "--batch", 16,
                            "--steps", 3], ranks)
         losses[variant] = line["loss"]
@@ -61,7 +61,7 @@ for words, phrase in ((["loading"], "there are allreduce and step"),
                       (["allreduce", "--sizes", "25G"], "--sizes 25G"),
                       (["allreduce", "--size", "1M"], "unknown option --size"),
                       (["step", "--model", "rnn"], "There are mlp18m, cnn"),
-                      (["step", "--variant", "fast"], "There are engine, dp, alone, bare"),
+                      (["step", "--variant", "fast"], "There are engine, native, dp, alone, bare"),
                       (["step", "--steps", "-1"], "--steps -1")):
     run(["bench", *words]).expect(64, phrase)
 run(["bench", "--help"]).expect(0, "lockstep bench allreduce", "lockstep bench step")

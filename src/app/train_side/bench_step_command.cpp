@@ -56,7 +56,7 @@ Options parsed(std::vector<std::string> arguments) {
     options.steps = whole_number("--steps", take_option(arguments, "--steps", "50"));
     expect_arguments(arguments, 0, 0, "lockstep bench step [--model mlp18m|cnn] [--json]");
     require_one_of("--model", options.model, {"mlp18m", "cnn"});
-    require_one_of("--variant", options.variant, {"engine", "dp", "alone", "bare"});
+    require_one_of("--variant", options.variant, {"engine", "native", "dp", "alone", "bare"});
     return options;
 }
 
@@ -133,8 +133,10 @@ Measurement summary(Communicator const& world, Options const& options,
 /// Collective  over `world`
 Measurement measure(Communicator const& world, Options const& options) {
     auto const alone = Communicator::self();
-    auto const& together = options.variant == "engine" ? world : alone;
+    bool const native = options.variant == "native";
+    auto const& together = options.variant == "engine" || native ? world : alone;
     auto deck = deck_for(options, together.size());
+    deck.communication.reduction = native ? "native" : "ordered";
     if (options.variant == "dp") {
         deck.run.mode = "dp";
         deck.run.replicas = options.replicas_of_rank();
