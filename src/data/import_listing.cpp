@@ -38,7 +38,7 @@ std::vector<FoundFile> find_files(ListingOptions const& options) {
             continue;
         }
         FoundFile file{at->path(), {}};
-        for (auto const& folder : fs::relative(at->path(), options.source).parent_path()) {
+        for (auto const& folder : at->path().lexically_relative(options.source).parent_path()) {
             file.folders.push_back(folder.string());
         }
         files.push_back(std::move(file));

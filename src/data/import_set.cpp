@@ -41,10 +41,12 @@ class Import {
         make_parts();
         sum_up();
         make_files();
-        if (comm_.is_root()) { // the vote after the last file has been: nobody reads parts now
-            std::error_code ignored;
-            std::filesystem::remove_all(spool_, ignored);
-        }
+        comm::agree(comm_, "removing the parts", [&] {
+            if (comm_.is_root()) {
+                std::error_code ignored; // the files are there: what is left does no harm
+                std::filesystem::remove_all(spool_, ignored);
+            }
+        });
         return std::move(report_);
     }
 

@@ -41,6 +41,7 @@ SetWriter::SetWriter(std::filesystem::path path, ImportForm const& form,
 
 void SetWriter::lay_out(ImportForm const& form, std::vector<Extent> const& extents) {
     auto file = h5::File::create(partial_, {.alignment = 4096});
+    file.create_group("checksums");
     for (std::size_t i = 0; i < form.fields.size(); ++i) {
         auto const& field = form.fields[i];
         h5::Shape shape = field.row;

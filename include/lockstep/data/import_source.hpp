@@ -15,9 +15,9 @@ namespace lockstep::data {
 /// NAME_offsets [samples + 1], the first row of each sample and the end; the others as
 /// [samples, row…].
 struct Field {
-    std::string name;
+    std::string name{};
     h5::Type type = h5::Type::u8;
-    h5::Shape row; ///< shape of a sample, or of one row of a ragged sample
+    h5::Shape row{}; ///< shape of a sample, or of one row of a ragged sample
     bool ragged = false;
 
     std::uint64_t row_bytes() const { return h5::elements(row) * h5::size_of(type); }
@@ -25,14 +25,14 @@ struct Field {
 
 /// What becomes of an import, whichever samples it meets.
 struct ImportForm {
-    std::vector<Field> fields; ///< inputs first
-    std::vector<std::string> class_names;
+    std::vector<Field> fields{}; ///< inputs first
+    std::vector<std::string> class_names{};
     /// Mean and standard deviation of the inputs: none, one of all, or one a channel (row.front()).
     enum class Moments { none, one, by_channel } moments = Moments::none;
-    std::vector<double> mean; ///< as given by the source, where they are not computed
-    std::vector<double> std;
-    std::vector<std::pair<std::string, std::vector<std::string>>> texts; ///< more attributes
-    std::vector<std::pair<std::string, std::vector<double>>> numbers;    ///< more attributes
+    std::vector<double> mean{}; ///< as given by the source, where they are not computed
+    std::vector<double> std{};
+    std::vector<std::pair<std::string, std::vector<std::string>>> texts{}; ///< more attributes
+    std::vector<std::pair<std::string, std::vector<double>>> numbers{};    ///< more attributes
 };
 
 /// The bytes of one sample, in the order of the form's fields.
