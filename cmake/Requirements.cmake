@@ -58,7 +58,7 @@ if(NOT TARGET hdf5::hdf5)
 endif()
 
 # --- decoders of media, for importers: each is optional
-foreach(codec "png libpng" "jpeg libturbojpeg")
+foreach(codec "png libpng" "jpeg libturbojpeg" "sound sndfile")
     separate_arguments(codec)
     list(POP_FRONT codec name)
     pkg_check_modules(codec_${name} QUIET IMPORTED_TARGET ${codec})

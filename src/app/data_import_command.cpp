@@ -5,6 +5,7 @@
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/monitor/progress_bar.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <iostream>
 #include <memory>
@@ -27,6 +28,14 @@ KIND
             --size WxH                scale all to this size
             --gray                    one channel
             --labels FILE.csv         the classes come from its columns file and label
+  speech  SOURCE: the directory of the recordings (WAV, FLAC, …), all of one rate
+            --transcripts FILE        a table with columns file and text, or festvox'
+                                      txt.done.data; without it, classes as of images
+            --text COLUMN             another column than text
+            --units characters|words  what a symbol is (characters)
+            --lowercase --drop CHARS  change the texts before
+            --symbols CHARS|A,B,C     the table of symbols; all that occur without it
+            --mels 40 | --raw         log-mel features, or the recordings themselves
   hdf5    SOURCE: any HDF5 file with one entry a sample, chunked or compressed too
             --inputs NAME --targets NAME --classes A,B,C
             --type u8|i16|i32|f32|f64 convert the inputs
@@ -154,10 +163,38 @@ SourceMaker images(ImportArguments& arguments, std::string const& split_by) {
     };
 }
 
+SourceMaker speech(ImportArguments& arguments, std::string const& split_by) {
+    auto const units = arguments.text("--units", "characters");
+    if (units != "characters" && units != "words") {
+        refuse("--units", units, "characters or words");
+    }
+    auto const bands = arguments.count("--mels", 40);
+    if (bands < 1 || bands > 1024) {
+        refuse("--mels", std::to_string(bands), "1 to 1024");
+    }
+    data::SpeechImport options{.labels = {.path = arguments.text("--labels")},
+                               .transcripts = arguments.text("--transcripts"),
+                               .split_by = split_by,
+                               .text = arguments.text("--text", "text"),
+                               .words = units == "words",
+                               .lowercase = arguments.flag("--lowercase"),
+                               .drop = arguments.text("--drop"),
+                               .symbols = arguments.text("--symbols"),
+                               .raw = arguments.flag("--raw"),
+                               .bands = static_cast<std::uint64_t>(bands)};
+    return [=](auto const& source) mutable {
+        options.source = source;
+        return data::speech_source(options);
+    };
+}
+
 SourceMaker source_maker(std::string const& kind, ImportArguments& arguments,
                          std::string const& split_by) {
     if (kind == "images") {
         return images(arguments, split_by);
+    }
+    if (kind == "speech") {
+        return speech(arguments, split_by);
     }
     if (!split_by.empty()) {
         refuse("--split-by", split_by, concat("nothing for ", kind, ", which has no groups"));
@@ -168,8 +205,9 @@ SourceMaker source_maker(std::string const& kind, ImportArguments& arguments,
     if (kind == "hdf5") {
         return hdf5(arguments);
     }
-    throw Error(ExitCode::usage, {concat("lockstep data import ", kind),
-                                  "there are idx, images and hdf5", concat("Usage: ", usage)});
+    throw Error(ExitCode::usage,
+                {concat("lockstep data import ", kind), "there are idx, images, speech and hdf5",
+                 concat("Usage: ", usage)});
 }
 
 /// A bar on a terminal; elsewhere a line now and then.
@@ -203,9 +241,11 @@ void print(data::ImportReport const& report, std::vector<std::string> const& cla
         if (set.groups > 0) {
             std::cout << " of " << count_text(set.groups) << " groups";
         }
-        for (std::size_t c = 0; c < set.class_counts.size() && classes.size() <= 100; ++c) {
-            std::cout << (c == 0 ? "; " : ", ") << classes[c] << " "
-                      << count_text(set.class_counts[c]);
+        auto const& counts = set.class_counts;
+        bool const classified =
+            std::any_of(counts.begin(), counts.end(), [](auto count) { return count > 0; });
+        for (std::size_t c = 0; classified && c < counts.size(); ++c) {
+            std::cout << (c == 0 ? "; " : ", ") << classes[c] << " " << count_text(counts[c]);
         }
         std::cout << "\n";
     }
