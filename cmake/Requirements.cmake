@@ -58,14 +58,16 @@ if(NOT TARGET hdf5::hdf5)
 endif()
 
 # --- decoders of media, for importers: each is optional
-foreach(codec "png libpng" "jpeg libturbojpeg" "sound sndfile")
+foreach(codec "png libpng" "jpeg libturbojpeg" "sound sndfile"
+        "video libavformat libavcodec libavutil libswscale")
     separate_arguments(codec)
     list(POP_FRONT codec name)
     pkg_check_modules(codec_${name} QUIET IMPORTED_TARGET ${codec})
     if(codec_${name}_FOUND)
         add_library(lockstep::${name} ALIAS PkgConfig::codec_${name})
     else()
-        message(STATUS "No ${codec}: lockstep data import will not read ${name}")
+        list(JOIN codec ", " libraries)
+        message(STATUS "No ${libraries}: lockstep data import will not read ${name}")
     endif()
 endforeach()
 

@@ -28,6 +28,11 @@ KIND
             --size WxH                scale all to this size
             --gray                    one channel
             --labels FILE.csv         the classes come from its columns file and label
+  video   SOURCE: a directory of video files, or of folders with an image for each frame, ordered
+          and labelled as images are
+            --frames 17               frames of a clip
+            --stride N                frames from clip to clip (those of a clip)
+            --size 256x256 --gray --labels FILE.csv
   speech  SOURCE: the directory of the recordings (WAV, FLAC, …), all of one rate
             --transcripts FILE        a table with columns file and text, or festvox'
                                       txt.done.data; without it, classes as of images
@@ -163,6 +168,27 @@ SourceMaker images(ImportArguments& arguments, std::string const& split_by) {
     };
 }
 
+SourceMaker video(ImportArguments& arguments, std::string const& split_by) {
+    data::VideoImport options{.labels = {.path = arguments.text("--labels")},
+                              .split_by = split_by,
+                              .gray = arguments.flag("--gray")};
+    auto const frames = arguments.count("--frames", 17);
+    if (frames < 1) {
+        refuse("--frames", "0", "at least 1");
+    }
+    options.frames = static_cast<std::uint64_t>(frames);
+    options.stride = static_cast<std::uint64_t>(arguments.count("--stride", 0));
+    auto const [width, height] = arguments.size("--size");
+    if (width > 0) {
+        options.width = width;
+        options.height = height;
+    }
+    return [=](auto const& source) mutable {
+        options.source = source;
+        return data::video_source(options);
+    };
+}
+
 SourceMaker speech(ImportArguments& arguments, std::string const& split_by) {
     auto const units = arguments.text("--units", "characters");
     if (units != "characters" && units != "words") {
@@ -193,6 +219,9 @@ SourceMaker source_maker(std::string const& kind, ImportArguments& arguments,
     if (kind == "images") {
         return images(arguments, split_by);
     }
+    if (kind == "video") {
+        return video(arguments, split_by);
+    }
     if (kind == "speech") {
         return speech(arguments, split_by);
     }
@@ -206,8 +235,8 @@ SourceMaker source_maker(std::string const& kind, ImportArguments& arguments,
         return hdf5(arguments);
     }
     throw Error(ExitCode::usage,
-                {concat("lockstep data import ", kind), "there are idx, images, speech and hdf5",
-                 concat("Usage: ", usage)});
+                {concat("lockstep data import ", kind),
+                 "there are idx, images, video, speech and hdf5", concat("Usage: ", usage)});
 }
 
 /// A bar on a terminal; elsewhere a line now and then.

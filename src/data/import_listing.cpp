@@ -34,11 +34,13 @@ std::vector<FoundFile> find_files(ListingOptions const& options) {
     auto const follow = fs::directory_options::follow_directory_symlink;
     fs::recursive_directory_iterator at(options.source, follow, failure);
     for (; !failure && at != fs::end(at); at.increment(failure)) {
-        if (!at->is_regular_file() || !has_ending(at->path(), options.endings)) {
+        auto const path = at->path();
+        bool const frame = has_ending(path, options.frame_endings);
+        if (!at->is_regular_file() || !(frame || has_ending(path, options.endings))) {
             continue;
         }
-        FoundFile file{at->path(), {}};
-        for (auto const& folder : at->path().lexically_relative(options.source).parent_path()) {
+        FoundFile file{frame ? path.parent_path() : path, {}};
+        for (auto const& folder : file.path.lexically_relative(options.source).parent_path()) {
             file.folders.push_back(folder.string());
         }
         files.push_back(std::move(file));
@@ -50,6 +52,11 @@ std::vector<FoundFile> find_files(ListingOptions const& options) {
     // Directories give their entries in any order.
     std::sort(files.begin(), files.end(),
               [](FoundFile const& a, FoundFile const& b) { return a.path < b.path; });
+    // A folder was found once for each of its frames.
+    files.erase(
+        std::unique(files.begin(), files.end(),
+                    [](FoundFile const& a, FoundFile const& b) { return a.path == b.path; }),
+        files.end());
     return files;
 }
 
@@ -142,6 +149,18 @@ std::string Listing::identity() const {
                        " ", entry.group, " ", entry.set, "\n");
     }
     return text;
+}
+
+std::vector<std::filesystem::path> files_in(std::filesystem::path const& directory,
+                                            std::vector<std::string> const& endings) {
+    std::vector<std::filesystem::path> files;
+    for (auto const& file : std::filesystem::directory_iterator(directory)) {
+        if (has_ending(file.path(), endings)) {
+            files.push_back(file.path());
+        }
+    }
+    std::sort(files.begin(), files.end());
+    return files;
 }
 
 bool has_ending(std::filesystem::path const& path, std::vector<std::string> const& endings) {

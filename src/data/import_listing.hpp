@@ -27,12 +27,18 @@ struct ListingOptions {
     LabelFile labels;
     std::string split_by;             ///< a column, or "folder"
     std::vector<std::string> endings; ///< of the files that count, such as ".png"
+    /// Of files whose folder counts, as a whole; none: no folder does.
+    std::vector<std::string> frame_endings{};
 };
 
 /// The files of SOURCE/CLASS/…, of SOURCE/train/CLASS/… and its kin, or of a label file.
 ///
 /// Throws  Error 66 when there are none; 65 for a label file without the columns; 64
 Listing list_files(ListingOptions const& options);
+
+/// The files of a directory that end like one of these, in order of their names.
+std::vector<std::filesystem::path> files_in(std::filesystem::path const& directory,
+                                            std::vector<std::string> const& endings);
 
 /// Whether a path ends like one of these, in any case of letters.
 bool has_ending(std::filesystem::path const& path, std::vector<std::string> const& endings);

@@ -263,13 +263,15 @@ ImportReport import_set(comm::Communicator const& comm, ImportSource const& sour
 }
 
 std::string stamp(std::filesystem::path const& path) {
+    namespace fs = std::filesystem;
     std::error_code missing;
-    auto const bytes = std::filesystem::file_size(path, missing);
+    bool const folder = fs::is_directory(path, missing);
+    auto const bytes = folder ? 0 : fs::file_size(path, missing);
     if (missing) {
         throw Error(ExitCode::no_input, {concat("cannot open ", path.string()), missing.message(),
                                          "Check the source's list of files"});
     }
-    auto const changed = std::filesystem::last_write_time(path).time_since_epoch().count();
+    auto const changed = fs::last_write_time(path).time_since_epoch().count();
     return concat(path.string(), " ", bytes, " ", changed, "\n");
 }
 

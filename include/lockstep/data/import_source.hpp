@@ -68,7 +68,7 @@ class ImportSource {
     virtual void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const = 0;
 };
 
-/// Name, size and time of change of a file, for `identity`. Throws  Error 66
+/// Name, size and time of change of a file or folder, for `identity`. Throws  Error 66
 std::string stamp(std::filesystem::path const& path);
 
 /// Values as bytes, for a sample's field.
