@@ -10,7 +10,7 @@ namespace lockstep::app {
 namespace {
 
 constexpr char const* help =
-    R"(lockstep data import idx|images|video|speech|hdf5 SOURCE OUT [options]
+    R"(lockstep data import idx|images|video|speech|series|hdf5 SOURCE OUT [options]
     Makes data sets; lockstep data import --help says more.
 lockstep data info FILE...
     What is in it.

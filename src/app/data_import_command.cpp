@@ -41,6 +41,14 @@ KIND
             --lowercase --drop CHARS  change the texts before
             --symbols CHARS|A,B,C     the table of symbols; all that occur without it
             --mels 40 | --raw         log-mel features, or the recordings themselves
+  series  SOURCE: a CSV or TSV table whose first line names the columns
+            --columns A,B,C           the inputs; all others than those below without it
+            --time COLUMN             dates or numbers that ascend
+            --group COLUMN            a series for each of its values
+            --target COLUMN           rows are samples, and this is their class
+            --regression              the target is a number
+            --type f32|f64            of the numbers (f32)
+            --fill-forward            an empty cell has the value above it
   hdf5    SOURCE: any HDF5 file with one entry a sample, chunked or compressed too
             --inputs NAME --targets NAME --classes A,B,C
             --type u8|i16|i32|f32|f64 convert the inputs
@@ -189,6 +197,25 @@ SourceMaker video(ImportArguments& arguments, std::string const& split_by) {
     };
 }
 
+SourceMaker series(ImportArguments& arguments, std::string const& split_by) {
+    auto const type = arguments.text("--type", "f32");
+    if (type != "f32" && type != "f64") {
+        refuse("--type", type, "f32 or f64");
+    }
+    data::SeriesImport options{.columns = arguments.list("--columns"),
+                               .time = arguments.text("--time"),
+                               .group = arguments.text("--group"),
+                               .target = arguments.text("--target"),
+                               .regression = arguments.flag("--regression"),
+                               .split_by = split_by,
+                               .doubles = type == "f64",
+                               .fill_forward = arguments.flag("--fill-forward")};
+    return [=](auto const& source) mutable {
+        options.source = source;
+        return data::series_source(options);
+    };
+}
+
 SourceMaker speech(ImportArguments& arguments, std::string const& split_by) {
     auto const units = arguments.text("--units", "characters");
     if (units != "characters" && units != "words") {
@@ -225,6 +252,9 @@ SourceMaker source_maker(std::string const& kind, ImportArguments& arguments,
     if (kind == "speech") {
         return speech(arguments, split_by);
     }
+    if (kind == "series") {
+        return series(arguments, split_by);
+    }
     if (!split_by.empty()) {
         refuse("--split-by", split_by, concat("nothing for ", kind, ", which has no groups"));
     }
@@ -234,9 +264,9 @@ SourceMaker source_maker(std::string const& kind, ImportArguments& arguments,
     if (kind == "hdf5") {
         return hdf5(arguments);
     }
-    throw Error(ExitCode::usage,
-                {concat("lockstep data import ", kind),
-                 "there are idx, images, video, speech and hdf5", concat("Usage: ", usage)});
+    throw Error(ExitCode::usage, {concat("lockstep data import ", kind),
+                                  "there are idx, images, video, speech, series and hdf5",
+                                  concat("Usage: ", usage)});
 }
 
 /// A bar on a terminal; elsewhere a line now and then.

@@ -95,22 +95,6 @@ Listing from_folders(ListingOptions const& options) {
     return listing;
 }
 
-/// Class names of a column: in order of their numbers where all are whole numbers.
-std::vector<std::string> ordered_names(std::set<std::string> const& names) {
-    std::vector<std::string> ordered(names.begin(), names.end());
-    bool const numbers = std::all_of(ordered.begin(), ordered.end(), [](std::string const& name) {
-        return !name.empty() && name.size() < 10 &&
-               std::all_of(name.begin(), name.end(),
-                           [](unsigned char c) { return std::isdigit(c) != 0; });
-    });
-    if (numbers) {
-        std::sort(ordered.begin(), ordered.end(), [](std::string const& a, std::string const& b) {
-            return std::pair(std::stol(a), a) < std::pair(std::stol(b), b);
-        });
-    }
-    return ordered;
-}
-
 Listing from_table(ListingOptions const& options) {
     auto const table = read_csv(options.labels.path);
     auto const file = table.column(options.labels.file);
@@ -149,6 +133,21 @@ std::string Listing::identity() const {
                        " ", entry.group, " ", entry.set, "\n");
     }
     return text;
+}
+
+std::vector<std::string> ordered_names(std::set<std::string> const& names) {
+    std::vector<std::string> ordered(names.begin(), names.end());
+    bool const numbers = std::all_of(ordered.begin(), ordered.end(), [](std::string const& name) {
+        return !name.empty() && name.size() < 10 &&
+               std::all_of(name.begin(), name.end(),
+                           [](unsigned char c) { return std::isdigit(c) != 0; });
+    });
+    if (numbers) {
+        std::sort(ordered.begin(), ordered.end(), [](std::string const& a, std::string const& b) {
+            return std::pair(std::stol(a), a) < std::pair(std::stol(b), b);
+        });
+    }
+    return ordered;
 }
 
 std::vector<std::filesystem::path> files_in(std::filesystem::path const& directory,

@@ -2,6 +2,7 @@
 
 #include "lockstep/data/import.hpp"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct ListingOptions {
 ///
 /// Throws  Error 66 when there are none; 65 for a label file without the columns; 64
 Listing list_files(ListingOptions const& options);
+
+/// Class names in order: of their numbers where all are whole numbers, else of their bytes.
+std::vector<std::string> ordered_names(std::set<std::string> const& names);
 
 /// The files of a directory that end like one of these, in order of their names.
 std::vector<std::filesystem::path> files_in(std::filesystem::path const& directory,

@@ -149,7 +149,7 @@ ImportPart read_items(ImportSource const& source, std::vector<std::int64_t> cons
             if (!skip_bad || !bad) {
                 throw;
             }
-            part.skipped.emplace_back(error.what());
+            part.skipped.push_back(concat(error.text().what, ": ", error.text().why));
             continue;
         }
         for (auto const& sample : samples) {

@@ -141,4 +141,21 @@ struct VideoImport {
 /// class or listed in a file. Samples are u8, [3, frames, height, width] or [1, …].
 std::unique_ptr<ImportSource> video_source(VideoImport const& options);
 
+struct SeriesImport {
+    std::filesystem::path source{};
+    std::vector<std::string> columns{}; ///< of the inputs; empty: all that have no other part
+    std::string time{};                 ///< a column of dates or numbers that ascend; empty: none
+    std::string group{};                ///< a column: a series for each of its values
+    std::string target{};               ///< a column: each row is a sample, and this its class
+    bool regression = false;            ///< the target is a number
+    std::string split_by{};
+    bool doubles = false;      ///< f64 instead of f32
+    bool fill_forward = false; ///< an empty cell has the value above it
+};
+
+/// A CSV or TSV table. With `target`: inputs [rows, columns], targets [rows]. Without: a ragged
+/// sample [rows, columns] for each group, whose class is its name. Times are in a dataset `time`,
+/// f64, dates as seconds since 1970; the columns' names in an attribute `columns`.
+std::unique_ptr<ImportSource> series_source(SeriesImport const& options);
+
 } // namespace lockstep::data
