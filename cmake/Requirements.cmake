@@ -57,6 +57,20 @@ if(NOT TARGET hdf5::hdf5)
     message(FATAL_ERROR "CMake's FindHDF5 made no target for ${HDF5_C_LIBRARIES}; set HDF5_ROOT.")
 endif()
 
+# --- decoders of media, for importers: each is optional
+foreach(codec "png libpng" "jpeg libturbojpeg" "sound sndfile"
+        "video libavformat libavcodec libavutil libswscale")
+    separate_arguments(codec)
+    list(POP_FRONT codec name)
+    pkg_check_modules(codec_${name} QUIET IMPORTED_TARGET ${codec})
+    if(codec_${name}_FOUND)
+        add_library(lockstep::${name} ALIAS PkgConfig::codec_${name})
+    else()
+        list(JOIN codec ", " libraries)
+        message(STATUS "No ${libraries}: lockstep data import will not read ${name}")
+    endif()
+endforeach()
+
 # --- LibTorch, and what speaks between GPUs
 if(LOCKSTEP_WITH_TORCH)
     include(LibTorch)

@@ -24,6 +24,7 @@ struct Command {
 };
 
 ExitCode data_command(Invocation const& invocation);
+ExitCode data_import_command(Invocation const& invocation);
 ExitCode checkpoint_command(Invocation const& invocation);
 ExitCode bench_command(Invocation const& invocation);
 ExitCode bench_allreduce_command(Invocation const& invocation);

@@ -1,9 +1,5 @@
 #include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/data/import.hpp"
 #include "lockstep/data/inspect.hpp"
-#include "lockstep/monitor/collective_command.hpp"
-#include "lockstep/monitor/progress_bar.hpp"
 
 #include <iostream>
 
@@ -13,58 +9,14 @@ namespace lockstep::app {
 
 namespace {
 
-constexpr char const* import_usage =
-    "lockstep data import idx|hdf5 SOURCE OUT [--classes A,B,C] [--inputs NAME] [--targets NAME]";
-
 constexpr char const* help =
-    R"(lockstep data import idx SOURCE OUT [--classes A,B,C]
-    SOURCE: a directory with train-images-idx3-ubyte[.gz], train-labels-idx1-ubyte[.gz] and the
-    t10k- pair; OUT: a directory, which gets train.h5 and test.h5. Or SOURCE: IMAGES,LABELS and
-    OUT: a file.
-lockstep data import hdf5 SOURCE OUT [--inputs NAME] [--targets NAME] [--classes A,B,C]
-    Any HDF5 file with one entry a sample, chunked or compressed too, written in Lockstep's form.
+    R"(lockstep data import idx|images|video|speech|series|hdf5 SOURCE OUT [options]
+    Makes data sets; lockstep data import --help says more.
 lockstep data info FILE...
     What is in it.
 lockstep data verify FILE...
     Recomputes all checksums; exit 65 when a block has changed.
 )";
-
-void import_on_root(std::vector<std::string> arguments) {
-    auto const classes = split(take_option(arguments, "--classes", ""), ',');
-    auto const inputs = take_option(arguments, "--inputs", "inputs");
-    auto const targets = take_option(arguments, "--targets", "targets");
-    expect_arguments(arguments, 3, 3, import_usage);
-    monitor::ProgressBar bar(monitor::on_terminal());
-    auto const progress = [&](std::filesystem::path const& path, std::int64_t done,
-                              std::int64_t all) { bar.draw(done, all, path.string()); };
-    std::vector<data::ImportedFile> files;
-    if (arguments[0] == "idx") {
-        files = data::import_idx({arguments[1], arguments[2], classes}, progress);
-    } else if (arguments[0] == "hdf5") {
-        files = {
-            data::import_hdf5({arguments[1], arguments[2], inputs, targets, classes}, progress)};
-    } else {
-        throw Error(ExitCode::usage, {concat("lockstep data import ", arguments[0]),
-                                      "there are idx and hdf5", concat("Usage: ", import_usage)});
-    }
-    bar.clear();
-    for (auto const& file : files) {
-        std::cout << file.path.string() << ": " << count_text(file.samples) << " samples, "
-                  << bytes_text(file.bytes) << "\n";
-    }
-}
-
-ExitCode import_command(Invocation const& invocation, std::vector<std::string> const& arguments) {
-    return monitor::run_collectively(invocation.argc, invocation.argv,
-                                     [&](monitor::CommandContext& context) {
-                                         comm::agree(context.world, "importing data", [&] {
-                                             if (context.world.is_root()) {
-                                                 import_on_root(arguments);
-                                             }
-                                         });
-                                         return ExitCode::ok;
-                                     });
-}
 
 void print(data::DataInfo const& info) {
     std::cout << info.path.string() << ": " << bytes_text(info.bytes) << ", "
@@ -103,15 +55,16 @@ ExitCode verify_files(std::vector<std::string> const& files) {
 
 ExitCode data_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
+    if (!arguments.empty() && arguments.front() == "import") {
+        return data_import_command(
+            {{arguments.begin() + 1, arguments.end()}, invocation.argc, invocation.argv});
+    }
     if (arguments.empty() || take_flag(arguments, "--help")) {
         std::cout << help;
         return invocation.arguments.empty() ? ExitCode::usage : ExitCode::ok;
     }
     auto const action = arguments.front();
     arguments.erase(arguments.begin());
-    if (action == "import") {
-        return import_command(invocation, arguments);
-    }
     if (action == "info" || action == "verify") {
         expect_arguments(arguments, 1, 100000, concat("lockstep data ", action, " FILE..."));
         if (action == "verify") {

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "format.hpp"
-#include "writer.hpp"
 
 namespace lockstep::data {
 
@@ -26,38 +25,81 @@ h5::Type kept_type(h5::Type type) {
     }
 }
 
+/// The type that an import was asked for.
+h5::Type wanted_type(std::string const& name) {
+    auto const type = h5::type_named(name);
+    if (!type || kept_type(*type) != *type) {
+        throw Error(ExitCode::usage, {concat("--type ", name), "inputs are not kept in it",
+                                      "Write u8, i16, i32, f32 or f64"});
+    }
+    return *type;
+}
+
+/// A file's samples, converted by HDF5; a block of neighbours is kept for the next one.
+class Hdf5Source : public ImportSource {
+  public:
+    explicit Hdf5Source(Hdf5Import const& options)
+        : options_(options), file_(h5::File::open(options.source)) {
+        auto const info = readable_dataset(file_, options.inputs);
+        targets_ = read_targets(file_, options.targets, info.shape.front());
+        auto const theirs =
+            file_.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
+        form_.class_names = complete_names(options.classes.empty() ? theirs : options.classes,
+                                           targets_, options.source);
+        h5::Shape const sample(info.shape.begin() + 1, info.shape.end());
+        auto const type =
+            options.type.empty() ? kept_type(*info.readable_as) : wanted_type(options.type);
+        form_.fields = {{"inputs", type, sample}, {"targets", h5::Type::i64, {}}};
+        std::tie(form_.mean, form_.std) = read_moments(file_, sample);
+        rows_ = std::max<std::uint64_t>(
+            bytes_at_once / std::max<std::uint64_t>(form_.fields.front().row_bytes(), 1), 1);
+    }
+
+    std::string identity() const override {
+        return concat("hdf5 ", options_.inputs, " ", options_.targets, " ", options_.type, " ",
+                      joined(form_.class_names, ","), "\n", stamp(options_.source));
+    }
+    ImportForm const& form() const override { return form_; }
+    std::int64_t items() const override { return static_cast<std::int64_t>(targets_.size()); }
+    std::string name(std::int64_t item) const override {
+        return concat(options_.source.string(), " sample ", item);
+    }
+    std::int64_t label(std::int64_t item) const override {
+        return targets_[static_cast<std::size_t>(item)];
+    }
+    std::int64_t items_at_once() const override { return static_cast<std::int64_t>(rows_); }
+
+    void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
+        auto const row = static_cast<std::uint64_t>(item);
+        auto const& inputs = form_.fields.front();
+        if (row < first_ || row >= first_ + count_) {
+            first_ = row - row % rows_;
+            count_ = std::min<std::uint64_t>(rows_, targets_.size() - first_);
+            block_.resize(count_ * inputs.row_bytes());
+            file_.read_rows(options_.inputs, inputs.type, {first_, count_}, block_.data());
+        }
+        auto const at =
+            block_.begin() + static_cast<std::ptrdiff_t>((row - first_) * inputs.row_bytes());
+        sink({{{at, at + static_cast<std::ptrdiff_t>(inputs.row_bytes())},
+               bytes_of(std::vector{label(item)})},
+              label(item)});
+    }
+
+  private:
+    Hdf5Import options_;
+    h5::File file_;
+    std::vector<std::int64_t> targets_;
+    ImportForm form_;
+    std::uint64_t rows_ = 1; ///< of a block
+    mutable std::uint64_t first_ = 0;
+    mutable std::uint64_t count_ = 0;
+    mutable std::vector<std::byte> block_;
+};
+
 } // namespace
 
-ImportedFile import_hdf5(Hdf5Import const& options, ImportProgress const& progress) {
-    auto const source = h5::File::open(options.source);
-    auto const info = readable_dataset(source, options.inputs);
-    auto const targets = read_targets(source, options.targets, info.shape.front());
-    SetForm form;
-    form.samples = static_cast<std::int64_t>(targets.size());
-    form.sample_shape.assign(info.shape.begin() + 1, info.shape.end());
-    form.input_type = kept_type(*info.readable_as);
-    auto const theirs = source.texts_attribute("/", "classes").value_or(form.class_names);
-    form.class_names =
-        complete_names(options.classes.empty() ? theirs : options.classes, targets, options.source);
-    std::tie(form.mean, form.std) = read_moments(source, form.sample_shape);
-
-    SetWriter writer(options.out, form);
-    auto const sample_bytes = h5::elements(form.sample_shape) * h5::size_of(form.input_type);
-    auto const rows = static_cast<std::int64_t>(
-        std::max<std::uint64_t>(bytes_at_once / std::max<std::uint64_t>(sample_bytes, 1), 1));
-    std::vector<std::byte> buffer;
-    for (std::int64_t done = 0; done < form.samples;) {
-        auto const count = std::min(rows, form.samples - done);
-        buffer.resize(static_cast<std::size_t>(count) * sample_bytes);
-        source.read_rows(options.inputs, form.input_type,
-                         {static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(count)},
-                         buffer.data());
-        writer.append_inputs(buffer);
-        done += count;
-        progress(options.out, done, form.samples);
-    }
-    writer.write_targets(targets);
-    return {options.out, form.samples, writer.commit()};
+std::unique_ptr<ImportSource> hdf5_source(Hdf5Import const& options) {
+    return std::make_unique<Hdf5Source>(options);
 }
 
 } // namespace lockstep::data

@@ -5,22 +5,33 @@
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <unistd.h>
 
 #include "format.hpp"
 
 namespace lockstep::data {
 
-SetWriter::SetWriter(std::filesystem::path path, SetForm form)
-    : path_(std::move(path)), partial_(concat(path_.string(), ".partial-", ::getpid())),
-      form_(std::move(form)) {
+namespace {
+
+/// Whether a dataset's blocks have checksums of their own; all else is under one together.
+bool has_checksums(std::string const& name) {
+    return name == "inputs" || name == "targets";
+}
+
+} // namespace
+
+SetWriter::SetWriter(std::filesystem::path path, ImportForm const& form,
+                     std::vector<Extent> extents)
+    : path_(std::move(path)), partial_(concat(path_.string(), ".partial-", ::getpid())) {
     if (!path_.parent_path().empty()) {
         make_directories(path_.parent_path());
     }
     try {
-        lay_out();
+        lay_out(form, extents);
         file_.emplace(File::open_write(partial_));
         file_->claim_space(file_->size());
+        write_offsets(form.fields, extents);
     } catch (...) {
         std::error_code ignored; // the failure that brought us here is the one to tell
         std::filesystem::remove(partial_, ignored);
@@ -28,34 +39,64 @@ SetWriter::SetWriter(std::filesystem::path path, SetForm form)
     }
 }
 
-void SetWriter::lay_out() {
+void SetWriter::lay_out(ImportForm const& form, std::vector<Extent> const& extents) {
     auto file = h5::File::create(partial_, {.alignment = 4096});
-    auto const samples = static_cast<std::uint64_t>(form_.samples);
-    h5::Shape shape = form_.sample_shape;
-    shape.insert(shape.begin(), samples);
-    auto const input_bytes = h5::elements(shape) * h5::size_of(form_.input_type);
-    file.create_dataset("inputs", form_.input_type, shape);
-    file.create_dataset("targets", h5::Type::i64, {samples});
-    file.create_dataset("checksums/inputs", h5::Type::u64, {checksum_blocks(input_bytes)});
-    file.create_dataset("checksums/targets", h5::Type::u64,
-                        {checksum_blocks(samples * sizeof(std::int64_t))});
+    file.create_group("checksums");
+    for (std::size_t i = 0; i < form.fields.size(); ++i) {
+        auto const& field = form.fields[i];
+        h5::Shape shape = field.row;
+        shape.insert(shape.begin(), extents[i].rows);
+        auto const bytes = extents[i].rows * field.row_bytes();
+        file.create_dataset(field.name, field.type, shape);
+        if (field.ragged) {
+            file.create_dataset(field.name + "_offsets", h5::Type::i64,
+                                {extents[i].sample_rows.size() + 1});
+        }
+        if (has_checksums(field.name)) {
+            file.create_dataset("checksums/" + field.name, h5::Type::u64, {checksum_blocks(bytes)});
+        }
+        streams_.push_back({.name = field.name, .bytes = bytes, .open_block = {}, .sums = {}});
+    }
     file.create_dataset("checksums/rest", h5::Type::u64, {1});
     file.set_attribute("checksums", "block_bytes", static_cast<std::int64_t>(checksum_block));
     file.set_attribute("checksums", "algorithm", std::string("xxh3-64"));
     file.set_attribute("/", "format", std::string(format_name));
     file.set_attribute("/", "version", format_version);
-    file.set_attribute("/", "classes", form_.class_names);
-    if (!form_.mean.empty()) {
-        file.set_attribute("/", "mean", form_.mean);
-        file.set_attribute("/", "std", form_.std);
+    file.set_attribute("/", "classes", form.class_names);
+    if (!form.mean.empty()) {
+        file.set_attribute("/", "mean", form.mean);
+        file.set_attribute("/", "std", form.std);
     }
-    input_bytes_ = input_bytes;
-    inputs_at_ = file.info("inputs").offset.value();
-    targets_at_ = file.info("targets").offset.value();
-    input_sums_at_ = file.info("checksums/inputs").offset.value();
-    target_sums_at_ = file.info("checksums/targets").offset.value();
+    for (auto const& [name, texts] : form.texts) {
+        file.set_attribute("/", name, texts);
+    }
+    for (auto const& [name, numbers] : form.numbers) {
+        file.set_attribute("/", name, numbers);
+    }
+    // An empty dataset has no place in the file, and needs none.
+    for (auto& stream : streams_) {
+        stream.at = file.info(stream.name).offset.value_or(0);
+        if (has_checksums(stream.name)) {
+            stream.sums_at = file.info("checksums/" + stream.name).offset.value_or(0);
+        }
+    }
     rest_sum_at_ = file.info("checksums/rest").offset.value();
     file.close();
+}
+
+void SetWriter::write_offsets(std::vector<Field> const& fields,
+                              std::vector<Extent> const& extents) {
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        if (!fields[i].ragged) {
+            continue;
+        }
+        std::vector<std::int64_t> offsets{0};
+        for (auto const rows : extents[i].sample_rows) {
+            offsets.push_back(offsets.back() + static_cast<std::int64_t>(rows));
+        }
+        auto const at = h5::File::open(partial_).info(fields[i].name + "_offsets").offset.value();
+        file_->write_at(at, std::as_bytes(std::span(offsets)));
+    }
 }
 
 SetWriter::~SetWriter() {
@@ -65,36 +106,41 @@ SetWriter::~SetWriter() {
     }
 }
 
-void SetWriter::append_inputs(std::span<std::byte const> samples) {
-    file_->write_at(inputs_at_ + written_, samples);
-    written_ += samples.size();
-    while (!samples.empty()) {
-        auto const room = static_cast<std::size_t>(checksum_block) - open_block_.size();
-        auto const piece = samples.first(std::min(room, samples.size()));
-        open_block_.insert(open_block_.end(), piece.begin(), piece.end());
-        samples = samples.subspan(piece.size());
-        if (open_block_.size() == checksum_block) {
-            input_sums_.push_back(hash64(open_block_));
-            open_block_.clear();
+void SetWriter::append(std::size_t field, std::span<std::byte const> rows) {
+    auto& stream = streams_[field];
+    if (stream.written + rows.size() > stream.bytes) {
+        throw Error(ExitCode::software,
+                    {concat("too many rows of ", stream.name, " for ", path_.string()),
+                     "the file was laid out for fewer", "Please report this"});
+    }
+    file_->write_at(stream.at + stream.written, rows);
+    stream.written += rows.size();
+    while (!rows.empty()) {
+        auto const room = static_cast<std::size_t>(checksum_block) - stream.open_block.size();
+        auto const piece = rows.first(std::min(room, rows.size()));
+        stream.open_block.insert(stream.open_block.end(), piece.begin(), piece.end());
+        rows = rows.subspan(piece.size());
+        if (stream.open_block.size() == checksum_block) {
+            stream.sums.push_back(hash64(stream.open_block));
+            stream.open_block.clear();
         }
     }
 }
 
-void SetWriter::write_targets(std::span<std::int64_t const> targets) {
-    file_->write_at(targets_at_, std::as_bytes(targets));
-    auto const sums = block_checksums(std::as_bytes(targets));
-    file_->write_at(target_sums_at_, std::as_bytes(std::span(sums)));
-}
-
 std::uint64_t SetWriter::commit() {
-    if (!open_block_.empty()) {
-        input_sums_.push_back(hash64(open_block_));
+    std::vector<ByteRange> covered{{rest_sum_at_, sizeof(std::uint64_t)}};
+    for (auto& stream : streams_) {
+        if (!has_checksums(stream.name)) {
+            continue;
+        }
+        if (!stream.open_block.empty()) {
+            stream.sums.push_back(hash64(stream.open_block));
+        }
+        file_->write_at(stream.sums_at, std::as_bytes(std::span(stream.sums)));
+        covered.push_back({stream.at, stream.bytes});
     }
-    file_->write_at(input_sums_at_, std::as_bytes(std::span(input_sums_)));
     // Names, shapes, attributes and the checksums themselves are under one more checksum.
-    auto const target_bytes = static_cast<std::uint64_t>(form_.samples) * sizeof(std::int64_t);
-    std::uint64_t const rest = checksum_outside(
-        *file_, {{inputs_at_, input_bytes_}, {targets_at_, target_bytes}, {rest_sum_at_, 8}});
+    std::uint64_t const rest = checksum_outside(*file_, covered);
     file_->write_at(rest_sum_at_, std::as_bytes(std::span(&rest, 1)));
     file_->sync();
     auto const size = file_->size();

@@ -84,6 +84,8 @@ File File::create(std::filesystem::path const& path, CreateOptions const& option
           "H5Pset_libver_bounds");
     auto const creation = property_list(H5P_FILE_CREATE);
     check(H5Pset_userblock(creation.id(), options.user_block), "H5Pset_userblock");
+    // Without times, the same content makes the same bytes.
+    check(H5Pset_obj_track_times(creation.id(), false), "H5Pset_obj_track_times");
     Id const id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id());
     if (id < 0) {
         throw Error(ExitCode::cannot_create,
@@ -119,11 +121,21 @@ File File::open_parallel(std::filesystem::path const& path, comm::Communicator c
     return {path, Handle(id, H5Fclose), true};
 }
 
+void File::create_group(std::string const& path) {
+    auto const creation = property_list(H5P_GROUP_CREATE);
+    check(H5Pset_obj_track_times(creation.id(), false), "H5Pset_obj_track_times");
+    Handle const group{check(H5Gcreate2(file_.id(), path.c_str(), link_creation().id(),
+                                        creation.id(), H5P_DEFAULT),
+                             "H5Gcreate2 of " + path),
+                       H5Gclose};
+}
+
 void File::create_dataset(std::string const& path, Type type, Shape const& shape) {
     auto const creation = property_list(H5P_DATASET_CREATE);
     check(H5Pset_layout(creation.id(), H5D_CONTIGUOUS), "H5Pset_layout");
     check(H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY), "H5Pset_alloc_time");
     check(H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER), "H5Pset_fill_time");
+    check(H5Pset_obj_track_times(creation.id(), false), "H5Pset_obj_track_times");
     Handle const dataset{
         check(H5Dcreate2(file_.id(), path.c_str(), stored_type(type).id(), space_of(shape).id(),
                          link_creation().id(), creation.id(), H5P_DEFAULT),

@@ -75,6 +75,8 @@ class File {
 
     std::filesystem::path const& path() const noexcept { return path_; }
 
+    /// Groups on the way to a dataset are made by themselves, but hold the time of it.
+    void create_group(std::string const& path);
     void create_dataset(std::string const& path, Type type, Shape const& shape);
     void create_view(View const& view, Type type);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "importing.hpp"
 #include "scratch_dir.hpp"
 #include "small_set.hpp"
 
@@ -15,8 +16,6 @@ using namespace lockstep;
 using namespace lockstep::data;
 
 namespace {
-
-void quiet(std::filesystem::path const&, std::int64_t, std::int64_t) {}
 
 /// Whether `verify` tells that the file is not what was imported.
 bool finds_damage(std::filesystem::path const& path) {
@@ -33,7 +32,7 @@ TEST_CASE("a flipped bit anywhere in a data set file is found") {
     test::ScratchDir const scratch;
     test::write_small_set(scratch / "source.h5", 50);
     auto const path = scratch / "set.h5";
-    import_hdf5({scratch / "source.h5", path, "inputs", "targets", {}}, quiet);
+    test::import_to(path, *hdf5_source({.source = scratch / "source.h5"}));
     REQUIRE(verify(path).empty());
     auto const raw = lockstep::File::open_write(path);
     std::vector<std::uint64_t> missed;
@@ -58,7 +57,7 @@ TEST_CASE("bytes that were added or cut off are found") {
     test::ScratchDir const scratch;
     test::write_small_set(scratch / "source.h5", 50);
     auto const path = scratch / "set.h5";
-    import_hdf5({scratch / "source.h5", path, "inputs", "targets", {}}, quiet);
+    test::import_to(path, *hdf5_source({.source = scratch / "source.h5"}));
     auto const size = std::filesystem::file_size(path);
     std::filesystem::resize_file(path, size + 1);
     CHECK(finds_damage(path));

@@ -11,14 +11,13 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
+#include "importing.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
 using namespace lockstep::data;
 
 namespace {
-
-void quiet(std::filesystem::path const&, std::int64_t, std::int64_t) {}
 
 std::vector<float> all_inputs(Dataset const& set) {
     std::vector<std::int64_t> indices(static_cast<std::size_t>(set.samples()));
@@ -95,7 +94,8 @@ TEST_CASE("a dataset that is not there is named, with those that are") {
     CHECK(test::says(error, "no dataset inputs"));
     CHECK(test::says(error, "x"));
     CHECK(test::error_of([&] {
-              import_hdf5({scratch / "theirs.h5", scratch / "out.h5", "x", "z", {}}, quiet);
+              test::import_to(scratch / "out.h5",
+                              *hdf5_source({scratch / "theirs.h5", "x", "z", {}, {}}));
           }).code() == ExitCode::data);
     CHECK_FALSE(std::filesystem::exists(scratch / "out.h5"));
 }
@@ -144,9 +144,9 @@ TEST_CASE("a mean without its deviation, or a deviation of zero, is refused") {
 TEST_CASE("a compressed file is imported value by value") {
     test::ScratchDir const scratch;
     write_compressed(scratch / "theirs.h5");
-    auto const file =
-        import_hdf5({scratch / "theirs.h5", scratch / "ours.h5", "x", "y", {}}, quiet);
-    CHECK(file.samples == 100);
+    auto const report = test::import_to(scratch / "ours.h5",
+                                        *hdf5_source({scratch / "theirs.h5", "x", "y", {}, {}}));
+    CHECK(report.files.at(0).samples == 100);
     CHECK(verify(scratch / "ours.h5").empty());
     Dataset const set({.files = (scratch / "ours.h5").string()});
     CHECK(set.sample_shape() == h5::Shape{3, 2});

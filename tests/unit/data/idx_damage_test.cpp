@@ -13,14 +13,13 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "importing.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
 using namespace lockstep::data;
 
 namespace {
-
-void quiet(std::filesystem::path const&, std::int64_t, std::int64_t) {}
 
 std::string header(std::vector<std::uint32_t> const& shape) {
     std::string text{'\0', '\0', '\x08', static_cast<char>(shape.size())};
@@ -51,10 +50,8 @@ std::string outcome(test::ScratchDir const& scratch, std::string const& images,
     write(scratch / "images", images);
     write(scratch / "labels", labels);
     try {
-        import_idx({.source = (scratch / "images").string() + "," + (scratch / "labels").string(),
-                    .out = scratch / "set.h5",
-                    .classes = {}},
-                   quiet);
+        auto const pair = (scratch / "images").string() + "," + (scratch / "labels").string();
+        test::import_to(scratch / "set.h5", *idx_source({pair, {}}));
     } catch (Error const& error) {
         CHECK(error.code() == ExitCode::data);
         CHECK_FALSE(std::filesystem::exists(scratch / "set.h5"));
@@ -108,12 +105,9 @@ TEST_CASE("a validation share takes that part of every class, and no image is lo
         write(scratch / (set + "-images-idx3-ubyte"), images);
         write(scratch / (set + "-labels-idx1-ubyte"), labels);
     }
-    auto const files = import_idx({.source = scratch.path(),
-                                   .out = scratch / "out",
-                                   .classes = {"a", "b"},
-                                   .validation_share = 0.1},
-                                  quiet);
-    REQUIRE(files.size() == 3);
+    auto const report = test::import_to(scratch / "out", *idx_source({scratch.path(), {"a", "b"}}),
+                                        {.out = {}, .split = {.shares = {0.9, 0.1}}});
+    REQUIRE(report.files.size() == 3);
     Dataset const train({.files = (scratch / "out/train.h5").string()});
     Dataset const validation({.files = (scratch / "out/validation.h5").string()});
     CHECK(train.class_counts() == std::vector<std::int64_t>{54, 36});

@@ -9,14 +9,13 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
+#include "importing.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
 using namespace lockstep::data;
 
 namespace {
-
-void quiet(std::filesystem::path const&, std::int64_t, std::int64_t) {}
 
 std::string idx_text(std::vector<std::uint32_t> const& shape,
                      std::vector<std::uint8_t> const& values) {
@@ -48,7 +47,7 @@ void write_directory(std::filesystem::path const& directory) {
 }
 
 ExitCode import_code(std::filesystem::path const& directory, std::filesystem::path const& out) {
-    return test::error_of([&] { import_idx({directory, out, {}}, quiet); }).code();
+    return test::error_of([&] { test::import_to(out, *idx_source({directory, {}})); }).code();
 }
 
 } // namespace
@@ -57,14 +56,15 @@ TEST_CASE("a directory of IDX files, some gzipped, becomes a training and a test
     test::ScratchDir const scratch;
     write_directory(scratch.path());
     std::int64_t told = 0;
-    auto const files =
-        import_idx({scratch.path(), scratch / "out", {"a", "b", "c"}},
-                   [&](std::filesystem::path const&, std::int64_t done, std::int64_t all) {
-                       CHECK(done <= all);
-                       told += done == all ? 1 : 0;
-                   });
+    auto const source = idx_source({scratch.path(), {"a", "b", "c"}});
+    auto const files = import_set(comm::Communicator::self(), *source, {.out = scratch / "out"},
+                                  [&](std::string const&, std::int64_t done, std::int64_t all) {
+                                      CHECK(done <= all);
+                                      told += done == all ? 1 : 0;
+                                  })
+                           .files;
     REQUIRE(files.size() == 2);
-    CHECK(told == 2);
+    CHECK(told == 2); // once for the images, once for the files
     CHECK(files[0].path == scratch / "out" / "train.h5");
     CHECK(files[1].path == scratch / "out" / "test.h5");
     CHECK(files[0].bytes == std::filesystem::file_size(files[0].path));
@@ -127,7 +127,7 @@ TEST_CASE("fewer class names than labels are refused") {
     test::ScratchDir const scratch;
     write_directory(scratch.path());
     auto const error = test::error_of([&] {
-        import_idx({scratch.path(), scratch / "out", {"a", "b"}}, quiet);
+        test::import_to(scratch / "out", *idx_source({scratch.path(), {"a", "b"}}));
     });
     CHECK((error.code() == ExitCode::usage || error.code() == ExitCode::data));
     CHECK(test::says(error, "2"));

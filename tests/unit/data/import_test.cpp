@@ -1,5 +1,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/data/import.hpp"
 #include "lockstep/data/inspect.hpp"
@@ -9,6 +10,7 @@
 #include <functional>
 
 #include "catch.hpp"
+#include "importing.hpp"
 #include "scratch_dir.hpp"
 #include "small_set.hpp"
 
@@ -16,8 +18,6 @@ using namespace lockstep;
 using namespace lockstep::data;
 
 namespace {
-
-void quiet(std::filesystem::path const&, std::int64_t, std::int64_t) {}
 
 /// An IDX file of bytes.
 void write_idx(std::filesystem::path const& path, std::vector<std::uint32_t> const& shape,
@@ -51,8 +51,8 @@ TEST_CASE("an IDX pair becomes a data set with mean, deviation and checksums") {
     write_idx(scratch / "labels", {9}, 9);
     auto const source = (scratch / "images").string() + "," + (scratch / "labels").string();
     auto const out = scratch / "set.h5";
-    auto const files = import_idx({source, out, {"x", "y", "z"}}, quiet);
-    CHECK(files.at(0).samples == 9);
+    auto const report = test::import_to(out, *idx_source({source, {"x", "y", "z"}}));
+    CHECK(report.files.at(0).samples == 9);
     auto const info = describe(out);
     CHECK(info.ours);
     CHECK(info.sample_shape == h5::Shape{2, 2});
@@ -81,7 +81,7 @@ TEST_CASE("an IDX pair becomes a data set with mean, deviation and checksums") {
     }
 
     SECTION("HDF5 of any layout is imported, too") {
-        import_hdf5({out, scratch / "copy.h5", "inputs", "targets", {}}, quiet);
+        test::import_to(scratch / "copy.h5", *hdf5_source({.source = out}));
         CHECK(Dataset({.files = (scratch / "copy.h5").string()}).fingerprint() ==
               Dataset({.files = out.string()}).fingerprint());
         CHECK(verify(scratch / "copy.h5").empty());
@@ -97,10 +97,8 @@ TEST_CASE("damaged IDX files are refused and leave nothing behind") {
     write_text_durably(scratch / "text", "no IDX file at all");
     auto const import = [&](std::string const& images, std::string const& labels) {
         return code_of([&] {
-            import_idx({(scratch / images).string() + "," + (scratch / labels).string(),
-                        scratch / "out.h5",
-                        {}},
-                       quiet);
+            auto const pair = concat((scratch / images).string(), ",", (scratch / labels).string());
+            test::import_to(scratch / "out.h5", *idx_source({pair, {}}));
         });
     };
     CHECK(import("short", "labels") == ExitCode::data);

@@ -6,6 +6,7 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
+#include "importing.hpp"
 #include "scratch_dir.hpp"
 #include "small_set.hpp"
 
@@ -16,8 +17,7 @@ namespace {
 
 std::filesystem::path imported(test::ScratchDir const& scratch) {
     test::write_small_set(scratch / "theirs.h5", 50);
-    import_hdf5({scratch / "theirs.h5", scratch / "ours.h5", "inputs", "targets", {}},
-                [](std::filesystem::path const&, std::int64_t, std::int64_t) {});
+    test::import_to(scratch / "ours.h5", *hdf5_source({.source = scratch / "theirs.h5"}));
     return scratch / "ours.h5";
 }
 

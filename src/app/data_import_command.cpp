@@ -1,0 +1,357 @@
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/data/import.hpp"
+#include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/monitor/progress_bar.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+#include <memory>
+
+#include "command.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+constexpr char const* help =
+    R"([mpirun -n RANKS] lockstep data import KIND SOURCE OUT [options]
+
+KIND
+  idx     SOURCE: a directory with train-images-idx3-ubyte[.gz], train-labels-idx1-ubyte[.gz] and
+          the t10k- pair, or IMAGES,LABELS
+            --classes A,B,C           names of the labels 0, 1, 2
+  images  SOURCE: a directory with a folder of PNG and JPEG files for each class, below train,
+          validation and test where these are there
+            --size WxH                scale all to this size
+            --gray                    one channel
+            --labels FILE.csv         the classes come from its columns file and label
+  video   SOURCE: a directory of video files, or of folders with an image for each frame, ordered
+          and labelled as images are
+            --frames 17               frames of a clip
+            --stride N                frames from clip to clip (those of a clip)
+            --size 256x256 --gray --labels FILE.csv
+  speech  SOURCE: the directory of the recordings (WAV, FLAC, …), all of one rate
+            --transcripts FILE        a table with columns file and text, or festvox'
+                                      txt.done.data; without it, classes as of images
+            --text COLUMN             another column than text
+            --units characters|words  what a symbol is (characters)
+            --lowercase --drop CHARS  change the texts before
+            --symbols CHARS|A,B,C     the table of symbols; all that occur without it
+            --mels 40 | --raw         log-mel features, or the recordings themselves
+  series  SOURCE: a CSV or TSV table whose first line names the columns
+            --columns A,B,C           the inputs; all others than those below without it
+            --time COLUMN             dates or numbers that ascend
+            --group COLUMN            a series for each of its values
+            --target COLUMN           rows are samples, and this is their class
+            --regression              the target is a number
+            --type f32|f64            of the numbers (f32)
+            --fill-forward            an empty cell has the value above it
+  hdf5    SOURCE: any HDF5 file with one entry a sample, chunked or compressed too
+            --inputs NAME --targets NAME --classes A,B,C
+            --type u8|i16|i32|f32|f64 convert the inputs
+
+OUT is a file or, where there are several sets, a directory.
+
+Options of every kind
+  --split 0.8,0.1,0.1       shares of train, validation and test, of each class alike
+  --split-by COLUMN|folder  keep together what is equal there: a speaker, a video
+  --seed N                  of the split (0)
+  --shard-samples N         files of at most N samples
+  --skip-bad                pass over files that cannot be read, and list them
+
+An interrupted import goes on where it was when it is given the same again.
+)";
+constexpr char const* usage = "lockstep data import KIND SOURCE OUT [options]; see --help";
+constexpr double seconds_between_lines = 10;
+
+[[noreturn]] void refuse(std::string const& option, std::string const& value,
+                         std::string const& expected) {
+    throw Error(ExitCode::usage, {concat(option, " ", value), concat("expected ", expected),
+                                  concat("Usage: ", usage)});
+}
+
+template <class Number>
+Number number(std::string const& option, std::string const& value, std::string const& expected) {
+    Number parsed{};
+    auto const* const end = value.data() + value.size();
+    auto const [at, failure] = std::from_chars(value.data(), end, parsed);
+    if (failure != std::errc{} || at != end) {
+        refuse(option, value, expected);
+    }
+    return parsed;
+}
+
+/// The command line of an import; options are taken out of it as they are asked for.
+class ImportArguments {
+  public:
+    explicit ImportArguments(std::vector<std::string> words) : words_(std::move(words)) {}
+
+    std::string text(std::string const& option, std::string const& otherwise = "") {
+        return take_option(words_, option, otherwise);
+    }
+    std::vector<std::string> list(std::string const& option) { return split(text(option), ','); }
+    bool flag(std::string const& option) { return take_flag(words_, option); }
+    std::int64_t count(std::string const& option, std::int64_t otherwise) {
+        auto const value = text(option, std::to_string(otherwise));
+        auto const parsed = number<std::int64_t>(option, value, "a whole number");
+        if (parsed < 0) {
+            refuse(option, value, "a whole number of at least 0");
+        }
+        return parsed;
+    }
+    /// WxH; zeros where the option is missing.
+    std::pair<std::uint64_t, std::uint64_t> size(std::string const& option) {
+        auto const value = text(option, "");
+        if (value.empty()) {
+            return {0, 0};
+        }
+        std::string const expected = "WIDTHxHEIGHT, each 1 to 16384";
+        auto const sides = split(value, 'x');
+        if (sides.size() != 2) {
+            refuse(option, value, expected);
+        }
+        auto const width = number<std::uint64_t>(option, sides[0], expected);
+        auto const height = number<std::uint64_t>(option, sides[1], expected);
+        if (width < 1 || height < 1 || width > 16384 || height > 16384) {
+            refuse(option, value, expected);
+        }
+        return {width, height};
+    }
+    /// KIND, SOURCE and OUT, when all options have been taken.
+    std::vector<std::string> const& positions() {
+        expect_arguments(words_, 3, 3, usage);
+        return words_;
+    }
+
+  private:
+    std::vector<std::string> words_;
+};
+
+data::ImportOptions common_options(ImportArguments& arguments) {
+    data::ImportOptions options;
+    for (auto const& share : arguments.list("--split")) {
+        options.split.shares.push_back(number<double>("--split", share, "numbers with commas"));
+    }
+    options.split.seed = static_cast<std::uint64_t>(arguments.count("--seed", 0));
+    options.shard_samples = arguments.count("--shard-samples", 0);
+    options.skip_bad = arguments.flag("--skip-bad");
+    return options;
+}
+
+using Source = std::unique_ptr<data::ImportSource>;
+/// Makes the source, once the words that are no options are known.
+using SourceMaker = std::function<Source(std::filesystem::path const& source)>;
+
+SourceMaker idx(ImportArguments& arguments) {
+    auto const classes = arguments.list("--classes");
+    return [=](auto const& source) { return data::idx_source({source, classes}); };
+}
+
+SourceMaker hdf5(ImportArguments& arguments) {
+    data::Hdf5Import options{.source = {},
+                             .inputs = arguments.text("--inputs", "inputs"),
+                             .targets = arguments.text("--targets", "targets"),
+                             .classes = arguments.list("--classes"),
+                             .type = arguments.text("--type")};
+    return [=](auto const& source) mutable {
+        options.source = source;
+        return data::hdf5_source(options);
+    };
+}
+
+SourceMaker images(ImportArguments& arguments, std::string const& split_by) {
+    auto const [width, height] = arguments.size("--size");
+    data::ImageImport options{.source = {},
+                              .labels = {.path = arguments.text("--labels")},
+                              .split_by = split_by,
+                              .width = width,
+                              .height = height,
+                              .gray = arguments.flag("--gray")};
+    return [=](auto const& source) mutable {
+        options.source = source;
+        return data::image_source(options);
+    };
+}
+
+SourceMaker video(ImportArguments& arguments, std::string const& split_by) {
+    data::VideoImport options{.labels = {.path = arguments.text("--labels")},
+                              .split_by = split_by,
+                              .gray = arguments.flag("--gray")};
+    auto const frames = arguments.count("--frames", 17);
+    if (frames < 1) {
+        refuse("--frames", "0", "at least 1");
+    }
+    options.frames = static_cast<std::uint64_t>(frames);
+    options.stride = static_cast<std::uint64_t>(arguments.count("--stride", 0));
+    auto const [width, height] = arguments.size("--size");
+    if (width > 0) {
+        options.width = width;
+        options.height = height;
+    }
+    return [=](auto const& source) mutable {
+        options.source = source;
+        return data::video_source(options);
+    };
+}
+
+SourceMaker series(ImportArguments& arguments, std::string const& split_by) {
+    auto const type = arguments.text("--type", "f32");
+    if (type != "f32" && type != "f64") {
+        refuse("--type", type, "f32 or f64");
+    }
+    data::SeriesImport options{.columns = arguments.list("--columns"),
+                               .time = arguments.text("--time"),
+                               .group = arguments.text("--group"),
+                               .target = arguments.text("--target"),
+                               .regression = arguments.flag("--regression"),
+                               .split_by = split_by,
+                               .doubles = type == "f64",
+                               .fill_forward = arguments.flag("--fill-forward")};
+    return [=](auto const& source) mutable {
+        options.source = source;
+        return data::series_source(options);
+    };
+}
+
+SourceMaker speech(ImportArguments& arguments, std::string const& split_by) {
+    auto const units = arguments.text("--units", "characters");
+    if (units != "characters" && units != "words") {
+        refuse("--units", units, "characters or words");
+    }
+    auto const bands = arguments.count("--mels", 40);
+    if (bands < 1 || bands > 1024) {
+        refuse("--mels", std::to_string(bands), "1 to 1024");
+    }
+    data::SpeechImport options{.labels = {.path = arguments.text("--labels")},
+                               .transcripts = arguments.text("--transcripts"),
+                               .split_by = split_by,
+                               .text = arguments.text("--text", "text"),
+                               .words = units == "words",
+                               .lowercase = arguments.flag("--lowercase"),
+                               .drop = arguments.text("--drop"),
+                               .symbols = arguments.text("--symbols"),
+                               .raw = arguments.flag("--raw"),
+                               .bands = static_cast<std::uint64_t>(bands)};
+    return [=](auto const& source) mutable {
+        options.source = source;
+        return data::speech_source(options);
+    };
+}
+
+SourceMaker source_maker(std::string const& kind, ImportArguments& arguments,
+                         std::string const& split_by) {
+    if (kind == "images") {
+        return images(arguments, split_by);
+    }
+    if (kind == "video") {
+        return video(arguments, split_by);
+    }
+    if (kind == "speech") {
+        return speech(arguments, split_by);
+    }
+    if (kind == "series") {
+        return series(arguments, split_by);
+    }
+    if (!split_by.empty()) {
+        refuse("--split-by", split_by, concat("nothing for ", kind, ", which has no groups"));
+    }
+    if (kind == "idx") {
+        return idx(arguments);
+    }
+    if (kind == "hdf5") {
+        return hdf5(arguments);
+    }
+    throw Error(ExitCode::usage, {concat("lockstep data import ", kind),
+                                  "there are idx, images, video, speech, series and hdf5",
+                                  concat("Usage: ", usage)});
+}
+
+/// A bar on a terminal; elsewhere a line now and then.
+class ImportDisplay {
+  public:
+    explicit ImportDisplay(bool shown) : shown_(shown), bar_(shown && monitor::on_terminal()) {}
+
+    void show(std::string const& what, std::int64_t done, std::int64_t all) {
+        bar_.draw(done, all, what);
+        if (shown_ && !bar_.shown() && since_line_.seconds() > seconds_between_lines) {
+            std::cout << what << ": " << count_text(done) << " of " << count_text(all) << std::endl;
+            since_line_.restart();
+        }
+    }
+    void clear() { bar_.clear(); }
+
+  private:
+    bool shown_;
+    monitor::ProgressBar bar_;
+    Stopwatch since_line_;
+};
+
+void print(data::ImportReport const& report, std::vector<std::string> const& classes) {
+    if (report.parts_kept > 0) {
+        std::cout << "went on with " << count_text(report.parts_kept)
+                  << " parts of an interrupted import\n";
+    }
+    for (auto const& set : report.sets) {
+        std::cout << (set.name.empty() ? "all" : set.name) << ": " << count_text(set.samples)
+                  << " samples";
+        if (set.groups > 0) {
+            std::cout << " of " << count_text(set.groups) << " groups";
+        }
+        auto const& counts = set.class_counts;
+        bool const classified =
+            std::any_of(counts.begin(), counts.end(), [](auto count) { return count > 0; });
+        for (std::size_t c = 0; classified && c < counts.size(); ++c) {
+            std::cout << (c == 0 ? "; " : ", ") << classes[c] << " " << count_text(counts[c]);
+        }
+        std::cout << "\n";
+    }
+    for (auto const& text : report.skipped) {
+        std::cout << "skipped " << text << "\n";
+    }
+    for (auto const& file : report.files) {
+        std::cout << file.path.string() << ": " << count_text(file.samples) << " samples, "
+                  << bytes_text(file.bytes) << "\n";
+    }
+}
+
+ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> const& words) {
+    Source source;
+    data::ImportOptions options;
+    comm::agree(context.world, "reading the list of what to import", [&] {
+        ImportArguments arguments(words);
+        options = common_options(arguments);
+        auto const split_by = arguments.text("--split-by");
+        options.split.by_group = !split_by.empty();
+        auto const maker = source_maker(words.empty() ? "" : words.front(), arguments, split_by);
+        auto const& positions = arguments.positions();
+        options.out = positions[2];
+        source = maker(positions[1]);
+    });
+    ImportDisplay display(context.world.is_root());
+    auto const report = data::import_set(
+        context.world, *source, options,
+        [&](auto const& what, auto done, auto all) { display.show(what, done, all); });
+    display.clear();
+    if (context.world.is_root()) {
+        print(report, source->form().class_names);
+    }
+    return ExitCode::ok;
+}
+
+} // namespace
+
+ExitCode data_import_command(Invocation const& invocation) {
+    auto words = invocation.arguments;
+    if (take_flag(words, "--help")) {
+        std::cout << help;
+        return ExitCode::ok;
+    }
+    return monitor::run_collectively(
+        invocation.argc, invocation.argv,
+        [&](monitor::CommandContext& context) { return import_all(context, words); });
+}
+
+} // namespace lockstep::app

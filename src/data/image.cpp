@@ -1,0 +1,135 @@
+#include "codec/image.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep::data {
+
+namespace {
+
+/// Which pixels make one pixel of the result, and how much each counts; the weights sum to 1.
+struct Tap {
+    std::uint64_t first = 0;
+    std::vector<float> weights;
+};
+
+std::vector<Tap> taps(std::uint64_t from, std::uint64_t to) {
+    double const scale = static_cast<double>(from) / static_cast<double>(to);
+    double const reach = std::max(scale, 1.0);
+    std::vector<Tap> all(to);
+    for (std::uint64_t i = 0; i < to; ++i) {
+        double const center = (static_cast<double>(i) + 0.5) * scale;
+        auto const first = static_cast<std::uint64_t>(std::max(center - reach, 0.0));
+        auto const last =
+            std::min(from, static_cast<std::uint64_t>(std::max(std::ceil(center + reach), 1.0)));
+        std::vector<double> weights;
+        double sum = 0;
+        for (auto x = first; x < last; ++x) {
+            double const distance = std::abs(static_cast<double>(x) + 0.5 - center) / reach;
+            sum += weights.emplace_back(std::max(1 - distance, 0.0));
+        }
+        all[i].first = first;
+        for (auto const weight : weights) {
+            all[i].weights.push_back(static_cast<float>(weight / sum));
+        }
+    }
+    return all;
+}
+
+/// Filters `lines` lines of pixels that lie `step` values apart; lines lie `pitch` apart.
+struct Axis {
+    std::uint64_t lines;
+    std::uint64_t step;
+    std::uint64_t pitch_in;
+    std::uint64_t pitch_out;
+};
+
+void filter(std::vector<float> const& in, std::vector<float>& out, std::vector<Tap> const& taps,
+            Axis const& axis) {
+    for (std::uint64_t line = 0; line < axis.lines; ++line) {
+        for (std::uint64_t i = 0; i < taps.size(); ++i) {
+            for (std::uint64_t c = 0; c < axis.step; ++c) {
+                float sum = 0;
+                auto at = line * axis.pitch_in + taps[i].first * axis.step + c;
+                for (auto const weight : taps[i].weights) {
+                    sum += weight * in[at];
+                    at += axis.step;
+                }
+                out[line * axis.pitch_out + i * axis.step + c] = sum;
+            }
+        }
+    }
+}
+
+} // namespace
+
+Image read_image(std::filesystem::path const& path) {
+    auto const file = File::open_read(path);
+    std::vector<std::byte> bytes(file.size());
+    file.read_at(0, bytes);
+    auto const begins = [&](std::string_view start) {
+        return std::string_view(reinterpret_cast<char const*>(bytes.data()), bytes.size())
+            .starts_with(start);
+    };
+    try {
+        if (begins("\x89PNG\r\n")) {
+            return decode_png(bytes);
+        }
+        if (begins("\xff\xd8\xff")) {
+            return decode_jpeg(bytes);
+        }
+        throw DecodeFailure{"it begins neither like a PNG nor like a JPEG file"};
+    } catch (DecodeFailure const& failure) {
+        throw Error(ExitCode::data, {path.string(), failure.why,
+                                     "Replace the file, or pass over such files: --skip-bad"});
+    }
+}
+
+Image to_gray(Image const& image) {
+    Image gray{image.width, image.height, 1, {}};
+    gray.values.reserve(image.width * image.height);
+    for (std::size_t i = 0; i + 2 < image.values.size(); i += 3) {
+        auto const luma =
+            299 * image.values[i] + 587 * image.values[i + 1] + 114 * image.values[i + 2];
+        gray.values.push_back(static_cast<std::uint8_t>((luma + 500) / 1000));
+    }
+    return gray;
+}
+
+Image resized(Image const& image, std::uint64_t width, std::uint64_t height) {
+    if (image.width == width && image.height == height) {
+        return image;
+    }
+    auto const channels = image.channels;
+    std::vector<float> const whole(image.values.begin(), image.values.end());
+    std::vector<float> narrow(image.height * width * channels);
+    filter(whole, narrow, taps(image.width, width),
+           {image.height, channels, image.width * channels, width * channels});
+    // Along y, the row of the result is one pixel of width * channels values.
+    std::vector<float> result(height * width * channels);
+    filter(narrow, result, taps(image.height, height), {1, width * channels, 0, 0});
+    Image small{width, height, channels, {}};
+    small.values.reserve(result.size());
+    for (auto const value : result) {
+        small.values.push_back(
+            static_cast<std::uint8_t>(std::clamp(std::floor(value + 0.5F), 0.0F, 255.0F)));
+    }
+    return small;
+}
+
+std::vector<std::byte> channels_first(Image const& image) {
+    std::vector<std::byte> planes(image.values.size());
+    auto const pixels = image.width * image.height;
+    for (std::uint64_t i = 0; i < pixels; ++i) {
+        for (std::uint64_t c = 0; c < image.channels; ++c) {
+            planes[c * pixels + i] = std::byte{image.values[i * image.channels + c]};
+        }
+    }
+    return planes;
+}
+
+} // namespace lockstep::data

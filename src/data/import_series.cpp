@@ -1,0 +1,266 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/data/import.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "csv.hpp"
+#include "import_listing.hpp"
+
+namespace lockstep::data {
+
+namespace {
+
+constexpr std::int64_t rows_at_once = 4096;
+
+std::optional<double> number(std::string const& text) {
+    double value = 0;
+    auto const* const end = text.data() + text.size();
+    auto const [at, failure] = std::from_chars(text.data(), end, value);
+    if (failure != std::errc{} || at != end || !std::isfinite(value)) {
+        return std::nullopt;
+    }
+    return value;
+}
+
+/// A number, or YYYY-MM-DD[ HH:MM[:SS]] as seconds since 1970, UTC.
+std::optional<double> time_of(std::string const& text) {
+    if (auto const value = number(text)) {
+        return value;
+    }
+    int year = 0;
+    unsigned month = 0;
+    unsigned day = 0;
+    int hour = 0;
+    int minute = 0;
+    int second = 0;
+    char between = ' ';
+    int const found = std::sscanf(text.c_str(), "%d-%u-%u%c%d:%d:%d", &year, &month, &day, &between,
+                                  &hour, &minute, &second);
+    std::chrono::year_month_day const date{std::chrono::year(year), std::chrono::month(month),
+                                           std::chrono::day(day)};
+    bool const clock = (found == 6 || found == 7) && (between == ' ' || between == 'T');
+    if (!date.ok() || !(found == 3 || clock) || hour < 0 || hour > 23 || minute < 0 ||
+        minute > 59 || second < 0 || second > 60) {
+        return std::nullopt;
+    }
+    double const days = static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
+    return ((days * 24 + hour) * 60 + minute) * 60 + second;
+}
+
+/// A table whose rows are samples, or the steps of one series for each group.
+class SeriesSource : public ImportSource {
+  public:
+    explicit SeriesSource(SeriesImport const& options)
+        : options_(options), table_(read_csv(options.source)) {
+        if (table_.rows.empty()) {
+            throw Error(ExitCode::no_input, {options.source.string(), "it has no rows",
+                                             "Name a table with a first line and others"});
+        }
+        bool const rows = !options.target.empty();
+        columns_ = chosen_columns();
+        auto const type = options.doubles ? h5::Type::f64 : h5::Type::f32;
+        form_.fields = {{"inputs", type, {columns_.size()}, !rows},
+                        {"targets", h5::Type::i64, {}, false}};
+        form_.texts = {{"columns", names_of(columns_)}};
+        if (!options.time.empty()) {
+            form_.fields.push_back({"time", h5::Type::f64, {}, !rows});
+        }
+        if (options.regression) {
+            form_.fields[1].type = type;
+        }
+        rows ? list_rows() : list_groups();
+        form_.moments = ImportForm::Moments::by_channel;
+    }
+
+    std::string identity() const override {
+        return concat("series ", options_.doubles, options_.fill_forward, options_.regression, " ",
+                      options_.time, " ", options_.group, " ", options_.target, " ",
+                      options_.split_by, " ", joined(names_of(columns_), ","), "\n",
+                      stamp(options_.source));
+    }
+    ImportForm const& form() const override { return form_; }
+    std::int64_t items() const override { return static_cast<std::int64_t>(items_.size()); }
+    std::string name(std::int64_t item) const override {
+        return concat(table_.path.string(), ", line ", row(item, 0).line);
+    }
+    std::int64_t label(std::int64_t item) const override {
+        return labels_[static_cast<std::size_t>(item)];
+    }
+    std::string group(std::int64_t item) const override {
+        return options_.split_by.empty() ? name(item)
+                                         : row(item, 0).fields[table_.column(options_.split_by)];
+    }
+    std::int64_t items_at_once() const override {
+        return options_.target.empty() ? 1 : rows_at_once;
+    }
+
+    void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
+        auto const& rows = items_[static_cast<std::size_t>(item)];
+        std::vector<double> values;
+        std::vector<double> times;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            for (std::size_t c = 0; c < columns_.size(); ++c) {
+                auto const* const above = values.size() < columns_.size()
+                                              ? nullptr
+                                              : &values[values.size() - columns_.size()];
+                values.push_back(cell(row(item, i), columns_[c], above));
+            }
+            if (!options_.time.empty()) {
+                times.push_back(time(row(item, i)));
+                if (times.size() > 1 && times.back() < times[times.size() - 2]) {
+                    refuse(row(item, i), options_.time, "lies before the row above",
+                           "Sort the table by time");
+                }
+            }
+        }
+        std::vector<std::vector<std::byte>> fields{bytes(values), target(item)};
+        if (!options_.time.empty()) {
+            fields.push_back(bytes_of(times));
+        }
+        sink({std::move(fields), label(item)});
+    }
+
+  private:
+    std::vector<std::size_t> chosen_columns() const {
+        std::vector<std::size_t> columns;
+        for (auto const& name : options_.columns) {
+            columns.push_back(table_.column(name));
+        }
+        if (!options_.columns.empty()) {
+            return columns;
+        }
+        for (std::size_t c = 0; c < table_.columns.size(); ++c) {
+            auto const& name = table_.columns[c];
+            if (name != options_.time && name != options_.group && name != options_.target &&
+                name != options_.split_by) {
+                columns.push_back(c);
+            }
+        }
+        if (columns.empty()) {
+            throw Error(ExitCode::data, {table_.path.string(), "no column is left for the inputs",
+                                         "Name them: --columns A,B"});
+        }
+        return columns;
+    }
+    std::vector<std::string> names_of(std::vector<std::size_t> const& columns) const {
+        std::vector<std::string> names;
+        for (auto const c : columns) {
+            names.push_back(table_.columns[c]);
+        }
+        return names;
+    }
+
+    /// Every row is a sample.
+    void list_rows() {
+        auto const column = table_.column(options_.target);
+        std::set<std::string> names;
+        for (std::size_t i = 0; i < table_.rows.size(); ++i) {
+            items_.push_back({i});
+            names.insert(table_.rows[i].fields[column]);
+        }
+        if (options_.regression) {
+            labels_.assign(items_.size(), -1);
+            return;
+        }
+        form_.class_names = ordered_names(names);
+        std::map<std::string, std::int64_t> places;
+        for (auto const& name : form_.class_names) {
+            places.emplace(name, places.size());
+        }
+        for (auto const& row : table_.rows) {
+            labels_.push_back(places.at(row.fields[column]));
+        }
+    }
+
+    /// Every group is a sample, and a class by its name.
+    void list_groups() {
+        if (options_.group.empty()) {
+            form_.class_names = {options_.source.stem().string()};
+            labels_ = {0};
+            items_.emplace_back();
+            for (std::size_t i = 0; i < table_.rows.size(); ++i) {
+                items_[0].push_back(i);
+            }
+            return;
+        }
+        auto const column = table_.column(options_.group);
+        std::map<std::string, std::vector<std::size_t>> groups;
+        for (std::size_t i = 0; i < table_.rows.size(); ++i) {
+            groups[table_.rows[i].fields[column]].push_back(i);
+        }
+        for (auto& [name, rows] : groups) {
+            labels_.push_back(static_cast<std::int64_t>(items_.size()));
+            form_.class_names.push_back(name);
+            items_.push_back(std::move(rows));
+        }
+    }
+
+    CsvTable::Row const& row(std::int64_t item, std::size_t i) const {
+        return table_.rows[items_[static_cast<std::size_t>(item)][i]];
+    }
+
+    double cell(CsvTable::Row const& row, std::size_t column, double const* above) const {
+        auto const& text = row.fields[column];
+        if (text.empty() && options_.fill_forward && above != nullptr) {
+            return *above;
+        }
+        auto const value = number(text);
+        if (!value) {
+            refuse(row, table_.columns[column],
+                   text.empty() ? "is empty" : concat("is no number: ", text),
+                   "Correct it, leave the column out by --columns, or --fill-forward empty ones");
+        }
+        return *value;
+    }
+    double time(CsvTable::Row const& row) const {
+        auto const& text = row.fields[table_.column(options_.time)];
+        auto const value = time_of(text);
+        if (!value) {
+            refuse(row, options_.time, concat("is no time: ", text),
+                   "Write YYYY-MM-DD HH:MM:SS or a number");
+        }
+        return *value;
+    }
+    [[noreturn]] void refuse(CsvTable::Row const& row, std::string const& column,
+                             std::string const& why, std::string const& next) const {
+        throw Error(ExitCode::data, {concat(table_.path.string(), ", line ", row.line),
+                                     concat(column, " ", why), next});
+    }
+
+    std::vector<std::byte> bytes(std::vector<double> const& values) const {
+        return options_.doubles ? bytes_of(values)
+                                : bytes_of(std::vector<float>(values.begin(), values.end()));
+    }
+    std::vector<std::byte> target(std::int64_t item) const {
+        if (!options_.regression) {
+            return bytes_of(std::vector{label(item)});
+        }
+        return bytes({cell(row(item, 0), table_.column(options_.target), nullptr)});
+    }
+
+    SeriesImport options_;
+    CsvTable table_;
+    std::vector<std::size_t> columns_;            ///< of the inputs
+    std::vector<std::vector<std::size_t>> items_; ///< rows of each item
+    std::vector<std::int64_t> labels_;
+    ImportForm form_;
+};
+
+} // namespace
+
+std::unique_ptr<ImportSource> series_source(SeriesImport const& options) {
+    if (options.regression && options.target.empty()) {
+        throw Error(ExitCode::usage, {"--regression", "it says how --target is meant",
+                                      "Name the column: --target COLUMN"});
+    }
+    return std::make_unique<SeriesSource>(options);
+}
+
+} // namespace lockstep::data

@@ -1,0 +1,288 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/hash.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/data/import.hpp"
+#include "lockstep/data/inspect.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+#include "import_join.hpp"
+#include "import_part.hpp"
+#include "import_split.hpp"
+
+namespace lockstep::data {
+
+namespace {
+
+std::string part_name(std::size_t number) {
+    std::ostringstream text;
+    text << "part-" << std::setw(6) << std::setfill('0') << number;
+    return text.str();
+}
+
+/// One import, from its plan to its files. What is said of it is the same on every rank.
+class Import {
+  public:
+    Import(comm::Communicator const& comm, ImportSource const& source, ImportOptions const& options,
+           ImportProgress const& progress)
+        : comm_(comm), source_(source), options_(options), progress_(progress),
+          spool_(options.out.string() + ".importing") {
+        comm::agree(comm_, "planning the import", [&] { plan(); });
+        agree_on_identity();
+    }
+
+    ImportReport run() {
+        make_parts();
+        sum_up();
+        make_files();
+        comm::agree(comm_, "removing the parts", [&] {
+            if (comm_.is_root()) {
+                std::error_code ignored; // the files are there: what is left does no harm
+                std::filesystem::remove_all(spool_, ignored);
+            }
+        });
+        return std::move(report_);
+    }
+
+  private:
+    void plan();
+    void agree_on_identity();
+    void make_parts();
+    void count(std::size_t number, ImportPart const& part);
+    void sum_up();
+    void compute_moments();
+    void make_files();
+    std::uint64_t make_file(ShardPlan const& shard) const;
+
+    comm::Communicator const& comm_;
+    ImportSource const& source_;
+    ImportOptions const& options_;
+    ImportProgress const& progress_;
+    std::filesystem::path spool_;
+    std::vector<ItemSet> sets_;
+    std::vector<std::vector<std::int64_t>> items_; ///< of each part
+    JoinPlan plan_;
+    // Of each part, zero where another rank has it: sums over ranks are exact.
+    std::vector<std::int64_t> samples_;
+    std::vector<std::int64_t> class_counts_; ///< [sets, classes]
+    std::vector<double> moments_; ///< [parts, 1 + 2 channels]: rows of inputs, sums, squares
+    std::vector<std::string> skipped_;
+    ImportReport report_;
+};
+
+void Import::plan() {
+    plan_.form = source_.form();
+    sets_ = split_items(source_, options_.split);
+    auto identity = concat(source_.identity(), options_.skip_bad ? " skip-bad" : "");
+    auto const most = static_cast<std::size_t>(std::max<std::int64_t>(source_.items_at_once(), 1));
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+        auto const& items = sets_[s].items;
+        for (std::size_t first = 0; first < items.size(); first += most) {
+            auto const at = items.begin() + static_cast<std::ptrdiff_t>(first);
+            auto const count = std::min(most, items.size() - first);
+            items_.push_back({at, at + static_cast<std::ptrdiff_t>(count)});
+            plan_.parts.push_back({s, 0, spool_ / part_name(items_.size() - 1)});
+        }
+        identity += concat(" ", sets_[s].name, " ",
+                           hex(hash64(std::as_bytes(std::span<std::int64_t const>(items)))));
+    }
+    plan_.identity = hash64(identity);
+    if (items_.empty()) {
+        throw Error(ExitCode::no_input, {"there is nothing to import", "the source has no items",
+                                         "Name a source that holds some"});
+    }
+    ImportPart const empty(plan_.form);
+    samples_.resize(items_.size());
+    class_counts_.resize(sets_.size() * plan_.form.class_names.size());
+    moments_.resize(items_.size() * (1 + 2 * empty.sums.size()));
+}
+
+void Import::agree_on_identity() {
+    auto of_root = plan_.identity;
+    comm::broadcast(comm_, std::span(&of_root, 1));
+    comm::agree(comm_, "preparing the import", [&] {
+        if (of_root != plan_.identity) {
+            throw Error(ExitCode::no_input,
+                        {"this rank sees another source than rank 0",
+                         "the list of files, or a file's size or time of change, is different",
+                         "Put the source on a file system that all hosts share"});
+        }
+        make_directories(spool_);
+    });
+}
+
+/// Rank r makes parts r, r + ranks, …; a vote after each round ends all at the first failure.
+void Import::make_parts() {
+    auto const ranks = static_cast<std::size_t>(comm_.size());
+    std::int64_t kept = 0;
+    std::int64_t done = 0;
+    for (std::size_t first = 0; first < items_.size(); first += ranks) {
+        comm::agree(comm_, "importing data", [&] {
+            auto const mine = first + static_cast<std::size_t>(comm_.rank());
+            if (mine >= items_.size()) {
+                return;
+            }
+            auto const& path = plan_.parts[mine].path;
+            auto part = read_part(path, plan_.identity, plan_.form);
+            if (part) {
+                ++kept;
+            } else {
+                part = read_items(source_, items_[mine], options_.skip_bad);
+                write_part(path, plan_.identity, *part);
+            }
+            count(mine, *part);
+        });
+        for (auto i = first; i < std::min(first + ranks, items_.size()); ++i) {
+            done += static_cast<std::int64_t>(items_[i].size());
+        }
+        progress_("importing", done, source_.items());
+    }
+    report_.parts_kept = comm::all_reduce(comm_, kept, comm::Reduce::sum);
+}
+
+void Import::count(std::size_t number, ImportPart const& part) {
+    samples_[number] = static_cast<std::int64_t>(part.samples);
+    auto const classes = part.class_counts.size();
+    for (std::size_t c = 0; c < classes; ++c) {
+        class_counts_[plan_.parts[number].set * classes + c] += part.class_counts[c];
+    }
+    auto const rows = part.columns.front().bytes.size() /
+                      std::max<std::uint64_t>(plan_.form.fields.front().row_bytes(), 1);
+    auto at = moments_.begin() + static_cast<std::ptrdiff_t>(number * (1 + 2 * part.sums.size()));
+    *at++ = static_cast<double>(rows);
+    at = std::copy(part.sums.begin(), part.sums.end(), at);
+    std::copy(part.squares.begin(), part.squares.end(), at);
+    skipped_.insert(skipped_.end(), part.skipped.begin(), part.skipped.end());
+}
+
+void Import::sum_up() {
+    comm::all_reduce(comm_, std::span(samples_), comm::Reduce::sum);
+    comm::all_reduce(comm_, std::span(class_counts_), comm::Reduce::sum);
+    comm::all_reduce(comm_, std::span(moments_), comm::Reduce::sum);
+    auto const classes = plan_.form.class_names.size();
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+        auto const from = class_counts_.begin() + static_cast<std::ptrdiff_t>(s * classes);
+        report_.sets.push_back({sets_[s].name,
+                                static_cast<std::int64_t>(sets_[s].items.size()),
+                                0,
+                                sets_[s].groups,
+                                {from, from + static_cast<std::ptrdiff_t>(classes)}});
+    }
+    for (std::size_t i = 0; i < samples_.size(); ++i) {
+        plan_.parts[i].samples = static_cast<std::uint64_t>(samples_[i]);
+        report_.sets[plan_.parts[i].set].samples += samples_[i];
+    }
+    for (auto const& text : comm::all_gather_text(comm_, joined(skipped_, "\n"))) {
+        auto const lines = split(text, '\n');
+        report_.skipped.insert(report_.skipped.end(), lines.begin(), lines.end());
+    }
+    std::sort(report_.skipped.begin(), report_.skipped.end());
+    compute_moments();
+}
+
+/// Of the first set, the training set where there is one: the others are seen as it is. Those of
+/// u8 are in units of value / 255.
+void Import::compute_moments() {
+    auto& form = plan_.form;
+    auto const channels = ImportPart(form).sums.size();
+    if (channels == 0) {
+        return;
+    }
+    std::vector<double> total(1 + 2 * channels);
+    for (std::size_t i = 0; i < samples_.size() && plan_.parts[i].set == 0; ++i) {
+        for (std::size_t k = 0; k < total.size(); ++k) {
+            total[k] += moments_[i * total.size() + k];
+        }
+    }
+    auto const& inputs = form.fields.front();
+    auto const inner = h5::elements(inputs.row) / channels;
+    auto const values = std::max(total[0] * static_cast<double>(inner), 1.0);
+    double const unit = inputs.type == h5::Type::u8 ? 255 : 1;
+    for (std::size_t c = 0; c < channels; ++c) {
+        auto const mean = total[1 + c] / values / unit;
+        auto const variance = total[1 + channels + c] / values / unit / unit - mean * mean;
+        form.mean.push_back(mean);
+        form.std.push_back(variance > 0 ? std::sqrt(variance) : 1);
+    }
+}
+
+/// A file that was finished before the import was interrupted is kept, if it is still whole.
+std::uint64_t Import::make_file(ShardPlan const& shard) const {
+    auto const note = spool_ / (shard.path.filename().string() + ".done");
+    auto const size_now = [&] { return std::filesystem::file_size(shard.path); };
+    if (std::filesystem::exists(note) && std::filesystem::exists(shard.path) &&
+        read_text(note) == concat(hex(plan_.identity), " ", size_now()) &&
+        verify(shard.path).empty()) {
+        return size_now();
+    }
+    auto const bytes = write_shard(plan_, shard);
+    write_text_durably(note, concat(hex(plan_.identity), " ", bytes));
+    return bytes;
+}
+
+void Import::make_files() {
+    std::vector<ShardPlan> shards;
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+        auto const& name = sets_[s].name;
+        auto const whole = name.empty() ? options_.out : options_.out / (name + ".h5");
+        auto const more = plan_shards(whole, s, static_cast<std::uint64_t>(report_.sets[s].samples),
+                                      options_.shard_samples);
+        shards.insert(shards.end(), more.begin(), more.end());
+    }
+    auto const ranks = static_cast<std::size_t>(comm_.size());
+    std::vector<std::int64_t> bytes(shards.size());
+    for (std::size_t first = 0; first < shards.size(); first += ranks) {
+        comm::agree(comm_, "writing data set files", [&] {
+            auto const mine = first + static_cast<std::size_t>(comm_.rank());
+            if (mine < shards.size()) {
+                bytes[mine] = static_cast<std::int64_t>(make_file(shards[mine]));
+            }
+        });
+        progress_("writing files",
+                  static_cast<std::int64_t>(std::min(first + ranks, shards.size())),
+                  static_cast<std::int64_t>(shards.size()));
+    }
+    comm::all_reduce(comm_, std::span(bytes), comm::Reduce::sum);
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+        report_.files.push_back({shards[i].path, static_cast<std::int64_t>(shards[i].count),
+                                 static_cast<std::uint64_t>(bytes[i])});
+    }
+}
+
+} // namespace
+
+ImportReport import_set(comm::Communicator const& comm, ImportSource const& source,
+                        ImportOptions const& options, ImportProgress const& progress) {
+    return Import(comm, source, options, progress).run();
+}
+
+std::string stamp(std::filesystem::path const& path) {
+    namespace fs = std::filesystem;
+    std::error_code missing;
+    bool const folder = fs::is_directory(path, missing);
+    auto const bytes = folder ? 0 : fs::file_size(path, missing);
+    if (missing) {
+        throw Error(ExitCode::no_input, {concat("cannot open ", path.string()), missing.message(),
+                                         "Check the source's list of files"});
+    }
+    auto const changed = fs::last_write_time(path).time_since_epoch().count();
+    return concat(path.string(), " ", bytes, " ", changed, "\n");
+}
+
+std::int64_t ImportSource::label(std::int64_t) const {
+    return -1;
+}
+std::string ImportSource::group(std::int64_t item) const {
+    return name(item);
+}
+std::string ImportSource::set(std::int64_t) const {
+    return {};
+}
+
+} // namespace lockstep::data

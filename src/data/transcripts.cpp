@@ -1,0 +1,161 @@
+#include "transcripts.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <locale.h>
+#include <wctype.h>
+
+#include "csv.hpp"
+
+namespace lockstep::data {
+
+namespace {
+
+bool is_festvox(std::string_view text) {
+    return trimmed(text).starts_with('(');
+}
+
+std::vector<Transcript> from_festvox(TranscriptOptions const& options, std::string const& text) {
+    std::vector<Transcript> transcripts;
+    std::int64_t number = 0;
+    for (auto const& line : split(text, '\n')) {
+        ++number;
+        if (line.empty()) {
+            continue;
+        }
+        auto const first = line.find('"');
+        auto const last = line.rfind('"');
+        auto const name = trimmed(std::string_view(line).substr(0, std::min(first, line.size())));
+        if (!name.starts_with('(') || first == last || !line.ends_with(')')) {
+            throw Error(ExitCode::data, {concat(options.path.string(), ", line ", number),
+                                         "it is not ( NAME \"TEXT\" )", "Correct the line"});
+        }
+        transcripts.push_back({options.source / concat(trimmed(name.substr(1)), ".wav"),
+                               line.substr(first + 1, last - first - 1), "", ""});
+    }
+    return transcripts;
+}
+
+std::vector<Transcript> from_table(TranscriptOptions const& options) {
+    auto const table = read_csv(options.path);
+    auto const file = table.column("file");
+    auto const text = table.column(options.text_column);
+    auto const set = table.find("set");
+    std::vector<Transcript> transcripts;
+    for (auto const& row : table.rows) {
+        transcripts.push_back(
+            {options.source / row.fields[file], row.fields[text],
+             options.group_column.empty() ? "" : row.fields[table.column(options.group_column)],
+             set ? row.fields[*set] : ""});
+    }
+    return transcripts;
+}
+
+/// Bytes of a character that begins with this one; 0: none does.
+std::size_t utf8_length(unsigned char lead) {
+    if (lead < 0x80) {
+        return 1;
+    }
+    if (lead >= 0xc2 && lead < 0xe0) {
+        return 2;
+    }
+    if (lead >= 0xe0 && lead < 0xf0) {
+        return 3;
+    }
+    return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+}
+
+/// Text as code points.
+std::u32string decoded(std::string const& text, std::string const& from) {
+    std::u32string points;
+    for (std::size_t at = 0; at < text.size();) {
+        auto const lead = static_cast<unsigned char>(text[at]);
+        auto const length = utf8_length(lead);
+        char32_t point = length == 1 ? lead : lead & (0x7fU >> length);
+        bool valid = length > 0 && at + length <= text.size();
+        for (std::size_t i = 1; valid && i < length; ++i) {
+            auto const next = static_cast<unsigned char>(text[at + i]);
+            valid = (next & 0xc0U) == 0x80U;
+            point = (point << 6U) | (next & 0x3fU);
+        }
+        if (!valid) {
+            throw Error(ExitCode::data, {from, concat("its text is not UTF-8 at byte ", at),
+                                         "Convert it, for instance with iconv"});
+        }
+        points.push_back(point);
+        at += length;
+    }
+    return points;
+}
+
+std::string encoded(char32_t point) {
+    auto const tail = [&](int shift) {
+        return static_cast<char>(0x80U | ((point >> static_cast<unsigned>(shift)) & 0x3fU));
+    };
+    if (point < 0x80) {
+        return {static_cast<char>(point)};
+    }
+    if (point < 0x800) {
+        return {static_cast<char>(0xc0U | (point >> 6U)), tail(0)};
+    }
+    if (point < 0x10000) {
+        return {static_cast<char>(0xe0U | (point >> 12U)), tail(6), tail(0)};
+    }
+    return {static_cast<char>(0xf0U | (point >> 18U)), tail(12), tail(6), tail(0)};
+}
+
+char32_t lower(char32_t point) {
+    // The same on every host, whatever the user's locale is.
+    static locale_t const locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    return locale == nullptr
+               ? point
+               : static_cast<char32_t>(towlower_l(static_cast<wint_t>(point), locale));
+}
+
+} // namespace
+
+std::vector<Transcript> read_transcripts(TranscriptOptions const& options) {
+    if (!std::filesystem::is_regular_file(options.path)) {
+        throw Error(ExitCode::no_input, {concat("cannot open ", options.path.string()),
+                                         "no such file", "Name the file with the transcripts"});
+    }
+    auto const text = read_text(options.path);
+    auto transcripts = is_festvox(text) ? from_festvox(options, text) : from_table(options);
+    if (transcripts.empty()) {
+        throw Error(ExitCode::no_input, {options.path.string(), "it holds no transcript",
+                                         "Name the file with the transcripts"});
+    }
+    return transcripts;
+}
+
+std::vector<std::string> symbols_of(std::string const& text, SymbolOptions const& options,
+                                    std::string const& from) {
+    auto const dropped = decoded(options.drop, "--drop");
+    std::string kept;
+    std::vector<std::string> characters;
+    for (auto point : decoded(text, from)) {
+        if (dropped.find(point) != std::u32string::npos) {
+            continue;
+        }
+        bool const blank = point == U' ' || point == U'\t' || point == U'\n' || point == U'\r';
+        point = blank ? U' ' : options.lowercase ? lower(point) : point;
+        if (blank && (kept.empty() || kept.back() == ' ')) {
+            continue;
+        }
+        characters.push_back(encoded(point));
+        kept += characters.back();
+    }
+    if (!characters.empty() && characters.back() == " ") {
+        characters.pop_back();
+    }
+    if (!options.words) {
+        return characters;
+    }
+    return split(trimmed(kept), ' ');
+}
+
+} // namespace lockstep::data

@@ -1,0 +1,99 @@
+#include "lockstep/base/file.hpp"
+#include "lockstep/data/inspect.hpp"
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "importing.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using namespace lockstep::data;
+
+namespace {
+
+std::vector<double> values_of(std::filesystem::path const& path, std::string const& name) {
+    auto const file = h5::File::open(path);
+    std::vector<double> values(h5::elements(file.info(name).shape));
+    file.read(name, h5::Type::f64, values.data());
+    return values;
+}
+
+constexpr char const* prices = "Date,Close,Volume,Name\n"
+                               "2006-01-03,10.5,100,IBM\n"
+                               "2006-01-03,20,200,AA\n"
+                               "2006-01-04 00:01,,110,IBM\n"
+                               "2006-01-04,21,210,AA\n";
+
+} // namespace
+
+TEST_CASE("a table of prices becomes a series for each name, with times and columns") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "prices.csv", prices);
+    SeriesImport options{.source = scratch / "prices.csv",
+                         .time = "Date",
+                         .group = "Name",
+                         .doubles = true,
+                         .fill_forward = true};
+    auto const out = scratch / "prices.h5";
+    test::import_to(out, *series_source(options));
+    auto const file = h5::File::open(out);
+    CHECK(file.texts_attribute("/", "columns") == std::vector<std::string>{"Close", "Volume"});
+    CHECK(file.texts_attribute("/", "classes") == std::vector<std::string>{"AA", "IBM"});
+    CHECK(file.info("inputs").type == h5::Type::f64);
+    CHECK(values_of(out, "inputs") == std::vector<double>{20, 200, 21, 210, 10.5, 100, 10.5, 110});
+    CHECK(values_of(out, "inputs_offsets") == std::vector<double>{0, 2, 4});
+    CHECK(values_of(out, "time") ==
+          std::vector<double>{1136246400, 1136332800, 1136246400, 1136332860});
+    CHECK(values_of(out, "targets") == std::vector<double>{0, 1});
+
+    auto const why = [&](SeriesImport const& changed) {
+        auto const error =
+            test::error_of([&] { test::import_to(scratch / "x.h5", *series_source(changed)); });
+        return std::string(error.what());
+    };
+    options.fill_forward = false;
+    CHECK(why(options).find("line 4: Close is empty") != std::string::npos);
+    options.fill_forward = true;
+    options.group = "";
+    CHECK(why(options).find("Name is no number") != std::string::npos);
+    options.columns = {"Volume"};
+    write_text_durably(scratch / "prices.csv", "Date,Volume\n2006-01-04,1\n2006-01-03,2\n");
+    CHECK(why(options).find("line 3: Date lies before") != std::string::npos);
+    options.columns = {"Open"};
+    CHECK(why(options).find("it has Date, Volume") != std::string::npos);
+}
+
+TEST_CASE("a table whose rows are samples, of classes or with numbers as targets") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "iris.tsv", "length\twidth\tkind\n1\t2\tb\n3\t4.5\ta\n5\t6\tb\n");
+    SeriesImport options{.source = scratch / "iris.tsv", .target = "kind"};
+    auto const report = test::import_to(scratch / "set.h5", *series_source(options));
+    CHECK(report.sets.at(0).class_counts == std::vector<std::int64_t>{1, 2});
+    auto const info = describe(scratch / "set.h5");
+    CHECK(info.samples == 3);
+    CHECK(info.mean.at(0) == Approx(3));
+    CHECK(info.mean.at(1) == Approx(12.5 / 3));
+    CHECK(verify(scratch / "set.h5").empty());
+    CHECK(values_of(scratch / "set.h5", "inputs") == std::vector<double>{1, 2, 3, 4.5, 5, 6});
+    options.target = "width";
+    options.columns = {"length"};
+    options.regression = true;
+    test::import_to(scratch / "set.h5", *series_source(options));
+    CHECK(values_of(scratch / "set.h5", "targets") == std::vector<double>{2, 4.5, 6});
+}
+
+TEST_CASE("tables that are none are refused with their line") {
+    test::ScratchDir const scratch;
+    auto const why = [&](std::string const& text) {
+        write_text_durably(scratch / "x.csv", text);
+        return std::string(test::error_of([&] {
+                               series_source({.source = scratch / "x.csv", .target = "b"});
+                           }).what());
+    };
+    CHECK(why("a,b\n1,2\n3\n").find("line 3: it has 1 fields") != std::string::npos);
+    CHECK(why("a,b\n\"1,2\n").find("a quote is not closed") != std::string::npos);
+    CHECK(why("a,b\n\"1\"x,2\n").find("line 2") != std::string::npos);
+    CHECK(why("a,b\n").find("no rows") != std::string::npos);
+    CHECK(why("").find("no rows") != std::string::npos);
+    CHECK(why("a,c\n1,2\n").find("no column b") != std::string::npos);
+}
