@@ -14,7 +14,6 @@ namespace lockstep::data {
 
 DataInfo describe(std::filesystem::path const& path) {
     Dataset const dataset({.files = path.string()});
-    auto const opened = open_samples(path, {"inputs", "targets"});
     auto const file = h5::File::open(path);
     return {path,
             std::filesystem::file_size(path),
@@ -25,8 +24,8 @@ DataInfo describe(std::filesystem::path const& path) {
             dataset.input_type(),
             dataset.class_names(),
             dataset.class_counts(),
-            opened.mean,
-            opened.std};
+            dataset.mean(),
+            dataset.std()};
 }
 
 namespace {

@@ -117,7 +117,18 @@ std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::strin
     if (trimmed(files).empty()) {
         return nullptr;
     }
-    return std::make_unique<data::Dataset>(data::DatasetOptions{files, data.inputs, data.targets});
+    auto set =
+        std::make_unique<data::Dataset>(data::DatasetOptions{files, data.inputs, data.targets});
+    auto const& input = set->inputs().front();
+    bool const simple = set->inputs().size() == 1 && set->targets().size() == 1 && !input.whole &&
+                        !input.ragged && set->has_labels();
+    if (!simple) {
+        throw Error(ExitCode::data, {concat("the samples of ", files),
+                                     "the task learns one label a sample from one "
+                                     "input of amounts, alike in shape",
+                                     "Name such datasets in data.inputs and data.targets"});
+    }
+    return set;
 }
 
 void require_memory(double needed, std::uint64_t available) {
