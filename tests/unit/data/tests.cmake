@@ -11,6 +11,7 @@ lockstep_add_unit_test(data/verify)
 # These make files that our own writers do not: compressed ones, gzipped ones.
 target_link_libraries(unit.data.foreign PRIVATE hdf5::hdf5)
 target_link_libraries(unit.data.idx_directory PRIVATE ZLIB::ZLIB)
+lockstep_add_unit_test(data/fields)
 lockstep_add_unit_test(data/storage)
 target_link_libraries(unit.data.storage PRIVATE hdf5::hdf5)
 lockstep_add_unit_test(data/bit_flips)
