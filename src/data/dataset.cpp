@@ -224,8 +224,20 @@ std::int64_t Dataset::samples() const noexcept {
     return parts_->source.samples;
 }
 
-std::int64_t Dataset::samples_together() const {
-    return parts_->inputs.front().samples_together();
+Blocks Dataset::blocks() const {
+    constexpr std::int64_t window_bytes = std::int64_t{8} << 20;
+    constexpr std::int64_t block_bytes = std::int64_t{1} << 20;
+    auto const& input = inputs_.front();
+    auto const sample_bytes = std::max<std::int64_t>(
+        static_cast<std::int64_t>(h5::elements(input.shape) * h5::size_of(input.type)), 1);
+    auto const together = parts_->inputs.front().samples_together();
+    auto const block =
+        together > 1 ? together : std::max<std::int64_t>(block_bytes / sample_bytes, 1);
+    return {block, std::max<std::int64_t>(window_bytes / (block * sample_bytes), 4)};
+}
+
+std::uint64_t Dataset::chunks_decoded() const {
+    return parts_->source.cache.made();
 }
 
 void Dataset::read(Batch& batch, Scratch& scratch) const {

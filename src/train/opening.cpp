@@ -59,6 +59,12 @@ void settle_batch(config::Deck& deck) {
     data.batch = data.global_batch / deck.run.replicas;
 }
 
+data::Shuffle shuffle_named(std::string const& name) {
+    return name == "full"    ? data::Shuffle::full
+           : name == "block" ? data::Shuffle::block
+                             : data::Shuffle::none;
+}
+
 } // namespace
 
 OpenedRun open_run(comm::Communicator const& world, Order const& order) {
@@ -185,7 +191,8 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
                             .replicas = static_cast<int>(deck.run.replicas),
                             .accumulate = static_cast<int>(deck.optimizer.accumulate),
                             .drop_last = deck.data.drop_last,
-                            .shuffle = deck.data.shuffle == "full",
+                            .shuffle = shuffle_named(deck.data.shuffle),
+                            .blocks = dataset.blocks(),
                             .seed = static_cast<std::uint64_t>(deck.run.seed)});
 }
 

@@ -2,6 +2,7 @@
 
 #include "lockstep/base/hash.hpp"
 #include "lockstep/data/batch.hpp"
+#include "lockstep/data/order.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -54,8 +55,11 @@ class Dataset {
 
     /// A hash of what the files hold, as far as it can be known without reading all of it.
     std::uint64_t fingerprint() const noexcept { return fingerprint_; }
-    /// Samples that are best read together: those of a chunk.
-    std::int64_t samples_together() const;
+    /// Samples that are best read together, those of a chunk or of 1 MiB, and so many of these that
+    /// a window of them can be kept decoded.
+    Blocks blocks() const;
+    /// How often a chunk was decoded so far.
+    std::uint64_t chunks_decoded() const;
 
     /// Reads all fields of `batch.indices`, any samples in any order. The first input is
     /// normalised: u8 over 255, minus mean, over std of the files.

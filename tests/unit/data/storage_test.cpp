@@ -186,7 +186,7 @@ TEST_CASE("a chunk whose bytes were changed is named with its samples") {
                     .deflate = deflated ? 4 : 0,
                     .fletcher = !deflated});
         auto const set = open(path);
-        CHECK(set.samples_together() == 4);
+        CHECK(set.blocks().samples == 4);
         auto const changed = std::filesystem::last_write_time(path);
         {
             std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
