@@ -63,6 +63,7 @@ Column::Column(h5::File const& file, std::string const& name, std::uint64_t numb
         }
     }
     keeping.room -= kept_.size();
+    view_ = kept_;
 }
 
 void Column::measure() {
@@ -128,7 +129,7 @@ void Column::require_within(std::uint64_t file_bytes, std::filesystem::path cons
 }
 
 std::int64_t Column::rows_together() const noexcept {
-    return storage_.chunk.empty() || !kept_.empty()
+    return storage_.chunk.empty() || !view_.empty()
                ? 1
                : static_cast<std::int64_t>(storage_.chunk.front());
 }
@@ -146,10 +147,10 @@ bool Column::whole_rows() const {
 
 void Column::read(FilePool const& files, std::size_t file, Span rows, std::span<std::byte> into,
                   ChunkCache& cache, Scratch& scratch) const {
-    if (kept_.empty()) {
+    if (view_.empty()) {
         read_from(*files.get(file), rows, into, cache, scratch);
     } else {
-        std::memcpy(into.data(), kept_.data() + static_cast<std::uint64_t>(rows.first) * row_bytes_,
+        std::memcpy(into.data(), view_.data() + static_cast<std::uint64_t>(rows.first) * row_bytes_,
                     into.size());
     }
 }

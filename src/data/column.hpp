@@ -31,6 +31,7 @@ class Column {
     ///
     /// Throws  Error 65 when it cannot be read by position, or does not lie within the file
     Column(h5::File const& file, std::string const& name, std::uint64_t number, Keeping keeping);
+    Column(Column&&) = default; // a copy would look at the bytes of the other
 
     std::string const& name() const noexcept { return name_; }
     h5::Type type() const noexcept { return storage_.type; }
@@ -45,6 +46,12 @@ class Column {
     /// Throws  Error 65 or 74 that names the file, the dataset and the rows
     void read(FilePool const& files, std::size_t file, Span rows, std::span<std::byte> into,
               ChunkCache& cache, Scratch& scratch) const;
+
+    /// All rows, where they are in memory; else nothing.
+    std::span<std::byte const> view() const noexcept { return view_; }
+    std::size_t bytes() const noexcept { return static_cast<std::size_t>(rows()) * row_bytes_; }
+    /// From now on rows come from `memory`, which holds all of them and outlives the column.
+    void read_from_memory(std::span<std::byte const> memory) { view_ = memory; }
 
   private:
     void keep(h5::File const& file);
@@ -69,6 +76,7 @@ class Column {
     std::size_t chunk_bytes_ = 0;     ///< decoded
     std::uint64_t chunks_in_row_ = 1; ///< chunks side by side
     std::vector<std::byte> kept_;
+    std::span<std::byte const> view_; ///< of `kept_`, or of memory that is not ours
 };
 
 } // namespace lockstep::data

@@ -3,6 +3,8 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/hash.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/shared_block.hpp"
 #include "lockstep/h5/file.hpp"
 
 #include <algorithm>
@@ -40,6 +42,7 @@ struct Dataset::Parts {
     Source source;
     std::vector<Field> inputs;
     std::vector<Field> targets;
+    std::optional<comm::SharedBlock> memory;                ///< of what is kept there
     std::optional<std::vector<std::string>> declared_names; ///< of the first file
 };
 
@@ -162,6 +165,32 @@ void Dataset::open_file(std::filesystem::path const& path) {
         }
     }
     fingerprint_ = hash64(concat(fingerprint_, " ", hasher.digest()));
+}
+
+void Dataset::keep_in_memory(comm::Communicator const& host) {
+    std::vector<Field*> fields;
+    std::size_t bytes = 0;
+    for (auto* const some : {&parts_->inputs, &parts_->targets}) {
+        for (auto& field : *some) {
+            fields.push_back(&field);
+            bytes += field.bytes_on_disk();
+        }
+    }
+    parts_->memory.emplace(host, std::max<std::size_t>(bytes, 1));
+    auto const for_fields = [&](auto use) {
+        std::span memory(parts_->memory->data(), bytes);
+        for (auto* const field : fields) {
+            auto const own = memory.first(field->bytes_on_disk());
+            memory = memory.subspan(own.size());
+            use(*field, own);
+        }
+    };
+    comm::agree(host, "reading data into memory", [&] {
+        for_fields([&](Field& field, std::span<std::byte> own) {
+            field.fill(parts_->source, own, host.rank(), host.size());
+        });
+    });
+    for_fields([](Field& field, std::span<std::byte> own) { field.read_from_memory(own); });
 }
 
 bool Dataset::has_labels() const noexcept {

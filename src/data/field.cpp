@@ -84,6 +84,64 @@ void Field::prepare(std::vector<double> const& mean, std::vector<double> const& 
     }
 }
 
+namespace {
+
+std::size_t aligned(std::size_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+} // namespace
+
+template <class Columns, class Bytes, class Use>
+void Field::for_columns_on_disk(Columns& columns, std::span<Bytes> memory, Use use) {
+    for (std::size_t file = 0; file < columns.size(); ++file) {
+        if (columns[file].view().empty()) {
+            use(file, columns[file], memory.first(columns[file].bytes()));
+            memory = memory.subspan(aligned(columns[file].bytes()));
+        }
+    }
+}
+
+std::size_t Field::bytes_on_disk() const {
+    std::size_t bytes = 0;
+    for (auto const& column : columns_) {
+        bytes += column.view().empty() ? aligned(column.bytes()) : 0;
+    }
+    return bytes;
+}
+
+void Field::fill(Source& source, std::span<std::byte> memory, int which, int parts) const {
+    constexpr std::size_t at_once = std::size_t{4} << 20;
+    Scratch scratch;
+    for_columns_on_disk(
+        columns_, memory, [&](std::size_t file, Column const& column, std::span<std::byte> bytes) {
+            // Whole chunks, so that no two ranks decode one.
+            auto const together = column.rows_together();
+            auto const blocks = (column.rows() + together - 1) / together;
+            auto const end = std::min(blocks * (which + 1) / parts * together, column.rows());
+            auto const step =
+                std::max<std::int64_t>(static_cast<std::int64_t>(
+                                           at_once / std::max<std::size_t>(column.row_bytes(), 1)) /
+                                           together,
+                                       1) *
+                together;
+            for (auto row = blocks * which / parts * together; row < end; row += step) {
+                auto const count = std::min(step, end - row);
+                column.read(source.files, file, {row, count},
+                            bytes.subspan(static_cast<std::size_t>(row) * column.row_bytes(),
+                                          static_cast<std::size_t>(count) * column.row_bytes()),
+                            source.cache, scratch);
+            }
+        });
+}
+
+void Field::read_from_memory(std::span<std::byte const> memory) {
+    for_columns_on_disk(columns_, memory,
+                        [](std::size_t, Column& column, std::span<std::byte const> bytes) {
+                            column.read_from_memory(bytes);
+                        });
+}
+
 template <class Deliver>
 void Field::for_runs(Source const& source, std::span<std::int64_t const> indices,
                      std::vector<std::size_t>& order, Deliver deliver) const {
@@ -114,9 +172,13 @@ void Field::for_runs(Source const& source, std::span<std::int64_t const> indices
     }
 }
 
-std::span<std::byte> Field::read_run(Source& source, Run const& run, Scratch& scratch) const {
+std::span<std::byte const> Field::read_run(Source& source, Run const& run, Scratch& scratch) const {
     auto const& column = columns_[run.file];
     auto const bytes = static_cast<std::size_t>(run.rows.count) * column.row_bytes();
+    if (!column.view().empty()) {
+        return column.view().subspan(static_cast<std::size_t>(run.rows.first) * column.row_bytes(),
+                                     bytes);
+    }
     scratch.raw.resize(std::max(scratch.raw.size(), bytes));
     auto const raw = std::span(scratch.raw).first(bytes);
     column.read(source.files, run.file, run.rows, raw, source.cache, scratch);

@@ -47,6 +47,13 @@ class Field {
     /// only integers of 64 bits are.
     void prepare(std::vector<double> const& mean, std::vector<double> const& std);
 
+    /// Bytes of all rows that are not in memory yet, each file's on 64.
+    std::size_t bytes_on_disk() const;
+    /// Reads part `which` of `parts` of every file's rows into `memory`.
+    void fill(Source& source, std::span<std::byte> memory, int which, int parts) const;
+    /// From now on rows come from `memory`, which all parts were read into.
+    void read_from_memory(std::span<std::byte const> memory);
+
     /// Reads the field of these samples, any of them, in any order.
     ///
     /// Throws  Error 65 or 74 that names file, dataset and samples
@@ -69,11 +76,15 @@ class Field {
     template <class Deliver>
     void for_runs(Source const& source, std::span<std::int64_t const> indices,
                   std::vector<std::size_t>& order, Deliver deliver) const;
-    std::span<std::byte> read_run(Source& source, Run const& run, Scratch& scratch) const;
+    std::span<std::byte const> read_run(Source& source, Run const& run, Scratch& scratch) const;
     void read_ragged(Source& source, std::span<std::int64_t const> indices, Values& into,
                      Scratch& scratch) const;
     Span rows_of_sample(Source& source, std::size_t file, std::int64_t sample,
                         Scratch& scratch) const;
+    /// Calls `use(file, column, bytes)` with each column that is on the disk and its part of
+    /// memory.
+    template <class Columns, class Bytes, class Use>
+    static void for_columns_on_disk(Columns& columns, std::span<Bytes> memory, Use use);
     void require_alike(FieldInfo const& other, h5::File const& file) const;
 
     FieldInfo info_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lockstep/base/hash.hpp"
+#include "lockstep/comm/communicator.hpp"
 #include "lockstep/data/batch.hpp"
 #include "lockstep/data/order.hpp"
 
@@ -36,6 +37,12 @@ class Dataset {
     explicit Dataset(DatasetOptions const& options);
     Dataset(Dataset&& other) noexcept;
     ~Dataset();
+
+    /// Reads and decodes everything into memory that the ranks of the host share, each rank a part.
+    ///
+    /// Collective  over `host`, the ranks of one host, which opened the same files
+    /// Throws      AgreedError 69 when the host's shared memory has not room enough; that of `read`
+    void keep_in_memory(comm::Communicator const& host);
 
     std::int64_t samples() const noexcept;
     std::vector<FieldInfo> const& inputs() const noexcept { return inputs_; }
