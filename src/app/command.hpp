@@ -25,6 +25,8 @@ struct Command {
 
 ExitCode data_command(Invocation const& invocation);
 ExitCode data_import_command(Invocation const& invocation);
+ExitCode data_info_command(std::vector<std::string> const& arguments);
+ExitCode data_verify_command(std::vector<std::string> const& arguments);
 ExitCode checkpoint_command(Invocation const& invocation);
 ExitCode bench_command(Invocation const& invocation);
 ExitCode bench_allreduce_command(Invocation const& invocation);

@@ -1,5 +1,4 @@
 #include "lockstep/base/text.hpp"
-#include "lockstep/data/inspect.hpp"
 
 #include <iostream>
 
@@ -12,44 +11,12 @@ namespace {
 constexpr char const* help =
     R"(lockstep data import idx|images|video|speech|series|hdf5 SOURCE OUT [options]
     Makes data sets; lockstep data import --help says more.
-lockstep data info FILE...
+lockstep data info FILE... [--inputs NAMES] [--targets NAMES]
     What is in it.
-lockstep data verify FILE...
-    Recomputes all checksums; exit 65 when a block has changed.
+lockstep data verify FILE... [--inputs NAMES] [--targets NAMES]
+    Recomputes all checksums, reads every sample, and counts values that are not finite; exit 65
+    when there are any, or when a block has changed. Files of others have no checksums.
 )";
-
-void print(data::DataInfo const& info) {
-    std::cout << info.path.string() << ": " << bytes_text(info.bytes) << ", "
-              << (info.ours ? "a Lockstep data set" : "written by others")
-              << (info.checksums ? ", with checksums" : ", without checksums") << "\n  "
-              << count_text(info.samples) << " samples of [";
-    for (std::size_t i = 0; i < info.sample_shape.size(); ++i) {
-        std::cout << (i == 0 ? "" : ", ") << info.sample_shape[i];
-    }
-    std::cout << "] " << h5::name_of(info.input_type) << "\n";
-    for (std::size_t i = 0; i < info.mean.size(); ++i) {
-        std::cout << "  mean " << fixed(info.mean[i], 4) << ", standard deviation "
-                  << fixed(info.std[i], 4) << "\n";
-    }
-    for (std::size_t i = 0; i < info.class_names.size(); ++i) {
-        std::cout << "  class " << i << " " << info.class_names[i] << ": "
-                  << count_text(info.class_counts[i]) << "\n";
-    }
-}
-
-ExitCode verify_files(std::vector<std::string> const& files) {
-    bool whole = true;
-    for (auto const& file : files) {
-        auto const damage = data::verify(file);
-        for (auto const& block : damage) {
-            std::cout << file << ": " << block.dataset << " has changed in bytes "
-                      << block.first_byte << " to " << block.last_byte << "\n";
-        }
-        std::cout << file << (damage.empty() ? ": every checksum is right\n" : ": damaged\n");
-        whole = whole && damage.empty();
-    }
-    return whole ? ExitCode::ok : ExitCode::data;
-}
 
 } // namespace
 
@@ -66,14 +33,7 @@ ExitCode data_command(Invocation const& invocation) {
     auto const action = arguments.front();
     arguments.erase(arguments.begin());
     if (action == "info" || action == "verify") {
-        expect_arguments(arguments, 1, 100000, concat("lockstep data ", action, " FILE..."));
-        if (action == "verify") {
-            return verify_files(arguments);
-        }
-        for (auto const& file : arguments) {
-            print(data::describe(file));
-        }
-        return ExitCode::ok;
+        return action == "info" ? data_info_command(arguments) : data_verify_command(arguments);
     }
     throw Error(ExitCode::usage, {concat("lockstep data ", action),
                                   "there are import, info and verify", "See lockstep data --help"});

@@ -65,7 +65,10 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "leave out an epoch's short last step");
     visit("data.workers", deck.data.workers, between(1, 256), "loader threads per rank");
     visit("data.prefetch", deck.data.prefetch, between(1, 1024), "batches read ahead");
-    visit("data.shuffle", deck.data.shuffle, one_of({"full", "none"}, fixed), "order of an epoch");
+    visit("data.cache", deck.data.cache, one_of({"none", "memory", "local:DIRECTORY"}),
+          "read everything into memory once a host, or copy files to a disk of the host first");
+    visit("data.shuffle", deck.data.shuffle, one_of({"full", "block", "none"}, fixed),
+          "order of an epoch");
 
     visit("model.name", deck.model.name, any(fixed), "see lockstep models");
     visit.own("model", deck.model.own);

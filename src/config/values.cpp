@@ -59,8 +59,13 @@ void assign(bool& into, std::string const& text, Rule const&) {
 }
 
 void assign(std::string& into, std::string const& text, Rule const& rule) {
-    if (!rule.choices.empty() &&
-        std::find(rule.choices.begin(), rule.choices.end(), text) == rule.choices.end()) {
+    // A choice with a colon stands for all texts that begin so: "local:DIRECTORY".
+    auto const fits = [&](std::string const& choice) {
+        auto const colon = choice.find(':');
+        return choice == text || (colon != std::string::npos && text.size() > colon + 1 &&
+                                  text.starts_with(choice.substr(0, colon + 1)));
+    };
+    if (!rule.choices.empty() && std::none_of(rule.choices.begin(), rule.choices.end(), fits)) {
         throw concat("one of ", joined(rule.choices, ", "));
     }
     into = text;

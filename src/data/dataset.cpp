@@ -3,11 +3,16 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/hash.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/shared_block.hpp"
+#include "lockstep/h5/file.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <glob.h>
+#include <numeric>
+#include <optional>
 
+#include "field.hpp"
 #include "format.hpp"
 
 namespace lockstep::data {
@@ -32,164 +37,261 @@ std::vector<std::filesystem::path> expand_files(std::string const& files) {
     return paths;
 }
 
-Dataset::Dataset(DatasetOptions const& options) {
-    auto const paths = expand_files(options.files);
-    if (paths.empty()) {
-        throw Error(ExitCode::usage, {"a data set without files", "no file is named",
-                                      "Set data.train, or the set that is asked for"});
-    }
-    for (auto const& path : paths) {
-        open_shard(path, options);
-    }
-    make_tables();
-}
-
-void Dataset::open_shard(std::filesystem::path const& path, DatasetOptions const& options) {
-    auto const opened = open_samples(path, {options.inputs, options.targets});
-    if (shards_.empty()) {
-        sample_shape_ = opened.sample_shape;
-        input_type_ = opened.input_type;
-        mean_ = opened.mean;
-        std_ = opened.std;
-        declared_names_ = opened.class_names;
-        names_ = opened.class_names;
-    }
-    auto const require = [&](bool same, std::string const& what) {
-        if (!same) {
-            throw Error(ExitCode::data,
-                        {path.string(), concat("its ", what, " is not that of the files before"),
-                         "List files of one data set only"});
-        }
-    };
-    require(opened.sample_shape == sample_shape_, "shape of a sample");
-    require(opened.input_type == input_type_, "type of inputs");
-    require(opened.mean == mean_ && opened.std == std_, "mean or std");
-    require(opened.class_names == declared_names_, "list of classes");
-    auto const first = samples();
-    shards_.push_back({File::open_read(path), opened.inputs_at, first});
-    targets_.insert(targets_.end(), opened.targets.begin(), opened.targets.end());
-    if (declared_names_.empty()) {
-        auto numbered = complete_names({}, opened.targets, path);
-        if (numbered.size() > names_.size()) {
-            names_ = std::move(numbered);
-        }
-    }
-    check_labels(path, first);
-    fingerprint_ = hash64(concat(fingerprint_, " ", opened.fingerprint));
-}
-
-void Dataset::check_labels(std::filesystem::path const& path, std::int64_t first) const {
-    for (auto at = static_cast<std::size_t>(first); at < targets_.size(); ++at) {
-        if (targets_[at] < 0 || targets_[at] >= classes()) {
-            throw Error(ExitCode::data,
-                        {concat("label ", targets_[at], " of sample ",
-                                static_cast<std::int64_t>(at) - first, " in ", path.string()),
-                         concat("labels are 0 to ", classes() - 1),
-                         "Correct the labels, or name all classes at the import"});
-        }
-    }
-}
-
-void Dataset::make_tables() {
-    std::size_t const channels = std::max<std::size_t>(mean_.size(), 1);
-    for (std::size_t channel = 0; channel < channels; ++channel) {
-        auto& table = tables_.emplace_back();
-        for (std::size_t value = 0; value < table.size(); ++value) {
-            table[value] = static_cast<float>(value) / 255.0F;
-            if (!mean_.empty()) {
-                table[value] = (table[value] - static_cast<float>(mean_[channel])) /
-                               static_cast<float>(std_[channel]);
-            }
-        }
-    }
-}
-
-std::vector<std::int64_t> Dataset::class_counts() const {
-    std::vector<std::int64_t> counts(names_.size(), 0);
-    for (auto const target : targets_) {
-        ++counts[static_cast<std::size_t>(target)];
-    }
-    return counts;
-}
-
-void Dataset::read_targets(std::span<std::int64_t const> indices,
-                           std::span<std::int64_t> into) const {
-    for (std::size_t i = 0; i < indices.size(); ++i) {
-        into[i] = targets_[static_cast<std::size_t>(indices[i])];
-    }
-}
-
-void Dataset::read_inputs(std::span<std::int64_t const> indices, std::span<float> into) const {
-    auto const values = h5::elements(sample_shape_);
-    auto const sample_bytes = values * h5::size_of(input_type_);
-    std::vector<std::byte> raw;
-    for (std::size_t i = 0; i < indices.size();) {
-        auto const shard = std::prev(std::upper_bound(
-            shards_.begin(), shards_.end(), indices[i],
-            [](std::int64_t index, Shard const& candidate) { return index < candidate.first; }));
-        auto const end = std::next(shard) == shards_.end() ? samples() : std::next(shard)->first;
-        // Samples that lie side by side are read at once.
-        std::size_t run = 1;
-        while (i + run < indices.size() &&
-               indices[i + run] == indices[i] + static_cast<std::int64_t>(run) &&
-               indices[i + run] < end) {
-            ++run;
-        }
-        raw.resize(run * sample_bytes);
-        auto const at = static_cast<std::uint64_t>(indices[i] - shard->first);
-        shard->file.read_at(shard->inputs_at + at * sample_bytes, raw);
-        convert(raw, into.subspan(i * values, run * values));
-        i += run;
-    }
-}
+/// What was opened; of the caches in it, readers on several threads change the contents only.
+struct Dataset::Parts {
+    Source source;
+    std::vector<Field> inputs;
+    std::vector<Field> targets;
+    std::optional<comm::SharedBlock> memory;                ///< of what is kept there
+    std::optional<std::vector<std::string>> declared_names; ///< of the first file
+};
 
 namespace {
 
-template <class Stored>
-void normalise(std::span<std::byte const> raw, std::span<float> into,
-               std::pair<std::vector<double> const&, std::vector<double> const&> const& moments,
-               std::size_t plane) {
-    auto const& [mean, std] = moments;
-    for (std::size_t begin = 0; begin < into.size(); begin += plane) {
-        auto const channel = mean.empty() ? 0 : begin / plane % mean.size();
-        float const shift = mean.empty() ? 0 : static_cast<float>(mean[channel]);
-        float const scale = mean.empty() ? 1 : static_cast<float>(std[channel]);
-        for (std::size_t i = begin; i < begin + plane; ++i) {
-            Stored value{};
-            std::memcpy(&value, raw.data() + i * sizeof(Stored), sizeof(Stored));
-            into[i] = (static_cast<float>(value) - shift) / scale; // exact for 0 and 1
-        }
+constexpr std::int64_t labels_at_once = 1 << 16;
+
+std::vector<Field> fields_named(std::string const& names, bool are_inputs) {
+    std::vector<Field> fields;
+    for (auto const& name : split(names, ',')) {
+        fields.emplace_back(name, are_inputs);
+    }
+    if (fields.empty()) {
+        throw Error(ExitCode::usage,
+                    {are_inputs ? "data.inputs is empty" : "data.targets is empty",
+                     "a sample needs at least one", "Name datasets inside the files, with commas"});
+    }
+    return fields;
+}
+
+/// What a field adds to the fingerprint of a file: the checksums of its bytes, where there are.
+void add_checksums(Hasher& hasher, h5::File const& file, FieldInfo const& field) {
+    if (auto const name = "checksums/" + field.name; file.exists(name)) {
+        std::vector<std::uint64_t> checksums(h5::elements(file.info(name).shape));
+        file.read(name, h5::Type::u64, checksums.data());
+        hasher.add(std::as_bytes(std::span(checksums)));
+    }
+}
+
+std::string identity_of(FieldInfo const& field, std::int64_t samples) {
+    auto identity = concat(h5::name_of(field.type), " ", samples);
+    for (auto const extent : field.shape) {
+        identity += concat(" ", extent);
+    }
+    return identity;
+}
+
+void require_same(bool same, std::filesystem::path const& path, std::string const& what) {
+    if (!same) {
+        throw Error(ExitCode::data,
+                    {path.string(), concat("its ", what, " is not that of the files before"),
+                     "List files of one data set only"});
     }
 }
 
 } // namespace
 
-void Dataset::convert(std::span<std::byte const> raw, std::span<float> into) const {
-    // Channels are the first dimension of a sample; with one mean they do not matter.
-    std::size_t const plane = h5::elements(sample_shape_) / tables_.size();
-    std::pair<std::vector<double> const&, std::vector<double> const&> const moments{mean_, std_};
-    switch (input_type_) {
-    case h5::Type::u8:
-        for (std::size_t begin = 0; begin < into.size(); begin += plane) {
-            auto const& table = tables_[begin / plane % tables_.size()];
-            for (std::size_t i = begin; i < begin + plane; ++i) {
-                into[i] = table[std::to_integer<std::size_t>(raw[i])];
+Dataset::Dataset(DatasetOptions const& options) : parts_(std::make_unique<Parts>()) {
+    auto const paths = expand_files(options.files);
+    if (paths.empty()) {
+        throw Error(ExitCode::usage, {"a data set without files", "no file is named",
+                                      "Set data.train, or the set that is asked for"});
+    }
+    parts_->inputs = fields_named(options.inputs, true);
+    parts_->targets = fields_named(options.targets, false);
+    for (auto const& path : paths) {
+        open_file(path);
+    }
+    name_classes();
+}
+
+Dataset::Dataset(Dataset&& other) noexcept = default;
+Dataset::~Dataset() = default;
+
+void Dataset::open_file(std::filesystem::path const& path) {
+    auto const file = h5::File::open(path);
+    auto& source = parts_->source;
+    std::optional<std::int64_t> samples;
+    auto const add = [&](Field& field) {
+        auto const count = field.add(file, source);
+        if (count != samples.value_or(count)) {
+            throw Error(ExitCode::data,
+                        {path.string(),
+                         concat(*samples, " samples of ", parts_->inputs.front().info().name,
+                                " but ", count, " of ", field.info().name),
+                         "Each needs one entry a sample"});
+        }
+        samples = count;
+    };
+    std::for_each(parts_->inputs.begin(), parts_->inputs.end(), add);
+    std::for_each(parts_->targets.begin(), parts_->targets.end(), add);
+    auto const [mean, std] = read_moments(file, parts_->inputs.front().info().shape);
+    auto const names = file.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
+    if (source.first_of_file.empty()) {
+        mean_ = mean;
+        std_ = std;
+        names_ = names;
+        parts_->declared_names = names;
+        for (auto& field : parts_->inputs) {
+            bool const first = &field == &parts_->inputs.front();
+            field.prepare(first ? mean : std::vector<double>{},
+                          first ? std : std::vector<double>{});
+            inputs_.push_back(field.info());
+        }
+        for (auto& field : parts_->targets) {
+            field.prepare({}, {});
+            targets_.push_back(field.info());
+        }
+    }
+    require_same(mean == mean_ && std == std_, path, "mean or std");
+    require_same(names == *parts_->declared_names, path, "list of classes");
+    source.first_of_file.push_back(source.samples);
+    source.samples += *samples;
+    auto const number = source.files.add(path);
+
+    Hasher hasher;
+    auto const identity = identity_of(inputs_.front(), *samples);
+    hasher.add(std::as_bytes(std::span(identity)));
+    look_through_labels(number, hasher);
+    hasher.add(std::as_bytes(std::span(mean)));
+    hasher.add(std::as_bytes(std::span(std)));
+    add_checksums(hasher, file, inputs_.front());
+    for (auto const* fields : {&inputs_, &targets_}) {
+        for (auto const& field : *fields) {
+            if (&field != &inputs_.front() && !(&field == &targets_.front() && has_labels())) {
+                auto const other = identity_of(field, *samples);
+                hasher.add(std::as_bytes(std::span(other)));
+                add_checksums(hasher, file, field);
             }
         }
-        break;
-    case h5::Type::i16:
-        normalise<std::int16_t>(raw, into, moments, plane);
-        break;
-    case h5::Type::i32:
-        normalise<std::int32_t>(raw, into, moments, plane);
-        break;
-    case h5::Type::f32:
-        normalise<float>(raw, into, moments, plane);
-        break;
-    default:
-        normalise<double>(raw, into, moments, plane);
-        break;
     }
+    fingerprint_ = hash64(concat(fingerprint_, " ", hasher.digest()));
+}
+
+void Dataset::keep_in_memory(comm::Communicator const& host) {
+    std::vector<Field*> fields;
+    std::size_t bytes = 0;
+    for (auto* const some : {&parts_->inputs, &parts_->targets}) {
+        for (auto& field : *some) {
+            fields.push_back(&field);
+            bytes += field.bytes_on_disk();
+        }
+    }
+    parts_->memory.emplace(host, std::max<std::size_t>(bytes, 1));
+    auto const for_fields = [&](auto use) {
+        std::span memory(parts_->memory->data(), bytes);
+        for (auto* const field : fields) {
+            auto const own = memory.first(field->bytes_on_disk());
+            memory = memory.subspan(own.size());
+            use(*field, own);
+        }
+    };
+    comm::agree(host, "reading data into memory", [&] {
+        for_fields([&](Field& field, std::span<std::byte> own) {
+            field.fill(parts_->source, own, host.rank(), host.size());
+        });
+    });
+    for_fields([](Field& field, std::span<std::byte> own) { field.read_from_memory(own); });
+}
+
+bool Dataset::has_labels() const noexcept {
+    auto const& target = targets_.front();
+    return target.whole && !target.ragged && h5::elements(target.shape) == 1;
+}
+
+void Dataset::look_through_labels(std::size_t file, Hasher& hasher) {
+    if (!has_labels()) {
+        return;
+    }
+    auto& source = parts_->source;
+    bool const declared = !parts_->declared_names->empty();
+    std::vector<std::int64_t> labels;
+    std::vector<std::int64_t> indices;
+    Scratch scratch;
+    for (auto at = source.first_of_file[file]; at < source.samples;) {
+        auto const count = std::min(labels_at_once, source.samples - at);
+        labels.resize(static_cast<std::size_t>(count));
+        indices.resize(labels.size());
+        std::iota(indices.begin(), indices.end(), at);
+        parts_->targets.front().read_wholes(source, indices, labels, scratch);
+        hasher.add(std::as_bytes(std::span(labels)));
+        auto const largest = *std::max_element(labels.begin(), labels.end());
+        auto const needed =
+            static_cast<std::size_t>(std::clamp<std::int64_t>(largest + 1, 0, most_classes));
+        counts_.resize(std::max(counts_.size(), declared ? names_.size() : needed), 0);
+        require_labels(indices, labels);
+        for (auto const label : labels) {
+            ++counts_[static_cast<std::size_t>(label)];
+        }
+        at += count;
+    }
+}
+
+void Dataset::name_classes() {
+    if (has_labels()) {
+        while (names_.size() < counts_.size()) {
+            names_.push_back(std::to_string(names_.size()));
+        }
+    }
+}
+
+void Dataset::require_labels(std::span<std::int64_t const> indices,
+                             std::span<std::int64_t const> labels) const {
+    auto const classes = static_cast<std::int64_t>(counts_.size());
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+        if (labels[i] < 0 || labels[i] >= classes) {
+            auto const file = parts_->source.file_of(indices[i]);
+            throw Error(ExitCode::data, {concat("label ", labels[i], " of sample ",
+                                                indices[i] - parts_->source.first_of_file[file],
+                                                " in ", parts_->source.files.path(file).string()),
+                                         concat("labels are 0 to ", classes - 1),
+                                         "Correct the labels, or name all classes at the import"});
+        }
+    }
+}
+
+std::int64_t Dataset::samples() const noexcept {
+    return parts_->source.samples;
+}
+
+Blocks Dataset::blocks() const {
+    constexpr std::int64_t window_bytes = std::int64_t{8} << 20;
+    constexpr std::int64_t block_bytes = std::int64_t{1} << 20;
+    auto const& input = inputs_.front();
+    auto const sample_bytes = std::max<std::int64_t>(
+        static_cast<std::int64_t>(h5::elements(input.shape) * h5::size_of(input.type)), 1);
+    auto const together = parts_->inputs.front().samples_together();
+    auto const block =
+        together > 1 ? together : std::max<std::int64_t>(block_bytes / sample_bytes, 1);
+    return {block, std::max<std::int64_t>(window_bytes / (block * sample_bytes), 4)};
+}
+
+std::uint64_t Dataset::chunks_decoded() const {
+    return parts_->source.cache.made();
+}
+
+void Dataset::read(Batch& batch, Scratch& scratch) const {
+    batch.first_target = inputs_.size();
+    batch.fields.resize(inputs_.size() + targets_.size());
+    auto values = batch.fields.begin();
+    for (auto const* fields : {&parts_->inputs, &parts_->targets}) {
+        for (auto const& field : *fields) {
+            field.read(parts_->source, batch.indices, *values++, scratch);
+        }
+    }
+    if (has_labels()) {
+        require_labels(batch.indices, batch.targets());
+    }
+}
+
+void Dataset::read_inputs(std::span<std::int64_t const> indices, std::span<float> into) const {
+    Scratch scratch;
+    parts_->inputs.front().read_reals(parts_->source, indices, into, scratch);
+}
+
+void Dataset::read_targets(std::span<std::int64_t const> indices,
+                           std::span<std::int64_t> into) const {
+    Scratch scratch;
+    parts_->targets.front().read_wholes(parts_->source, indices, into, scratch);
 }
 
 } // namespace lockstep::data

@@ -6,7 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
+
+#include "convert.hpp"
 
 namespace lockstep::data {
 
@@ -86,8 +87,7 @@ std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& 
                                        std::uint64_t samples) {
     auto const info = readable_dataset(file, name);
     auto const type = *info.readable_as;
-    bool const whole = type != h5::Type::f16 && type != h5::Type::f32 && type != h5::Type::f64;
-    if (info.shape.size() != 1 || !whole) {
+    if (info.shape.size() != 1 || !is_whole(type)) {
         refuse(file.path(), concat("dataset ", name, " does not hold one whole number a sample"),
                "Store class labels as [samples] integers");
     }
@@ -98,64 +98,6 @@ std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& 
     std::vector<std::int64_t> targets(samples);
     file.read(name, h5::Type::i64, targets.data()); // HDF5 converts
     return targets;
-}
-
-namespace {
-
-/// Where the inputs lie, once it is sure that they can be read by position.
-ByteRange locate_inputs(h5::File const& file, h5::DatasetInfo const& info) {
-    auto const remedy =
-        concat("Convert it: lockstep data import hdf5 ", file.path().string(), " OUT.h5");
-    if (!info.contiguous) {
-        refuse(file.path(), concat("dataset ", info.path, " is chunked or compressed"), remedy);
-    }
-    if (!info.type || *info.type == h5::Type::f16 || *info.type == h5::Type::i64 ||
-        *info.type == h5::Type::u64) {
-        refuse(file.path(),
-               concat("dataset ", info.path, " is of a type that is not read directly"), remedy);
-    }
-    auto const size = std::filesystem::file_size(file.path());
-    auto const range = bytes_in_file(info, size);
-    if (!range) {
-        refuse(file.path(), concat("its samples do not end within its ", size, " bytes"),
-               "The file was cut short: make or copy it again");
-    }
-    return *range;
-}
-
-std::uint64_t fingerprint_of(h5::File const& file, std::string const& inputs,
-                             OpenedSamples const& opened) {
-    auto identity = concat(h5::name_of(opened.input_type), " ", opened.targets.size());
-    for (auto const extent : opened.sample_shape) {
-        identity += concat(" ", extent);
-    }
-    Hasher hasher;
-    hasher.add(std::as_bytes(std::span(identity)));
-    hasher.add(std::as_bytes(std::span(opened.targets)));
-    hasher.add(std::as_bytes(std::span(opened.mean)));
-    hasher.add(std::as_bytes(std::span(opened.std)));
-    if (auto const name = "checksums/" + inputs; file.exists(name)) {
-        std::vector<std::uint64_t> checksums(h5::elements(file.info(name).shape));
-        file.read(name, h5::Type::u64, checksums.data());
-        hasher.add(std::as_bytes(std::span(checksums)));
-    }
-    return hasher.digest();
-}
-
-} // namespace
-
-OpenedSamples open_samples(std::filesystem::path const& path, FieldNames const& names) {
-    auto const file = h5::File::open(path);
-    auto const info = readable_dataset(file, names.inputs);
-    OpenedSamples opened;
-    opened.inputs_at = locate_inputs(file, info).first;
-    opened.sample_shape.assign(info.shape.begin() + 1, info.shape.end());
-    opened.input_type = *info.type;
-    opened.targets = read_targets(file, names.targets, info.shape.front());
-    opened.class_names = file.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
-    std::tie(opened.mean, opened.std) = read_moments(file, opened.sample_shape);
-    opened.fingerprint = fingerprint_of(file, names.inputs, opened);
-    return opened;
 }
 
 std::vector<std::string> complete_names(std::vector<std::string> given,

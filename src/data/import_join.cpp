@@ -49,7 +49,7 @@ void for_parts_of(JoinPlan const& plan, ShardPlan const& shard, Visit const& vis
 }
 
 /// Rows of a column before a sample of the part.
-std::uint64_t rows_before(Field const& field, ImportPart::Column const& column,
+std::uint64_t rows_before(ImportField const& field, ImportPart::Column const& column,
                           std::uint64_t sample) {
     if (!field.ragged) {
         return sample;
@@ -67,7 +67,7 @@ std::vector<SetWriter::Extent> extents_of(JoinPlan const& plan, ShardPlan const&
     for (auto& extent : extents) {
         extent.rows = shard.count;
     }
-    if (std::none_of(fields.begin(), fields.end(), [](Field const& f) { return f.ragged; })) {
+    if (std::none_of(fields.begin(), fields.end(), [](ImportField const& f) { return f.ragged; })) {
         return extents;
     }
     for_parts_of(plan, shard, [&](ImportPart const& part, std::uint64_t first, std::uint64_t last) {

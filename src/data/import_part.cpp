@@ -37,7 +37,7 @@ void add_moments(ImportPart& part, std::vector<std::byte> const& bytes, std::uin
     }
 }
 
-void add_moments(ImportPart& part, Field const& field, std::vector<std::byte> const& bytes) {
+void add_moments(ImportPart& part, ImportField const& field, std::vector<std::byte> const& bytes) {
     auto const row = h5::elements(field.row);
     switch (field.type) {
     case h5::Type::u8:

@@ -7,26 +7,35 @@
 #include "lockstep/data/dataset.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <span>
 
 #include "format.hpp"
 
 namespace lockstep::data {
 
-DataInfo describe(std::filesystem::path const& path) {
-    Dataset const dataset({.files = path.string()});
-    auto const opened = open_samples(path, {"inputs", "targets"});
+DataInfo describe(DatasetOptions const& options) {
+    Dataset const dataset(options);
+    std::filesystem::path const path = options.files;
     auto const file = h5::File::open(path);
+    auto fields = dataset.inputs();
+    fields.insert(fields.end(), dataset.targets().begin(), dataset.targets().end());
     return {path,
             std::filesystem::file_size(path),
             file.text_attribute("/", "format") == format_name,
-            file.exists("checksums/inputs"),
+            file.exists("checksums"),
             dataset.samples(),
-            dataset.sample_shape(),
-            dataset.input_type(),
+            fields,
             dataset.class_names(),
             dataset.class_counts(),
-            opened.mean,
-            opened.std};
+            dataset.mean(),
+            dataset.std()};
+}
+
+bool has_checksums(std::filesystem::path const& path) {
+    return h5::File::open(path).exists("checksums");
 }
 
 namespace {
@@ -52,7 +61,67 @@ std::vector<std::uint64_t> stored_checksums(File const& raw, ByteRange const& ra
     return sums;
 }
 
+/// The datasets that have checksums, and those that must have them.
+std::set<std::string> checked_datasets(h5::File const& file) {
+    std::set<std::string> names{"inputs", "targets"};
+    std::string const prefix = "checksums/";
+    for (auto const& info : file.datasets()) {
+        if (info.path.starts_with(prefix) && info.path != prefix + "rest") {
+            names.insert(info.path.substr(prefix.size()));
+        }
+    }
+    return names;
+}
+
+/// Counts in the values of sample `sample`, element [begin, end).
+void count(NotFinite& found, std::span<float const> values, std::int64_t sample) {
+    auto const wrong =
+        std::count_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
+    if (wrong > 0) {
+        found.first = found.count == 0 ? sample : found.first;
+        found.count += wrong;
+        ++found.samples;
+    }
+}
+
 } // namespace
+
+std::vector<NotFinite> look_through(DatasetOptions const& options) {
+    constexpr std::size_t bytes_at_once = std::size_t{4} << 20;
+    Dataset const dataset(options);
+    auto fields = dataset.inputs();
+    fields.insert(fields.end(), dataset.targets().begin(), dataset.targets().end());
+    std::vector<NotFinite> found;
+    std::uint64_t sample_bytes = 1;
+    for (auto const& field : fields) {
+        found.push_back({.dataset = field.name});
+        sample_bytes += h5::elements(field.shape) * h5::size_of(field.type);
+    }
+    auto const at_once =
+        static_cast<std::int64_t>(std::max<std::uint64_t>(bytes_at_once / sample_bytes, 1));
+    Batch batch;
+    Scratch scratch;
+    for (std::int64_t first = 0; first < dataset.samples(); first += at_once) {
+        auto const samples = std::min(at_once, dataset.samples() - first);
+        batch.indices.resize(static_cast<std::size_t>(samples));
+        std::iota(batch.indices.begin(), batch.indices.end(), first);
+        dataset.read(batch, scratch);
+        for (std::size_t f = 0; f < fields.size(); ++f) {
+            auto const& values = batch.fields[f];
+            auto const row = h5::elements(fields[f].shape);
+            std::span<float const> const reals = values.reals;
+            for (std::size_t i = 0; !reals.empty() && i < batch.indices.size(); ++i) {
+                auto const begin =
+                    fields[f].ragged ? static_cast<std::size_t>(values.offsets[i]) : i;
+                auto const end =
+                    fields[f].ragged ? static_cast<std::size_t>(values.offsets[i + 1]) : i + 1;
+                count(found[f], reals.subspan(begin * row, (end - begin) * row), batch.indices[i]);
+            }
+        }
+    }
+    std::erase_if(found, [](NotFinite const& field) { return field.count == 0; });
+    return found;
+}
 
 std::vector<DataDamage> verify(std::filesystem::path const& path) {
     auto const file = h5::File::open(path);
@@ -61,7 +130,7 @@ std::vector<DataDamage> verify(std::filesystem::path const& path) {
     std::vector<DataDamage> damage;
     std::vector<ByteRange> covered;
     std::vector<std::byte> block;
-    for (std::string const name : {"inputs", "targets"}) {
+    for (auto const& name : checked_datasets(file)) {
         auto const range = bytes_of(file, name, file_bytes);
         auto const sums = stored_checksums(raw, bytes_of(file, "checksums/" + name, file_bytes));
         if (sums.size() != checksum_blocks(range.count)) {

@@ -36,6 +36,7 @@ void Loader::end_workers() {
 
 void Loader::work() {
     auto const slots = static_cast<std::int64_t>(slots_.size());
+    Scratch scratch;
     while (true) {
         std::unique_lock lock(mutex_);
         // The slot of the batch in use, taken_ - 1, stays as it is.
@@ -50,7 +51,7 @@ void Loader::work() {
         lock.unlock();
         slot.failure = nullptr;
         try {
-            fill(k, slot);
+            fill(k, slot, scratch);
         } catch (...) {
             slot.failure = std::current_exception();
         }
@@ -62,18 +63,14 @@ void Loader::work() {
     }
 }
 
-void Loader::fill(std::int64_t k, Slot& slot) const {
+void Loader::fill(std::int64_t k, Slot& slot, Scratch& scratch) const {
     auto indices = request_(k);
     slot.last = !indices.has_value();
     if (slot.last) {
         return;
     }
-    auto& batch = slot.batch;
-    batch.indices = std::move(*indices);
-    batch.inputs.resize(batch.indices.size() * h5::elements(dataset_.sample_shape()));
-    batch.targets.resize(batch.indices.size());
-    dataset_.read_inputs(batch.indices, batch.inputs);
-    dataset_.read_targets(batch.indices, batch.targets);
+    slot.batch.indices = std::move(*indices);
+    dataset_.read(slot.batch, scratch);
 }
 
 Loader::Slot& Loader::slot_of(std::int64_t k) {

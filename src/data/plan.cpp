@@ -6,6 +6,7 @@
 #include "lockstep/data/order.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace lockstep::data {
 
@@ -66,14 +67,40 @@ Span TrainPlan::part(std::int64_t step, int micro, int replica) const {
 }
 
 std::vector<std::int64_t> TrainPlan::indices(std::int64_t epoch, Span positions) const {
-    Permutation const order(options_.samples, random_key(options_.seed, Stream::order,
-                                                         {static_cast<std::uint64_t>(epoch)}));
+    auto const key = random_key(options_.seed, Stream::order, {static_cast<std::uint64_t>(epoch)});
     std::vector<std::int64_t> samples(static_cast<std::size_t>(positions.count));
-    for (std::int64_t i = 0; i < positions.count; ++i) {
-        auto const position = positions.first + i;
-        samples[static_cast<std::size_t>(i)] = options_.shuffle ? order(position) : position;
+    std::iota(samples.begin(), samples.end(), positions.first);
+    if (options_.shuffle == Shuffle::full) {
+        Permutation const order(options_.samples, key);
+        std::transform(samples.begin(), samples.end(), samples.begin(), order);
+    } else if (options_.shuffle == Shuffle::block) {
+        BlockPermutation const order(options_.samples, key, options_.blocks);
+        std::transform(samples.begin(), samples.end(), samples.begin(),
+                       [&](std::int64_t position) { return order(position_by_replica(position)); });
     }
     return samples;
+}
+
+/// Positions in the order in which replicas, one after the other, take them: what one replica
+/// learns in a row lies side by side then, so that it need not read the blocks of the others.
+std::int64_t TrainPlan::position_by_replica(std::int64_t position) const {
+    std::int64_t const replicas = options_.replicas;
+    // All micro-batches before the last are full.
+    auto const last =
+        (steps_ - 1) * step_samples_ + (micro_batches(steps_ - 1) - 1) * micro_samples_;
+    if (position < last) {
+        auto const replica = position % micro_samples_ / options_.batch;
+        auto const before = position / micro_samples_ * options_.batch;
+        return share(learnt_, replica, replicas).first + before + position % options_.batch;
+    }
+    auto const rest = learnt_ - last;
+    auto const in_rest = position - last;
+    auto replica = in_rest * replicas / rest; // of the right one, or the one before
+    if (share(rest, replica, replicas).first + share(rest, replica, replicas).count <= in_rest) {
+        ++replica;
+    }
+    return share(learnt_, replica, replicas).first + last / replicas + in_rest -
+           share(rest, replica, replicas).first;
 }
 
 Span EvaluationPlan::part(std::int64_t j) const {

@@ -84,7 +84,7 @@ void SetWriter::lay_out(ImportForm const& form, std::vector<Extent> const& exten
     file.close();
 }
 
-void SetWriter::write_offsets(std::vector<Field> const& fields,
+void SetWriter::write_offsets(std::vector<ImportField> const& fields,
                               std::vector<Extent> const& extents) {
     for (std::size_t i = 0; i < fields.size(); ++i) {
         if (!fields[i].ragged) {

@@ -46,7 +46,7 @@ class SetWriter {
     };
 
     void lay_out(ImportForm const& form, std::vector<Extent> const& extents);
-    void write_offsets(std::vector<Field> const& fields, std::vector<Extent> const& extents);
+    void write_offsets(std::vector<ImportField> const& fields, std::vector<Extent> const& extents);
 
     std::filesystem::path path_;
     std::filesystem::path partial_;

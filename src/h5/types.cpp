@@ -10,8 +10,8 @@ namespace lockstep::h5 {
 
 namespace {
 
-constexpr std::array all_types{Type::u8,  Type::i16, Type::i32, Type::i64,
-                               Type::u64, Type::f16, Type::f32, Type::f64};
+constexpr std::array all_types{Type::u8,  Type::i16, Type::i32, Type::i64, Type::u64, Type::f16,
+                               Type::f32, Type::f64, Type::i8,  Type::u16, Type::u32};
 
 Handle copy_of(hid_t type) {
     return {check(H5Tcopy(type), "H5Tcopy"), H5Tclose};
@@ -31,11 +31,14 @@ Handle half_type() {
 std::size_t size_of(Type type) {
     switch (type) {
     case Type::u8:
+    case Type::i8:
         return 1;
     case Type::i16:
+    case Type::u16:
     case Type::f16:
         return 2;
     case Type::i32:
+    case Type::u32:
     case Type::f32:
         return 4;
     case Type::i64:
@@ -47,8 +50,8 @@ std::size_t size_of(Type type) {
 }
 
 std::string name_of(Type type) {
-    constexpr std::array<char const*, 8> names{"u8",  "i16", "i32", "i64",
-                                               "u64", "f16", "f32", "f64"};
+    constexpr std::array<char const*, all_types.size()> names{
+        "u8", "i16", "i32", "i64", "u64", "f16", "f32", "f64", "i8", "u16", "u32"};
     return names.at(static_cast<std::size_t>(type));
 }
 
@@ -73,6 +76,12 @@ Handle stored_type(Type type) {
     switch (type) {
     case Type::u8:
         return copy_of(H5T_STD_U8LE);
+    case Type::i8:
+        return copy_of(H5T_STD_I8LE);
+    case Type::u16:
+        return copy_of(H5T_STD_U16LE);
+    case Type::u32:
+        return copy_of(H5T_STD_U32LE);
     case Type::i16:
         return copy_of(H5T_STD_I16LE);
     case Type::i32:
@@ -109,9 +118,23 @@ std::optional<Type> known_type(Id type) {
     return std::nullopt;
 }
 
+std::optional<Type> swapped_type(Id type) {
+    for (auto const candidate : all_types) {
+        auto const swapped = stored_type(candidate);
+        check(H5Tset_order(swapped.id(), H5T_ORDER_BE), "H5Tset_order");
+        if (H5Tequal(type, swapped.id()) > 0) {
+            return candidate;
+        }
+    }
+    return std::nullopt;
+}
+
 std::optional<Type> readable_type(Id type) {
     if (auto const own = known_type(type)) {
         return own;
+    }
+    if (auto const swapped = swapped_type(type)) {
+        return swapped;
     }
     auto const bytes = H5Tget_size(type);
     if (H5Tget_class(type) == H5T_FLOAT) {

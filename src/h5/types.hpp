@@ -17,6 +17,9 @@ Handle text_type(std::size_t length);
 /// Which of our types this HDF5 type is, if any.
 std::optional<Type> known_type(Id type);
 
+/// Which of our types this HDF5 type is in big-endian order, if any.
+std::optional<Type> swapped_type(Id type);
+
 /// One of our types that holds what this HDF5 type does, so that HDF5 can convert; none for
 /// anything but numbers.
 std::optional<Type> readable_type(Id type);

@@ -7,6 +7,7 @@
 #include "lockstep/train/replica_state.hpp"
 #include "lockstep/train/trainer.hpp"
 
+#include "data_cache.hpp"
 #include "opening.hpp"
 
 namespace lockstep::train {
@@ -19,10 +20,11 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
     torch::Device device = torch::kCPU;
+    auto const data = with_local_copies(deck.data, world);
     comm::agree(world, "opening the data and the model", [&] {
         device = choose_device(deck.run, topology);
         configure_torch(deck.run);
-        dataset = open_dataset(deck.data, has_test ? deck.data.test : deck.data.validation);
+        dataset = open_dataset(data, has_test ? data.test : data.validation);
         if (!dataset) {
             throw Error(ExitCode::usage, {"data.test and data.validation are not set",
                                           "there is nothing to measure", "Set one of them"});
@@ -35,6 +37,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         model->to(device);
         load_model(*model, file);
     });
+    keep_in_memory(data, {dataset.get()}, world);
     auto const result = evaluate(world, *model, *task, *dataset, evaluate_options(deck, device));
     return {.set = has_test ? "test" : "validation",
             .loss = result.loss,

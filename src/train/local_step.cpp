@@ -257,8 +257,8 @@ task::Tensors to_tensors(data::Batch const& batch, std::vector<std::int64_t> con
         return torch::from_blob(const_cast<void*>(static_cast<void const*>(values.data())), sizes,
                                 torch::TensorOptions(type));
     };
-    return {borrow(batch.inputs, shape, torch::kFloat32).to(device, torch::kFloat32, false, true),
-            borrow(batch.targets, {count}, torch::kInt64).to(device, torch::kInt64, false, true)};
+    return {borrow(batch.inputs(), shape, torch::kFloat32).to(device, torch::kFloat32, false, true),
+            borrow(batch.targets(), {count}, torch::kInt64).to(device, torch::kInt64, false, true)};
 }
 
 } // namespace lockstep::train

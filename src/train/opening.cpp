@@ -59,6 +59,12 @@ void settle_batch(config::Deck& deck) {
     data.batch = data.global_batch / deck.run.replicas;
 }
 
+data::Shuffle shuffle_named(std::string const& name) {
+    return name == "full"    ? data::Shuffle::full
+           : name == "block" ? data::Shuffle::block
+                             : data::Shuffle::none;
+}
+
 } // namespace
 
 OpenedRun open_run(comm::Communicator const& world, Order const& order) {
@@ -117,7 +123,18 @@ std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::strin
     if (trimmed(files).empty()) {
         return nullptr;
     }
-    return std::make_unique<data::Dataset>(data::DatasetOptions{files, data.inputs, data.targets});
+    auto set =
+        std::make_unique<data::Dataset>(data::DatasetOptions{files, data.inputs, data.targets});
+    auto const& input = set->inputs().front();
+    bool const simple = set->inputs().size() == 1 && set->targets().size() == 1 && !input.whole &&
+                        !input.ragged && set->has_labels();
+    if (!simple) {
+        throw Error(ExitCode::data, {concat("the samples of ", files),
+                                     "the task learns one label a sample from one "
+                                     "input of amounts, alike in shape",
+                                     "Name such datasets in data.inputs and data.targets"});
+    }
+    return set;
 }
 
 void require_memory(double needed, std::uint64_t available) {
@@ -174,7 +191,8 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
                             .replicas = static_cast<int>(deck.run.replicas),
                             .accumulate = static_cast<int>(deck.optimizer.accumulate),
                             .drop_last = deck.data.drop_last,
-                            .shuffle = deck.data.shuffle == "full",
+                            .shuffle = shuffle_named(deck.data.shuffle),
+                            .blocks = dataset.blocks(),
                             .seed = static_cast<std::uint64_t>(deck.run.seed)});
 }
 

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <unistd.h>
 
+#include "data_cache.hpp"
+
 namespace lockstep::train {
 
 Ended train(comm::Communicator const& world, Order const& order, SignalRequests const& signals) {
@@ -36,12 +38,14 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
     });
     std::uint64_t const share =
         available_memory() / static_cast<std::uint64_t>(topology_.local_size);
+    auto local = deck_;
+    local.data = with_local_copies(deck_.data, world_);
     comm::agree(world_, "opening the data and the model", [&] {
         if (device_.is_cpu()) {
             limit_memory(share);
         }
         auto const replicas = static_cast<int>(deck_.run.replicas);
-        work_ = open_workload(deck_, [&](double parameters) {
+        work_ = open_workload(local, [&](double parameters) {
             require_memory(memory_needed(parameters, deck_.optimizer,
                                          (replicas + world_.size() - 1) / world_.size(),
                                          world_.size()),
@@ -52,6 +56,8 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
         total_steps_ = total_steps(deck_.train, plan_->steps_per_epoch());
         schedule_.emplace(deck_, plan_->steps_per_epoch(), total_steps_);
     });
+    keep_in_memory(deck_.data, {work_.train.get(), work_.validation.get(), work_.test.get()},
+                   world_);
     engine_ = std::make_unique<Engine>(
         Engine::Parts{.world = world_,
                       .deck = deck_,

@@ -33,7 +33,8 @@ struct Data {
     bool drop_last = false;
     std::int64_t workers = 2;
     std::int64_t prefetch = 4;
-    std::string shuffle = "full"; ///< full, none
+    std::string shuffle = "full"; ///< full, block, none
+    std::string cache = "none";   ///< none, memory, local:DIRECTORY
 };
 
 /// Keys of a section that belong to what `name` or `kind` chooses; it checks them itself.

@@ -1,11 +1,13 @@
 #pragma once
 
-#include "lockstep/base/file.hpp"
-#include "lockstep/h5/file.hpp"
+#include "lockstep/base/hash.hpp"
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/data/batch.hpp"
+#include "lockstep/data/order.hpp"
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,9 +15,9 @@
 namespace lockstep::data {
 
 struct DatasetOptions {
-    std::string files; ///< a file, a list with commas, or a glob
-    std::string inputs = "inputs";
-    std::string targets = "targets";
+    std::string files;               ///< a file, a list with commas, or a glob
+    std::string inputs = "inputs";   ///< names of datasets in the files, with commas
+    std::string targets = "targets"; ///< the same
 };
 
 /// The files that a text names, in order; a glob's are sorted.
@@ -24,53 +26,76 @@ struct DatasetOptions {
 std::vector<std::filesystem::path> expand_files(std::string const& files);
 
 /// One logical data set over one or several HDF5 files. HDF5 opens them and says where the bytes
-/// lie; these are then read by position, from any thread. Immutable once open.
+/// lie; these are then read by position and decoded, from any thread. Immutable once open; what it
+/// keeps in memory is bounded, but for 16 bytes for each chunk of a chunked dataset.
 class Dataset {
   public:
-    /// Opens every file and reads all targets.
+    /// Opens every file, and looks through the labels once.
     ///
     /// Throws  Error 66 for a missing file; 65 for one that is damaged or cut short, whose shape
     ///         or type is not the others', or that holds a label out of range
     explicit Dataset(DatasetOptions const& options);
+    Dataset(Dataset&& other) noexcept;
+    ~Dataset();
 
-    std::int64_t samples() const noexcept { return static_cast<std::int64_t>(targets_.size()); }
-    h5::Shape const& sample_shape() const noexcept { return sample_shape_; }
-    h5::Type input_type() const noexcept { return input_type_; }
+    /// Reads and decodes everything into memory that the ranks of the host share, each rank a part.
+    ///
+    /// Collective  over `host`, the ranks of one host, which opened the same files
+    /// Throws      AgreedError 69 when the host's shared memory has not room enough; that of `read`
+    void keep_in_memory(comm::Communicator const& host);
+
+    std::int64_t samples() const noexcept;
+    std::vector<FieldInfo> const& inputs() const noexcept { return inputs_; }
+    std::vector<FieldInfo> const& targets() const noexcept { return targets_; }
+    /// Of the first input.
+    h5::Shape const& sample_shape() const noexcept { return inputs_.front().shape; }
+    h5::Type input_type() const noexcept { return inputs_.front().type; }
+
+    /// Whether the first target is a class: a whole number a sample. Else there are no counts, and
+    /// the classes are those that the files name.
+    bool has_labels() const noexcept;
     std::int64_t classes() const noexcept { return static_cast<std::int64_t>(names_.size()); }
     std::vector<std::string> const& class_names() const noexcept { return names_; }
-    std::vector<std::int64_t> class_counts() const;
+    std::vector<std::int64_t> const& class_counts() const noexcept { return counts_; }
+    std::vector<double> const& mean() const noexcept { return mean_; }
+    std::vector<double> const& std() const noexcept { return std_; }
 
     /// A hash of what the files hold, as far as it can be known without reading all of it.
     std::uint64_t fingerprint() const noexcept { return fingerprint_; }
+    /// Samples that are best read together, those of a chunk or of 1 MiB, and so many of these that
+    /// a window of them can be kept decoded.
+    Blocks blocks() const;
+    /// How often a chunk was decoded so far.
+    std::uint64_t chunks_decoded() const;
 
-    /// Samples as float32, u8 scaled by 1/255, minus mean, over std of the file.
+    /// Reads all fields of `batch.indices`, any samples in any order. The first input is
+    /// normalised: u8 over 255, minus mean, over std of the files.
+    ///
+    /// Throws  Error 65 or 74 that names the file, the dataset and the samples
+    void read(Batch& batch, Scratch& scratch) const;
+
+    /// The first input or target alone, where it is not ragged.
     ///
     /// Shape   into [indices, sample…]
-    /// Throws  Error 74 or 65 when the file cannot be read
     void read_inputs(std::span<std::int64_t const> indices, std::span<float> into) const;
     void read_targets(std::span<std::int64_t const> indices, std::span<std::int64_t> into) const;
 
   private:
-    struct Shard {
-        File file;
-        std::uint64_t inputs_at = 0; ///< byte of the first sample
-        std::int64_t first = 0;      ///< number of its first sample in the data set
-    };
+    struct Parts;
 
-    void open_shard(std::filesystem::path const& path, DatasetOptions const& options);
-    void check_labels(std::filesystem::path const& path, std::int64_t first) const;
-    void make_tables();
-    void convert(std::span<std::byte const> raw, std::span<float> into) const;
+    void open_file(std::filesystem::path const& path);
+    void look_through_labels(std::size_t file, Hasher& hasher);
+    void name_classes();
+    void require_labels(std::span<std::int64_t const> indices,
+                        std::span<std::int64_t const> labels) const;
 
-    std::vector<Shard> shards_;
-    h5::Shape sample_shape_;
-    h5::Type input_type_ = h5::Type::u8;
+    std::unique_ptr<Parts> parts_;
+    std::vector<FieldInfo> inputs_;
+    std::vector<FieldInfo> targets_;
     std::vector<double> mean_;
     std::vector<double> std_;
-    std::vector<std::array<float, 256>> tables_; ///< u8 → float, by channel
-    std::vector<std::string> declared_names_;    ///< as the files give them; empty: not at all
     std::vector<std::string> names_;
-    std::vector<std::int64_t> targets_;
+    std::vector<std::int64_t> counts_;
     std::uint64_t fingerprint_ = 0;
 };
 

@@ -14,7 +14,7 @@ namespace lockstep::data {
 /// One dataset of a data set file. A ragged one is stored flat, [all rows, row…], with
 /// NAME_offsets [samples + 1], the first row of each sample and the end; the others as
 /// [samples, row…].
-struct Field {
+struct ImportField {
     std::string name{};
     h5::Type type = h5::Type::u8;
     h5::Shape row{}; ///< shape of a sample, or of one row of a ragged sample
@@ -25,7 +25,7 @@ struct Field {
 
 /// What becomes of an import, whichever samples it meets.
 struct ImportForm {
-    std::vector<Field> fields{}; ///< inputs first
+    std::vector<ImportField> fields{}; ///< inputs first
     std::vector<std::string> class_names{};
     /// Mean and standard deviation of the inputs: none, one of all, or one a channel (row.front()).
     enum class Moments { none, one, by_channel } moments = Moments::none;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/data/dataset.hpp"
 #include "lockstep/h5/file.hpp"
 
 #include <cstdint>
@@ -16,16 +17,23 @@ struct DataInfo {
     bool ours = false; ///< written by our importers
     bool checksums = false;
     std::int64_t samples = 0;
-    h5::Shape sample_shape;
-    h5::Type input_type = h5::Type::u8;
+    std::vector<FieldInfo> fields; ///< inputs, then targets
     std::vector<std::string> class_names;
-    std::vector<std::int64_t> class_counts;
+    std::vector<std::int64_t> class_counts; ///< of each class, or none where labels are not counted
     std::vector<double> mean;
     std::vector<double> std;
 };
 
+/// Of one file; `options.files` is its path.
+///
 /// Throws  Error 66 or 65
-DataInfo describe(std::filesystem::path const& path);
+DataInfo describe(DatasetOptions const& options);
+inline DataInfo describe(std::filesystem::path const& path) {
+    return describe(DatasetOptions{path.string()});
+}
+
+/// Whether a file has checksums that `verify` can recompute. Throws as `describe`.
+bool has_checksums(std::filesystem::path const& path);
 
 /// A block whose bytes are not those that were written.
 struct DataDamage {
@@ -38,5 +46,18 @@ struct DataDamage {
 ///
 /// Throws  Error 66; 65 when the file cannot be opened or has no checksums
 std::vector<DataDamage> verify(std::filesystem::path const& path);
+
+/// Values of a field that are not a number, or infinite.
+struct NotFinite {
+    std::string dataset;
+    std::int64_t count = 0;
+    std::int64_t samples = 0; ///< that hold them
+    std::int64_t first = 0;   ///< of these samples, in the file
+};
+
+/// Reads and decodes all of a file, ours or another's, and names the fields that are not finite.
+///
+/// Throws  Error 66 or 65 as `Dataset` does
+std::vector<NotFinite> look_through(DatasetOptions const& options);
 
 } // namespace lockstep::data

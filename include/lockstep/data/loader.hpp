@@ -13,13 +13,6 @@
 
 namespace lockstep::data {
 
-/// Samples that are handed to a replica together. The buffers are used again.
-struct Batch {
-    std::vector<std::int64_t> indices;
-    std::vector<float> inputs;         ///< [indices, sample…]
-    std::vector<std::int64_t> targets; ///< [indices]
-};
-
 struct LoaderOptions {
     int workers = 2;
     int prefetch = 4; ///< batches that are made ahead
@@ -54,7 +47,7 @@ class Loader {
     void work();
     void end_workers();
     Slot& slot_of(std::int64_t k);
-    void fill(std::int64_t k, Slot& slot) const;
+    void fill(std::int64_t k, Slot& slot, Scratch& scratch) const;
 
     Dataset const& dataset_;
     Request request_;

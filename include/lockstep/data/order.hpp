@@ -21,4 +21,31 @@ class Permutation {
     int half_bits_;
 };
 
+/// Blocks of samples that are best read together, and how many of them are mixed.
+struct Blocks {
+    std::int64_t samples = 1; ///< in a block; the last of the data set may have fewer
+    std::int64_t window = 1;  ///< blocks whose samples are mixed
+};
+
+/// A keyed permutation of [0, n) for storage that is read by blocks: the blocks are permuted, and
+/// then the samples of each window of blocks. As `Permutation`, it needs no memory.
+class BlockPermutation {
+  public:
+    /// `n` is at least 1, as are the numbers of `blocks`.
+    BlockPermutation(std::int64_t n, std::uint64_t key, Blocks const& blocks);
+
+    std::int64_t operator()(std::int64_t position) const;
+
+  private:
+    std::int64_t start_of(std::int64_t turn) const;
+    std::int64_t turn_of(std::int64_t position) const;
+
+    Blocks blocks_;
+    std::int64_t whole_;     ///< whole blocks
+    std::int64_t rest_;      ///< samples after them, which make one more block
+    std::int64_t rest_turn_; ///< the whole blocks that come before that one
+    std::uint64_t key_;
+    Permutation order_; ///< of the whole blocks
+};
+
 } // namespace lockstep::data

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lockstep/data/order.hpp"
+
 #include <cstdint>
 #include <vector>
 
@@ -11,13 +13,18 @@ struct Span {
     std::int64_t count = 0;
 };
 
+/// The order of an epoch: of all samples at random; by blocks, see `BlockPermutation`, where each
+/// replica has blocks of its own; as they lie in the files.
+enum class Shuffle { full, block, none };
+
 struct PlanOptions {
     std::int64_t samples = 0;
     std::int64_t batch = 1; ///< per replica and micro-batch
     int replicas = 1;
     int accumulate = 1; ///< micro-batches per step
     bool drop_last = false;
-    bool shuffle = true;
+    Shuffle shuffle = Shuffle::full;
+    Blocks blocks{}; ///< of Shuffle::block
     std::uint64_t seed = 0;
 };
 
@@ -45,6 +52,8 @@ class TrainPlan {
     std::vector<std::int64_t> indices(std::int64_t epoch, Span positions) const;
 
   private:
+    std::int64_t position_by_replica(std::int64_t position) const;
+
     /// Two a replica.
     std::int64_t fewest_samples() const noexcept { return std::int64_t{2} * options_.replicas; }
 

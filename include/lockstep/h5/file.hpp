@@ -2,6 +2,7 @@
 
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/h5/handle.hpp"
+#include "lockstep/h5/storage.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,14 +14,10 @@
 
 namespace lockstep::h5 {
 
-/// The element types of our files, all little-endian.
-enum class Type { u8, i16, i32, i64, u64, f16, f32, f64 };
-
 std::size_t size_of(Type type);
 std::string name_of(Type type);
 std::optional<Type> type_named(std::string const& name); ///< absent: none of ours
 
-using Shape = std::vector<std::uint64_t>;
 std::uint64_t elements(Shape const& shape);
 
 /// What is known of a dataset without reading it.
@@ -113,6 +110,8 @@ class File {
 
     bool exists(std::string const& path) const;
     DatasetInfo info(std::string const& path) const;
+    /// Looks up every chunk, in a few microseconds each.
+    Storage storage(std::string const& path) const;
     /// All datasets below the root, in order of their paths.
     std::vector<DatasetInfo> datasets() const;
 

@@ -64,9 +64,9 @@ std::vector<std::int64_t> learnt_here(comm::Communicator const& comm, Dataset co
     std::vector<std::int64_t> learnt(samples, 0);
     for (auto const& part : parts) {
         auto const& batch = loader.next();
-        for (std::size_t i = 0; i < batch.inputs.size(); ++i) {
-            auto const sample = static_cast<std::int64_t>(batch.inputs[i]);
-            bool const right = sample == batch.targets[i];
+        for (std::size_t i = 0; i < batch.inputs().size(); ++i) {
+            auto const sample = static_cast<std::int64_t>(batch.inputs()[i]);
+            bool const right = sample == batch.targets()[i];
             learnt[static_cast<std::size_t>(part.first) + i] += right ? sample + 1 : 1'000'000;
         }
     }

@@ -1,2 +1,3 @@
 lockstep_add_mpi_test(data/epoch NP 1 2 3 4)
 lockstep_add_mpi_test(data/import NP 1 2 3 4)
+lockstep_add_mpi_test(data/cache NP 1 2 3)

@@ -133,10 +133,8 @@ TEST_CASE("a step is that of the mean loss over all samples, as torch alone take
     auto const model = nn::make_model(deck.model, {{side, side}, 3}, 3);
     data::Batch batch;
     batch.indices = training.plan().indices(0, {0, training.plan().samples_in_step(0)});
-    batch.inputs.resize(batch.indices.size() * side * side);
-    batch.targets.resize(batch.indices.size());
-    set.get().read_inputs(batch.indices, batch.inputs);
-    set.get().read_targets(batch.indices, batch.targets);
+    data::Scratch scratch;
+    set.get().read(batch, scratch);
     auto const tensors = train::to_tensors(batch, {side, side}, torch::kCPU);
     auto const loss =
         torch::nn::functional::cross_entropy(model->forward(tensors.inputs), tensors.targets);

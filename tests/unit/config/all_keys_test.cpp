@@ -21,6 +21,7 @@ std::map<std::string, std::string> other_values() {
     std::map<std::string, std::string> const named{{"run.mode", "ddp"},
                                                    {"run.device", "cpu"},
                                                    {"data.shuffle", "none"},
+                                                   {"data.cache", "local:/tmp/copies"},
                                                    {"optimizer.name", "sgd"},
                                                    {"schedule.name", "cosine"},
                                                    {"optimizer.scale-learning-rate", "sqrt"},

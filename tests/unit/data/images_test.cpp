@@ -72,7 +72,7 @@ TEST_CASE("a folder of PNG files for each class becomes a data set with their na
         test::import_to(out, *image_source({.source = scratch / "tree", .gray = true}));
     CHECK(report.sets.at(0).class_counts == std::vector<std::int64_t>{5, 5});
     auto const info = describe(out);
-    CHECK(info.sample_shape == h5::Shape{1, 2, 3});
+    CHECK(info.fields.front().shape == h5::Shape{1, 2, 3});
     CHECK(info.class_names == std::vector<std::string>{"cat", "dog"});
     CHECK(info.class_counts == std::vector<std::int64_t>{5, 5});
     CHECK(verify(out).empty());

@@ -55,7 +55,7 @@ TEST_CASE("an IDX pair becomes a data set with mean, deviation and checksums") {
     CHECK(report.files.at(0).samples == 9);
     auto const info = describe(out);
     CHECK(info.ours);
-    CHECK(info.sample_shape == h5::Shape{2, 2});
+    CHECK(info.fields[0].shape == h5::Shape{2, 2});
     CHECK(info.class_names == std::vector<std::string>{"x", "y", "z"});
     CHECK(info.class_counts == std::vector<std::int64_t>{3, 3, 3});
     CHECK(info.mean.at(0) == Approx(1.0 / 255));

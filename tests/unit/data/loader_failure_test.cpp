@@ -59,9 +59,9 @@ TEST_CASE("a batch stays as it is until the next is asked for") {
                       {3, prefetch});
         for (std::int64_t k = 0; k < 12; ++k) {
             auto const& batch = loader.next();
-            auto const then = batch.inputs;
+            auto const then = batch.inputs();
             pause(3); // time enough for a worker that would write where it must not
-            CHECK(batch.inputs == then);
+            CHECK(batch.inputs() == then);
             CHECK(batch.indices == Indices{k % 64, (k + 1) % 64});
         }
     }
@@ -131,7 +131,7 @@ TEST_CASE("a batch without samples is handed out as such, between others") {
     CHECK(loader.next().indices == Indices{0});
     auto const& empty = loader.next();
     CHECK(empty.indices.empty());
-    CHECK(empty.inputs.empty());
-    CHECK(empty.targets.empty());
+    CHECK(empty.inputs().empty());
+    CHECK(empty.targets().empty());
     CHECK(loader.next().indices == Indices{2});
 }

@@ -37,7 +37,7 @@ TEST_CASE("batches come in order whatever the number of workers and the prefetch
                 std::vector<float> inputs(expected.size() * 6);
                 set.read_inputs(expected, inputs);
                 CHECK(batch.indices == expected);
-                CHECK(batch.inputs == inputs);
+                CHECK(batch.inputs() == inputs);
             }
             CHECK_THROWS_AS(loader.next(), Error);
         }

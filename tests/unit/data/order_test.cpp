@@ -1,6 +1,9 @@
 #include "lockstep/base/random.hpp"
 #include "lockstep/data/order.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <set>
 #include <vector>
 
 #include "catch.hpp"
@@ -66,4 +69,46 @@ TEST_CASE("neighbours do not stay neighbours") {
         neighbours += order[i] == order[i - 1] + 1 ? 1 : 0;
     }
     CHECK(neighbours < 10); // one is expected
+}
+
+TEST_CASE("blocks are permuted, and the samples of a window of them") {
+    std::uint64_t key = 7;
+    for (std::int64_t const n : {1, 2, 5, 16, 17, 99, 1000, 4097}) {
+        for (data::Blocks const blocks :
+             {data::Blocks{1, 1}, {1, 8}, {4, 1}, {4, 3}, {16, 2}, {5000, 4}}) {
+            CAPTURE(n, blocks.samples, blocks.window);
+            data::BlockPermutation const order(n, ++key, blocks);
+            std::vector<int> times(static_cast<std::size_t>(n), 0);
+            std::set<std::int64_t> open;
+            std::int64_t reopened = 0;
+            std::set<std::int64_t> met;
+            for (std::int64_t position = 0; position < n; ++position) {
+                auto const sample = order(position);
+                REQUIRE(sample >= 0);
+                REQUIRE(sample < n);
+                ++times[static_cast<std::size_t>(sample)];
+                auto const block = sample / blocks.samples;
+                if (open.insert(block).second) {
+                    reopened += met.insert(block).second ? 0 : 1;
+                    // A window is full: whoever reads may forget the blocks of the one before.
+                    if (static_cast<std::int64_t>(open.size()) > 2 * blocks.window) {
+                        open = {block};
+                    }
+                }
+            }
+            CHECK(std::all_of(times.begin(), times.end(), [](int t) { return t == 1; }));
+            CHECK(reopened <= static_cast<std::int64_t>(met.size()) / 2);
+        }
+    }
+}
+
+TEST_CASE("the first sample of 10^12 is there at once") {
+    std::int64_t const n = 1'000'000'000'000;
+    auto const begin = std::chrono::steady_clock::now();
+    for (std::int64_t i = 0; i < 10; ++i) {
+        CHECK(Permutation(n, 3)(i) < n);
+        CHECK(data::BlockPermutation(n, 3, {1000, 16})(n - 1 - i) < n);
+    }
+    std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
+    CHECK(seconds.count() < 10 * 1e-3);
 }

@@ -166,7 +166,7 @@ TEST_CASE("an epoch's order depends on seed and epoch alone") {
     CHECK(TrainPlan(other).indices(0, whole) == first);
     other.seed = 12;
     CHECK(TrainPlan(other).indices(0, whole) != first);
-    other.shuffle = false;
+    other.shuffle = data::Shuffle::none;
     CHECK(TrainPlan(other).indices(3, whole) == every);
 }
 

@@ -47,7 +47,7 @@ TEST_CASE("folders of frames become clips, with strides that overlap or leave fr
     auto const report = test::import_to(scratch / "set.h5", *video_source(options));
     CHECK(report.sets.at(0).class_counts == std::vector<std::int64_t>{2, 1});
     auto const info = describe(scratch / "set.h5");
-    CHECK(info.sample_shape == h5::Shape{1, 3, 1, 2});
+    CHECK(info.fields.front().shape == h5::Shape{1, 3, 1, 2});
     CHECK(info.class_names == std::vector<std::string>{"left", "right"});
     CHECK(inputs_of(scratch / "set.h5") == std::vector<std::uint8_t>{0, 100, 1, 101, 2, 102, 3, 103,
                                                                      4, 104, 5, 105, //
@@ -60,7 +60,7 @@ TEST_CASE("folders of frames become clips, with strides that overlap or leave fr
     CHECK(inputs_of(scratch / "set.h5").at(6) == 4);
     options.gray = false;
     test::import_to(scratch / "set.h5", *video_source(options));
-    CHECK(describe(scratch / "set.h5").sample_shape == h5::Shape{3, 3, 1, 2});
+    CHECK(describe(scratch / "set.h5").fields.front().shape == h5::Shape{3, 3, 1, 2});
     CHECK(inputs_of(scratch / "set.h5").at(6) == 0); // the next channel, from the first frame
 
     options.frames = 4;

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "lockstep/h5/storage.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::data {
+
+/// One of the things that every sample has: an input or a target.
+struct FieldInfo {
+    std::string name;             ///< of its dataset in the files
+    h5::Type type = h5::Type::u8; ///< as stored
+    h5::Shape shape;              ///< of a sample; ragged: of one of its rows
+    bool whole = false;           ///< handed out as whole numbers; else as float32
+    bool ragged = false;          ///< samples have a number of rows each
+
+    bool operator==(FieldInfo const&) const = default;
+};
+
+/// A field's values of the samples of a batch, one after the other.
+struct Values {
+    std::vector<float> reals;          ///< of a field that is not whole
+    std::vector<std::int64_t> wholes;  ///< of one that is
+    std::vector<std::int64_t> offsets; ///< ragged: sample i has rows [offsets[i], offsets[i + 1])
+};
+
+/// Samples that are handed to a replica together. The buffers are used again.
+struct Batch {
+    std::vector<std::int64_t> indices;
+    std::vector<Values> fields; ///< inputs, then targets, as the data set lists them
+    std::size_t first_target = 1;
+
+    /// The only ones of a data set with one input and one label a sample.
+    ///
+    /// Shape   inputs [indices, sample…], targets [indices]
+    std::vector<float> const& inputs() const { return fields.front().reals; }
+    std::vector<std::int64_t> const& targets() const { return fields.at(first_target).wholes; }
+};
+
+/// Buffers that a thread reads with, again and again.
+struct Scratch {
+    std::vector<std::byte> raw;
+    std::vector<std::byte> stored;
+    std::vector<std::byte> spare;
+    std::vector<std::size_t> order;
+};
+
+} // namespace lockstep::data

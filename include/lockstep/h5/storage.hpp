@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::h5 {
+
+/// The element types that we know, all little-endian in our files.
+enum class Type { u8, i16, i32, i64, u64, f16, f32, f64, i8, u16, u32 };
+
+using Shape = std::vector<std::uint64_t>;
+
+/// A step that the bytes of a chunk went through when they were written.
+enum class Filter { deflate, shuffle, fletcher32 };
+
+/// Where the bytes of a chunk lie in the file.
+struct Chunk {
+    std::uint64_t at = 0;
+    std::uint32_t bytes = 0;   ///< as stored; 0: never written, so that it holds the fill value
+    std::uint32_t skipped = 0; ///< bit i: filter i was not applied to it
+};
+
+/// How the elements of a dataset lie in its file: all that is needed to read them without HDF5.
+struct Storage {
+    std::string obstacle; ///< why they cannot be read so; empty: they can, and the rest holds
+    Type type = Type::u8;
+    bool big_endian = false;
+    Shape shape;
+    std::uint64_t offset = 0;            ///< of the first byte, where it is not chunked
+    Shape chunk;                         ///< extents of a chunk; empty: not chunked
+    std::vector<Filter> filters;         ///< in the order in which they were applied
+    bool partial_chunks_filtered = true; ///< those that reach over the edge of the shape too
+    std::vector<Chunk> chunks;           ///< in row-major order of their places
+    std::vector<std::byte> fill;         ///< an element that was never written, as it is stored
+};
+
+} // namespace lockstep::h5

@@ -1,0 +1,89 @@
+#include "lockstep/base/text.hpp"
+#include "lockstep/data/inspect.hpp"
+
+#include <iostream>
+
+#include "command.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+/// Files and the names of what is in them.
+std::vector<data::DatasetOptions> named_files(std::vector<std::string> arguments,
+                                              std::string const& action) {
+    auto const inputs = take_option(arguments, "--inputs", "inputs");
+    auto const targets = take_option(arguments, "--targets", "targets");
+    expect_arguments(arguments, 1, 100000, concat("lockstep data ", action, " FILE..."));
+    std::vector<data::DatasetOptions> files;
+    for (auto const& file : arguments) {
+        files.push_back({file, inputs, targets});
+    }
+    return files;
+}
+
+void print(data::DataInfo const& info) {
+    std::cout << info.path.string() << ": " << bytes_text(info.bytes) << ", "
+              << (info.ours ? "a Lockstep data set" : "written by others")
+              << (info.checksums ? ", with checksums" : ", without checksums") << "\n  "
+              << count_text(info.samples) << " samples\n";
+    for (auto const& field : info.fields) {
+        std::cout << "  " << field.name << ": [" << (field.ragged ? "any number of, " : "");
+        for (std::size_t i = 0; i < field.shape.size(); ++i) {
+            std::cout << (i == 0 ? "" : ", ") << field.shape[i];
+        }
+        std::cout << "] " << h5::name_of(field.type) << "\n";
+    }
+    for (std::size_t i = 0; i < info.mean.size(); ++i) {
+        std::cout << "  mean " << fixed(info.mean[i], 4) << ", standard deviation "
+                  << fixed(info.std[i], 4) << "\n";
+    }
+    for (std::size_t i = 0; i < info.class_names.size(); ++i) {
+        std::cout << "  class " << i << " " << info.class_names[i];
+        if (i < info.class_counts.size()) {
+            std::cout << ": " << count_text(info.class_counts[i]);
+        }
+        std::cout << "\n";
+    }
+}
+
+/// Whether all is well.
+bool verify(data::DatasetOptions const& file) {
+    bool const checksums = data::has_checksums(file.files);
+    auto const damage = checksums ? data::verify(file.files) : std::vector<data::DataDamage>{};
+    for (auto const& block : damage) {
+        std::cout << file.files << ": " << block.dataset << " has changed in bytes "
+                  << block.first_byte << " to " << block.last_byte << "\n";
+    }
+    auto const odd = damage.empty() ? data::look_through(file) : std::vector<data::NotFinite>{};
+    for (auto const& field : odd) {
+        std::cout << file.files << ": " << count_text(field.count) << " values of " << field.dataset
+                  << " are not finite, in " << count_text(field.samples)
+                  << " samples; the first is sample " << field.first << "\n";
+    }
+    std::cout << file.files
+              << (!damage.empty() ? ": damaged\n"
+                  : !odd.empty()  ? ": not fit for training\n"
+                  : checksums     ? ": every checksum is right\n"
+                                  : ": every sample can be read; it has no checksums\n");
+    return damage.empty() && odd.empty();
+}
+
+} // namespace
+
+ExitCode data_info_command(std::vector<std::string> const& arguments) {
+    for (auto const& file : named_files(arguments, "info")) {
+        print(data::describe(file));
+    }
+    return ExitCode::ok;
+}
+
+ExitCode data_verify_command(std::vector<std::string> const& arguments) {
+    bool whole = true;
+    for (auto const& file : named_files(arguments, "verify")) {
+        whole = verify(file) && whole;
+    }
+    return whole ? ExitCode::ok : ExitCode::data;
+}
+
+} // namespace lockstep::app

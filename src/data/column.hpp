@@ -1,0 +1,82 @@
+#pragma once
+
+#include "lockstep/base/file.hpp"
+#include "lockstep/data/batch.hpp"
+#include "lockstep/data/plan.hpp"
+#include "lockstep/h5/file.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "chunk_cache.hpp"
+#include "file_pool.hpp"
+
+namespace lockstep::data {
+
+/// One dataset of one file, read by rows from any thread, without HDF5: its elements in the order
+/// of bytes of this machine, whatever the layout, filters and order of the file.
+class Column {
+  public:
+    /// What may be kept in memory, because HDF5 alone can read it, or since reading its rows one by
+    /// one costs more than they are.
+    struct Keeping {
+        std::size_t& room; ///< bytes left for all columns that are kept
+        bool small_rows = false;
+    };
+
+    /// `number` is the column's own in the chunk cache.
+    ///
+    /// Throws  Error 65 when it cannot be read by position, or does not lie within the file
+    Column(h5::File const& file, std::string const& name, std::uint64_t number, Keeping keeping);
+    Column(Column&&) = default; // a copy would look at the bytes of the other
+
+    std::string const& name() const noexcept { return name_; }
+    h5::Type type() const noexcept { return storage_.type; }
+    std::int64_t rows() const noexcept { return static_cast<std::int64_t>(storage_.shape.front()); }
+    std::size_t row_bytes() const noexcept { return row_bytes_; }
+    /// Rows that are decoded together; 1 where rows are read one by one.
+    std::int64_t rows_together() const noexcept;
+
+    /// Reads rows; `file` is the number of the column's file among `files`.
+    ///
+    /// Shape   into: rows.count * row_bytes()
+    /// Throws  Error 65 or 74 that names the file, the dataset and the rows
+    void read(FilePool const& files, std::size_t file, Span rows, std::span<std::byte> into,
+              ChunkCache& cache, Scratch& scratch) const;
+
+    /// All rows, where they are in memory; else nothing.
+    std::span<std::byte const> view() const noexcept { return view_; }
+    std::size_t bytes() const noexcept { return static_cast<std::size_t>(rows()) * row_bytes_; }
+    /// From now on rows come from `memory`, which holds all of them and outlives the column.
+    void read_from_memory(std::span<std::byte const> memory) { view_ = memory; }
+
+  private:
+    void keep(h5::File const& file);
+    void read_from(File const& file, Span rows, std::span<std::byte> into, ChunkCache& cache,
+                   Scratch& scratch) const;
+    void keep_through_hdf5(h5::File const& file, h5::Type type);
+    void measure();
+    void require_within(std::uint64_t file_bytes, std::filesystem::path const& path) const;
+    void read_chunks(File const& file, Span rows, std::span<std::byte> into, ChunkCache& cache,
+                     Scratch& scratch) const;
+    bool whole_rows() const;
+    ChunkCache::Bytes decoded(File const& file, std::uint64_t place, Scratch& scratch) const;
+    Span rows_of(std::uint64_t place) const;
+    void copy_rows(std::uint64_t place, std::span<std::byte const> chunk, Span rows,
+                   std::span<std::byte> into) const;
+
+    std::string name_;
+    std::uint64_t number_;
+    h5::Storage storage_;
+    std::size_t element_bytes_ = 1;
+    std::size_t row_bytes_ = 0;
+    std::size_t chunk_bytes_ = 0;     ///< decoded
+    std::uint64_t chunks_in_row_ = 1; ///< chunks side by side
+    std::vector<std::byte> kept_;
+    std::span<std::byte const> view_; ///< of `kept_`, or of memory that is not ours
+};
+
+} // namespace lockstep::data

@@ -1,0 +1,288 @@
+#include "field.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "format.hpp"
+
+namespace lockstep::data {
+
+namespace {
+
+/// Samples side by side are read at once, but not so many that they fill the memory.
+constexpr std::size_t most_bytes_at_once = std::size_t{8} << 20;
+
+} // namespace
+
+std::size_t Source::file_of(std::int64_t sample) const {
+    auto const after = std::upper_bound(first_of_file.begin(), first_of_file.end(), sample);
+    return static_cast<std::size_t>(after - first_of_file.begin()) - 1;
+}
+
+std::int64_t Source::end_of_file(std::size_t file) const {
+    return file + 1 < first_of_file.size() ? first_of_file[file + 1] : samples;
+}
+
+std::int64_t Field::samples_together() const {
+    return info_.ragged ? 1 : columns_.front().rows_together();
+}
+
+std::int64_t Field::add(h5::File const& file, Source& source) {
+    auto const& name = info_.name;
+    auto const offsets = name + "_offsets";
+    auto const found = readable_dataset(file, name);
+    auto const& column = columns_.emplace_back(file, name, source.columns++,
+                                               Column::Keeping{source.room, !is_input_});
+    FieldInfo const here{.name = name,
+                         .type = column.type(),
+                         .shape = {found.shape.begin() + 1, found.shape.end()},
+                         .whole = is_whole(column.type()),
+                         .ragged = file.exists(offsets)};
+    if (columns_.size() == 1) {
+        info_ = here;
+        elements_ = h5::elements(here.shape);
+    }
+    require_alike(here, file);
+    if (!here.ragged) {
+        return column.rows();
+    }
+    readable_dataset(file, offsets);
+    offsets_.emplace_back(file, offsets, source.columns++, Column::Keeping{source.room, true});
+    if (!is_whole(offsets_.back().type()) || offsets_.back().row_bytes() > sizeof(std::int64_t)) {
+        throw Error(ExitCode::data,
+                    {file.path().string(),
+                     concat("dataset ", offsets, " does not hold one whole number a sample"),
+                     "Store [samples + 1] integers, the first row of each sample and the end"});
+    }
+    return offsets_.back().rows() - 1;
+}
+
+void Field::require_alike(FieldInfo const& other, h5::File const& file) const {
+    auto const require = [&](bool same, std::string const& what) {
+        if (!same) {
+            throw Error(ExitCode::data, {file.path().string(),
+                                         concat("the ", what, " of ", info_.name,
+                                                " is not that of the files before"),
+                                         "List files of one data set only"});
+        }
+    };
+    require(other.shape == info_.shape, "shape of a sample");
+    require(other.type == info_.type, "type");
+    require(other.ragged == info_.ragged, "form, with offsets or without,");
+}
+
+void Field::prepare(std::vector<double> const& mean, std::vector<double> const& std) {
+    // Tokens are numbers of things, labels are too; other inputs are amounts.
+    bool const tokens = info_.type == h5::Type::i64 || info_.type == h5::Type::u64;
+    info_.whole = info_.whole && (tokens || !is_input_);
+    if (!info_.whole) {
+        normaliser_.emplace(info_.type, info_.shape, mean, std);
+    }
+}
+
+namespace {
+
+std::size_t aligned(std::size_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+} // namespace
+
+template <class Columns, class Bytes, class Use>
+void Field::for_columns_on_disk(Columns& columns, std::span<Bytes> memory, Use use) {
+    for (std::size_t file = 0; file < columns.size(); ++file) {
+        if (columns[file].view().empty()) {
+            use(file, columns[file], memory.first(columns[file].bytes()));
+            memory = memory.subspan(aligned(columns[file].bytes()));
+        }
+    }
+}
+
+std::size_t Field::bytes_on_disk() const {
+    std::size_t bytes = 0;
+    for (auto const& column : columns_) {
+        bytes += column.view().empty() ? aligned(column.bytes()) : 0;
+    }
+    return bytes;
+}
+
+void Field::fill(Source& source, std::span<std::byte> memory, int which, int parts) const {
+    constexpr std::size_t at_once = std::size_t{4} << 20;
+    Scratch scratch;
+    for_columns_on_disk(
+        columns_, memory, [&](std::size_t file, Column const& column, std::span<std::byte> bytes) {
+            // Whole chunks, so that no two ranks decode one.
+            auto const together = column.rows_together();
+            auto const blocks = (column.rows() + together - 1) / together;
+            auto const end = std::min(blocks * (which + 1) / parts * together, column.rows());
+            auto const step =
+                std::max<std::int64_t>(static_cast<std::int64_t>(
+                                           at_once / std::max<std::size_t>(column.row_bytes(), 1)) /
+                                           together,
+                                       1) *
+                together;
+            for (auto row = blocks * which / parts * together; row < end; row += step) {
+                auto const count = std::min(step, end - row);
+                column.read(source.files, file, {row, count},
+                            bytes.subspan(static_cast<std::size_t>(row) * column.row_bytes(),
+                                          static_cast<std::size_t>(count) * column.row_bytes()),
+                            source.cache, scratch);
+            }
+        });
+}
+
+void Field::read_from_memory(std::span<std::byte const> memory) {
+    for_columns_on_disk(columns_, memory,
+                        [](std::size_t, Column& column, std::span<std::byte const> bytes) {
+                            column.read_from_memory(bytes);
+                        });
+}
+
+template <class Deliver>
+void Field::for_runs(Source const& source, std::span<std::int64_t const> indices,
+                     std::vector<std::size_t>& order, Deliver deliver) const {
+    order.resize(indices.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    if (!std::is_sorted(indices.begin(), indices.end())) {
+        std::sort(order.begin(), order.end(),
+                  [&](std::size_t a, std::size_t b) { return indices[a] < indices[b]; });
+    }
+    auto const row_bytes = std::max<std::size_t>(columns_.front().row_bytes(), 1);
+    auto const most =
+        static_cast<std::int64_t>(std::max<std::size_t>(most_bytes_at_once / row_bytes, 1));
+    for (std::size_t i = 0; i < order.size();) {
+        auto const first = indices[order[i]];
+        auto const file = source.file_of(first);
+        auto const end = std::min(source.end_of_file(file), first + most);
+        auto next = i + 1;
+        while (next < order.size() && indices[order[next]] < end &&
+               indices[order[next]] - indices[order[next - 1]] <= 1) {
+            ++next;
+        }
+        auto const last = indices[order[next - 1]];
+        deliver(Run{file,
+                    {first - source.first_of_file[file], last - first + 1},
+                    first,
+                    std::span(order).subspan(i, next - i)});
+        i = next;
+    }
+}
+
+std::span<std::byte const> Field::read_run(Source& source, Run const& run, Scratch& scratch) const {
+    auto const& column = columns_[run.file];
+    auto const bytes = static_cast<std::size_t>(run.rows.count) * column.row_bytes();
+    if (!column.view().empty()) {
+        return column.view().subspan(static_cast<std::size_t>(run.rows.first) * column.row_bytes(),
+                                     bytes);
+    }
+    scratch.raw.resize(std::max(scratch.raw.size(), bytes));
+    auto const raw = std::span(scratch.raw).first(bytes);
+    column.read(source.files, run.file, run.rows, raw, source.cache, scratch);
+    return raw;
+}
+
+void Field::read_reals(Source& source, std::span<std::int64_t const> indices, std::span<float> into,
+                       Scratch& scratch) const {
+    for_runs(source, indices, scratch.order, [&](Run const& run) {
+        auto const& column = columns_[run.file];
+        auto const at = run.positions.front();
+        auto const count = static_cast<std::size_t>(run.rows.count);
+        bool const in_order = run.positions.size() == count &&
+                              run.positions.back() == at + count - 1 &&
+                              std::is_sorted(run.positions.begin(), run.positions.end());
+        auto const target = into.subspan(at * elements_, in_order ? count * elements_ : 0);
+        if (in_order && normaliser_->changes_nothing()) {
+            column.read(source.files, run.file, run.rows, std::as_writable_bytes(target),
+                        source.cache, scratch);
+            return;
+        }
+        auto const raw = read_run(source, run, scratch);
+        if (in_order) {
+            (*normaliser_)(raw, target);
+            return;
+        }
+        for (auto const position : run.positions) {
+            auto const row = static_cast<std::size_t>(indices[position] - run.first);
+            (*normaliser_)(raw.subspan(row * column.row_bytes(), column.row_bytes()),
+                           into.subspan(position * elements_, elements_));
+        }
+    });
+}
+
+void Field::read_wholes(Source& source, std::span<std::int64_t const> indices,
+                        std::span<std::int64_t> into, Scratch& scratch) const {
+    for_runs(source, indices, scratch.order, [&](Run const& run) {
+        auto const& column = columns_[run.file];
+        auto const raw = read_run(source, run, scratch);
+        for (auto const position : run.positions) {
+            auto const row = static_cast<std::size_t>(indices[position] - run.first);
+            to_wholes(info_.type, raw.subspan(row * column.row_bytes(), column.row_bytes()),
+                      into.subspan(position * elements_, elements_));
+        }
+    });
+}
+
+void Field::read(Source& source, std::span<std::int64_t const> indices, Values& into,
+                 Scratch& scratch) const {
+    if (info_.ragged) {
+        read_ragged(source, indices, into, scratch);
+    } else if (info_.whole) {
+        into.wholes.resize(indices.size() * elements_);
+        read_wholes(source, indices, into.wholes, scratch);
+    } else {
+        into.reals.resize(indices.size() * elements_);
+        read_reals(source, indices, into.reals, scratch);
+    }
+}
+
+Span Field::rows_of_sample(Source& source, std::size_t file, std::int64_t sample,
+                           Scratch& scratch) const {
+    auto const& offsets = offsets_[file];
+    std::array<std::byte, 2 * sizeof(std::int64_t)> raw{};
+    std::array<std::int64_t, 2> ends{};
+    auto const bytes = std::span(raw).first(2 * offsets.row_bytes());
+    offsets.read(source.files, file, {sample, 2}, bytes, source.cache, scratch);
+    to_wholes(offsets.type(), bytes, ends);
+    if (ends[0] < 0 || ends[1] < ends[0] || ends[1] > columns_[file].rows()) {
+        throw Error(ExitCode::data,
+                    {concat("sample ", sample, " of ", source.files.path(file).string()),
+                     concat("its rows of ", info_.name, " are ", ends[0], " to ", ends[1],
+                            ", which are not among the ", columns_[file].rows(), " there"),
+                     "The file is damaged: make or copy it again"});
+    }
+    return {ends[0], ends[1] - ends[0]};
+}
+
+void Field::read_ragged(Source& source, std::span<std::int64_t const> indices, Values& into,
+                        Scratch& scratch) const {
+    into.offsets.assign(1, 0);
+    std::vector<Span> rows;
+    for (auto const index : indices) {
+        auto const file = source.file_of(index);
+        rows.push_back(rows_of_sample(source, file, index - source.first_of_file[file], scratch));
+        into.offsets.push_back(into.offsets.back() + rows.back().count);
+    }
+    auto const elements = static_cast<std::size_t>(into.offsets.back()) * elements_;
+    into.wholes.resize(info_.whole ? elements : 0);
+    into.reals.resize(info_.whole ? 0 : elements);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        if (rows[i].count == 0) {
+            continue;
+        }
+        auto const raw =
+            read_run(source, {source.file_of(indices[i]), rows[i], indices[i], {}}, scratch);
+        auto const at = static_cast<std::size_t>(into.offsets[i]) * elements_;
+        auto const count = static_cast<std::size_t>(rows[i].count) * elements_;
+        if (info_.whole) {
+            to_wholes(info_.type, raw, std::span(into.wholes).subspan(at, count));
+        } else {
+            (*normaliser_)(raw, std::span(into.reals).subspan(at, count));
+        }
+    }
+}
+
+} // namespace lockstep::data

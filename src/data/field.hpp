@@ -1,0 +1,98 @@
+#pragma once
+
+#include "lockstep/data/batch.hpp"
+#include "lockstep/data/plan.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "column.hpp"
+#include "convert.hpp"
+#include "file_pool.hpp"
+
+namespace lockstep::data {
+
+/// What all fields of a data set read from and through.
+struct Source {
+    FilePool files;
+    std::vector<std::int64_t> first_of_file; ///< number of each file's first sample in the data set
+    std::int64_t samples = 0;
+    ChunkCache cache{std::size_t{64} << 20};
+    std::size_t room = std::size_t{16} << 20; ///< for columns that are kept in memory
+    std::uint64_t columns = 0;                ///< opened so far
+
+    /// The file that has a sample.
+    std::size_t file_of(std::int64_t sample) const;
+    std::int64_t end_of_file(std::size_t file) const;
+};
+
+/// A field of all samples, over all files of the data set.
+class Field {
+  public:
+    Field(std::string name, bool is_input) : is_input_(is_input) { info_.name = std::move(name); }
+
+    FieldInfo const& info() const noexcept { return info_; }
+    /// Samples that are best read together: those of a chunk.
+    std::int64_t samples_together() const;
+
+    /// Takes the field of the next file in; the first decides on type and shape. Returns the
+    /// number of samples there.
+    ///
+    /// Throws  Error 65 where the file has no such field, or one that is not as the others'
+    std::int64_t add(h5::File const& file, Source& source);
+    /// Decides what is handed out, once files were added. A target is as it is stored; of inputs,
+    /// only integers of 64 bits are.
+    void prepare(std::vector<double> const& mean, std::vector<double> const& std);
+
+    /// Bytes of all rows that are not in memory yet, each file's on 64.
+    std::size_t bytes_on_disk() const;
+    /// Reads part `which` of `parts` of every file's rows into `memory`.
+    void fill(Source& source, std::span<std::byte> memory, int which, int parts) const;
+    /// From now on rows come from `memory`, which all parts were read into.
+    void read_from_memory(std::span<std::byte const> memory);
+
+    /// Reads the field of these samples, any of them, in any order.
+    ///
+    /// Throws  Error 65 or 74 that names file, dataset and samples
+    void read(Source& source, std::span<std::int64_t const> indices, Values& into,
+              Scratch& scratch) const;
+    void read_reals(Source& source, std::span<std::int64_t const> indices, std::span<float> into,
+                    Scratch& scratch) const;
+    void read_wholes(Source& source, std::span<std::int64_t const> indices,
+                     std::span<std::int64_t> into, Scratch& scratch) const;
+
+  private:
+    /// Samples that lie side by side in a file; one may be wanted more than once.
+    struct Run {
+        std::size_t file = 0;
+        Span rows;
+        std::int64_t first = 0;                 ///< number of the first in the data set
+        std::span<std::size_t const> positions; ///< where they are wanted, in order of the samples
+    };
+    /// Calls `deliver` with each run of the samples.
+    template <class Deliver>
+    void for_runs(Source const& source, std::span<std::int64_t const> indices,
+                  std::vector<std::size_t>& order, Deliver deliver) const;
+    std::span<std::byte const> read_run(Source& source, Run const& run, Scratch& scratch) const;
+    void read_ragged(Source& source, std::span<std::int64_t const> indices, Values& into,
+                     Scratch& scratch) const;
+    Span rows_of_sample(Source& source, std::size_t file, std::int64_t sample,
+                        Scratch& scratch) const;
+    /// Calls `use(file, column, bytes)` with each column that is on the disk and its part of
+    /// memory.
+    template <class Columns, class Bytes, class Use>
+    static void for_columns_on_disk(Columns& columns, std::span<Bytes> memory, Use use);
+    void require_alike(FieldInfo const& other, h5::File const& file) const;
+
+    FieldInfo info_;
+    bool is_input_;
+    std::optional<Normaliser> normaliser_;
+    std::size_t elements_ = 1;    ///< of a sample; ragged: of a row
+    std::vector<Column> columns_; ///< by file
+    std::vector<Column> offsets_; ///< by file, of a ragged field
+};
+
+} // namespace lockstep::data

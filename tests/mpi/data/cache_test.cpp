@@ -1,0 +1,145 @@
+// Memory and disks of a host that its ranks share.
+
+#include "lockstep/base/file.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/data/dataset.hpp"
+#include "lockstep/data/stage_in.hpp"
+#include "lockstep/h5/file.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "catch.hpp"
+#include "scratch_dir.hpp"
+#include "world.hpp"
+
+using namespace lockstep;
+using namespace lockstep::data;
+
+namespace {
+
+constexpr std::int64_t per_file = 50;
+constexpr std::size_t values_of_sample = 30;
+
+void write_file(std::filesystem::path const& path, std::int64_t first) {
+    std::vector<float> values;
+    std::vector<std::int64_t> labels;
+    for (std::int64_t i = first; i < first + per_file; ++i) {
+        values.insert(values.end(), values_of_sample, static_cast<float>(i));
+        labels.push_back(i % 7);
+    }
+    auto file = h5::File::create(path);
+    file.create_dataset("inputs", h5::Type::f32, {per_file, values_of_sample});
+    file.create_dataset("targets", h5::Type::i64, {per_file});
+    file.write("inputs", h5::Type::f32, values.data());
+    file.write("targets", h5::Type::i64, labels.data());
+    file.close();
+}
+
+void write_files(comm::Communicator const& world, test::ScratchDir const& scratch) {
+    comm::agree(world, "write", [&] {
+        for (int i = 0; world.is_root() && i < 3; ++i) {
+            write_file(scratch / ("part-" + std::to_string(i) + ".h5"), i * per_file);
+        }
+    });
+}
+
+/// Whether every sample can be read and holds what was written.
+bool is_whole(Dataset const& set) {
+    Batch batch;
+    Scratch buffers;
+    for (std::int64_t i = 0; i < set.samples(); ++i) {
+        batch.indices.push_back(i * 11 % set.samples());
+    }
+    set.read(batch, buffers);
+    for (std::size_t i = 0; i < batch.inputs().size(); ++i) {
+        if (batch.inputs()[i] != static_cast<float>(batch.indices[i / values_of_sample])) {
+            return false;
+        }
+    }
+    for (std::size_t i = 0; i < batch.indices.size(); ++i) {
+        if (batch.targets()[i] != batch.indices[i] % 7) {
+            return false;
+        }
+    }
+    return set.samples() == 3 * per_file;
+}
+
+} // namespace
+
+TEST_CASE("data in memory is read by all ranks of a host, and needs the files no more") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    write_files(world, scratch);
+    std::optional<Dataset> set;
+    comm::agree(world, "open",
+                [&] { set.emplace(DatasetOptions{(scratch / "part-*.h5").string()}); });
+    auto const host = world.split_by_host();
+    set->keep_in_memory(host);
+    comm::agree(world, "truncate", [&] {
+        for (int i = 0; world.is_root() && i < 3; ++i) {
+            std::filesystem::resize_file(scratch / ("part-" + std::to_string(i) + ".h5"), 100);
+        }
+    });
+    bool whole = false;
+    comm::agree(world, "read", [&] { whole = is_whole(*set); });
+    CHECK(comm::all_ranks(world, whole));
+}
+
+TEST_CASE("an error of one rank while data is read into memory ends all") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    write_files(world, scratch);
+    std::optional<Dataset> set;
+    comm::agree(world, "open",
+                [&] { set.emplace(DatasetOptions{(scratch / "part-*.h5").string()}); });
+    comm::agree(world, "truncate", [&] {
+        if (world.is_root()) {
+            std::filesystem::resize_file(scratch / "part-2.h5", 100);
+        }
+    });
+    std::optional<ExitCode> code;
+    try {
+        set->keep_in_memory(world.split_by_host());
+    } catch (AgreedError const& error) {
+        code = error.code();
+    }
+    CHECK(comm::all_ranks(world, code == ExitCode::data));
+}
+
+TEST_CASE("files are copied to a disk of the host once, and used from there") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    write_files(world, scratch);
+    auto const host = world.split_by_host();
+    auto const files = (scratch / "part-*.h5").string();
+    auto const copies = stage_in(files, scratch / "local", host);
+    bool whole = false;
+    comm::agree(world, "read", [&] { whole = is_whole(Dataset({.files = copies})); });
+    CHECK(comm::all_ranks(world, whole));
+
+    auto const count = [&] {
+        return std::distance(std::filesystem::directory_iterator(scratch / "local"),
+                             std::filesystem::directory_iterator());
+    };
+    auto const before = count();
+    comm::barrier(world);
+    CHECK(before == 3); // no temporary file is left
+    CHECK(stage_in(files, scratch / "local", host) == copies);
+    CHECK(count() == 3);
+    comm::barrier(world);
+
+    // Another content under the same name is another copy.
+    comm::agree(world, "write", [&] {
+        if (world.is_root()) {
+            write_file(scratch / "part-1.h5", 1000);
+            std::filesystem::last_write_time(scratch / "part-1.h5",
+                                             std::filesystem::file_time_type::clock::now() +
+                                                 std::chrono::seconds(10));
+        }
+    });
+    CHECK(stage_in(files, scratch / "local", host) != copies);
+    CHECK(count() == 4);
+    comm::barrier(world);
+}

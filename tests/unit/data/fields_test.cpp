@@ -1,0 +1,114 @@
+// Samples of several inputs and targets, ragged ones, targets that are no classes, bad values.
+
+#include "lockstep/data/dataset.hpp"
+#include "lockstep/data/inspect.hpp"
+#include "lockstep/h5/file.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using namespace lockstep::data;
+
+namespace {
+
+template <class Stored>
+void put(h5::File& file, std::string const& name, h5::Type type, h5::Shape const& shape,
+         std::vector<Stored> const& values) {
+    file.create_dataset(name, type, shape);
+    file.write(name, type, values.data());
+}
+
+/// Four samples: tokens (0, 1, 2, 3 of them), an image of 2 bytes, and a length in metres.
+void write_fields(std::filesystem::path const& path, std::vector<std::int32_t> const& offsets,
+                  std::vector<float> const& lengths = {0.5F, 1.5F, -2, 8}) {
+    auto file = h5::File::create(path);
+    put<std::int64_t>(file, "tokens", h5::Type::i64, {6}, {10, 20, 21, 30, 31, 32});
+    put<std::int32_t>(file, "tokens_offsets", h5::Type::i32, {offsets.size()}, offsets);
+    put<std::uint8_t>(file, "image", h5::Type::u8, {4, 2}, {0, 1, 2, 3, 4, 5, 6, 255});
+    put<float>(file, "length", h5::Type::f32, {lengths.size()}, lengths);
+    put<std::uint8_t>(file, "group", h5::Type::u8, {4}, {2, 0, 1, 2});
+    file.close();
+}
+
+DatasetOptions all_of(std::filesystem::path const& path) {
+    return {path.string(), "tokens, image", "length, group"};
+}
+
+} // namespace
+
+TEST_CASE("a batch carries every field, ragged ones with offsets") {
+    test::ScratchDir const scratch;
+    write_fields(scratch / "a.h5", {0, 0, 1, 3, 6});
+    write_fields(scratch / "b.h5", {0, 1, 1, 1, 6});
+    Dataset const set({(scratch / "*.h5").string(), "tokens, image", "length, group"});
+    CHECK(set.samples() == 8);
+    CHECK_FALSE(set.has_labels());
+    CHECK(set.inputs()[0].ragged);
+    CHECK(set.inputs()[0].whole);
+    CHECK(set.inputs()[1].shape == h5::Shape{2});
+    Batch batch;
+    Scratch buffers;
+    batch.indices = {3, 0, 7, 1, 3};
+    set.read(batch, buffers);
+    REQUIRE(batch.fields.size() == 4);
+    CHECK(batch.fields[0].offsets == std::vector<std::int64_t>{0, 3, 3, 8, 9, 12});
+    CHECK(batch.fields[0].wholes ==
+          std::vector<std::int64_t>{30, 31, 32, 20, 21, 30, 31, 32, 10, 30, 31, 32});
+    CHECK(batch.fields[1].reals == std::vector<float>{6 / 255.0F, 1, 0, 1 / 255.0F, 6 / 255.0F, 1,
+                                                      2 / 255.0F, 3 / 255.0F, 6 / 255.0F, 1});
+    CHECK(batch.fields[2].reals == std::vector<float>{8, 0.5F, 8, 1.5F, 8});
+    CHECK(batch.fields[3].wholes == std::vector<std::int64_t>{2, 2, 2, 0, 2});
+    CHECK(batch.first_target == 2);
+}
+
+TEST_CASE("offsets that lead elsewhere are an error that names the sample") {
+    test::ScratchDir const scratch;
+    for (std::vector<std::int32_t> const& offsets :
+         {std::vector<std::int32_t>{0, 0, 1, 3, 7}, {0, 0, 1, 3, 2}, {-1, 0, 1, 3, 6}}) {
+        write_fields(scratch / "a.h5", offsets);
+        Dataset const set(all_of(scratch / "a.h5"));
+        auto const error = test::error_of([&] {
+            Batch batch;
+            Scratch buffers;
+            batch.indices = {0, 1, 2, 3};
+            set.read(batch, buffers);
+        });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, offsets[0] < 0 ? "sample 0" : "sample 3"));
+    }
+}
+
+TEST_CASE("fields that do not have a value for every sample are refused") {
+    test::ScratchDir const scratch;
+    write_fields(scratch / "a.h5", {0, 0, 1, 3, 6}, {1, 2, 3});
+    auto const error = test::error_of([&] { Dataset(all_of(scratch / "a.h5")); });
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "4 samples of tokens but 3 of length"));
+}
+
+TEST_CASE("values that are not finite are counted and named") {
+    test::ScratchDir const scratch;
+    auto const nan = std::numeric_limits<float>::quiet_NaN();
+    write_fields(scratch / "a.h5", {0, 0, 1, 3, 6}, {1, 2, nan, -INFINITY});
+    auto const found = look_through(all_of(scratch / "a.h5"));
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].dataset == "length");
+    CHECK(found[0].count == 2);
+    CHECK(found[0].samples == 2);
+    CHECK(found[0].first == 2);
+    write_fields(scratch / "a.h5", {0, 0, 1, 3, 6});
+    CHECK(look_through(all_of(scratch / "a.h5")).empty());
+}
+
+TEST_CASE("other fields make another fingerprint") {
+    test::ScratchDir const scratch;
+    write_fields(scratch / "a.h5", {0, 0, 1, 3, 6});
+    Dataset const all(all_of(scratch / "a.h5"));
+    Dataset const fewer({(scratch / "a.h5").string(), "tokens", "length, group"});
+    CHECK(all.fingerprint() != fewer.fingerprint());
+}
