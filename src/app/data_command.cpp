@@ -1,3 +1,4 @@
+#include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/data/import.hpp"
@@ -29,14 +30,27 @@ lockstep data verify FILE...
     Recomputes all checksums; exit 65 when a block has changed.
 )";
 
-void import_on_root(std::vector<std::string> arguments) {
+/// Thrown out of an import, this leaves no half file behind.
+void stop_if_asked(SignalRequests const& signals, std::filesystem::path const& path) {
+    if (signals.pending() != 0) {
+        throw Error(
+            ExitCode::interrupted,
+            {concat(signal_name(signals.pending()), " while ", path.string(), " was written"),
+             "the import was ended, and no part of this file is left", "Import again"});
+    }
+}
+
+void import_on_root(std::vector<std::string> arguments, SignalRequests const& signals) {
     auto const classes = split(take_option(arguments, "--classes", ""), ',');
     auto const inputs = take_option(arguments, "--inputs", "inputs");
     auto const targets = take_option(arguments, "--targets", "targets");
     expect_arguments(arguments, 3, 3, import_usage);
     monitor::ProgressBar bar(monitor::on_terminal());
     auto const progress = [&](std::filesystem::path const& path, std::int64_t done,
-                              std::int64_t all) { bar.draw(done, all, path.string()); };
+                              std::int64_t all) {
+        stop_if_asked(signals, path);
+        bar.draw(done, all, path.string());
+    };
     std::vector<data::ImportedFile> files;
     if (arguments[0] == "idx") {
         files = data::import_idx({arguments[1], arguments[2], classes}, progress);
@@ -55,11 +69,12 @@ void import_on_root(std::vector<std::string> arguments) {
 }
 
 ExitCode import_command(Invocation const& invocation, std::vector<std::string> const& arguments) {
+    SignalRequests const signals;
     return monitor::run_collectively(invocation.argc, invocation.argv,
                                      [&](monitor::CommandContext& context) {
                                          comm::agree(context.world, "importing data", [&] {
                                              if (context.world.is_root()) {
-                                                 import_on_root(arguments);
+                                                 import_on_root(arguments, signals);
                                              }
                                          });
                                          return ExitCode::ok;

@@ -15,7 +15,7 @@ using namespace lockstep::app;
 std::vector<Command> commands() {
     return {
         {"train", "DECK... [--section.key VALUE]... [--force]", "the main job",
-         [](Invocation const& i) { return train_side_command("train", i); }},
+         train_front_command},
         {"evaluate", "DECK CHECKPOINT", "measures the test (or validation) set with a checkpoint",
          [](Invocation const& i) { return train_side_command("evaluate", i); }},
         {"data", "import KIND SOURCE OUT | info FILE... | verify FILE...",

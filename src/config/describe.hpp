@@ -52,6 +52,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads of one replica");
     visit("run.deterministic", deck.run.deterministic, any(fixed),
           "refuse operators without a deterministic form");
+    visit("run.walltime-seconds", deck.run.walltime_seconds, at_least(0),
+          "of the job, from its start; 0: what the scheduler says");
 
     visit("data.train", deck.data.train, any(fixed), "a file, a list or a glob");
     visit("data.validation", deck.data.validation, any(fixed), "measured while training");

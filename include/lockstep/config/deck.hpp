@@ -20,6 +20,7 @@ struct Run {
     std::string placement = "even"; ///< even, speed
     std::int64_t threads = 1;       ///< per replica
     bool deterministic = true;
+    double walltime_seconds = 0; ///< of the job; 0: what the scheduler says
 };
 
 struct Data {
