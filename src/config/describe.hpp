@@ -161,6 +161,11 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "auto, none, or a file");
     visit("checkpoint.best", deck.checkpoint.best, any(), "metric of best.h5; task.metric");
 
+    visit("fault-tolerance.restarts", deck.fault_tolerance.restarts, at_least(0),
+          "of lockstep launch after the loss of a rank, in a row without progress");
+    visit("fault-tolerance.recovery-timeout-seconds", deck.fault_tolerance.recovery_timeout_seconds,
+          at_least(1), "longest time from a restart to its first step");
+
     visit("monitor.log-every", deck.monitor.log_every, at_least(1), "steps between step records");
     visit("monitor.progress", deck.monitor.progress, one_of({"auto", "bar", "plain", "none"}),
           "what is shown while training");

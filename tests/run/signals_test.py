@@ -118,7 +118,7 @@ def during_the_test(scratch):
 def before_the_walltime(scratch, whole):
     directory = scratch / "walltime"
     begun = time.monotonic()
-    train(directory, "--run.walltime-seconds", 8, "--train.steps", 0, "--train.epochs", 50).expect(
+    train(directory, "--run.walltime-seconds", 12, "--train.steps", 0, "--train.epochs", 50).expect(
         75, "time is nearly over")
     check(time.monotonic() - begun < 20, "it leaves in time")
     signalled = records(directory, "signal")[-1]

@@ -108,6 +108,11 @@ struct Checkpoint {
     std::string best;            ///< metric; the task's own when empty
 };
 
+struct FaultTolerance {
+    std::int64_t restarts = 0; ///< in a row without progress, by lockstep launch
+    std::int64_t recovery_timeout_seconds = 300;
+};
+
 struct Monitor {
     std::int64_t log_every = 50;
     std::string progress = "auto"; ///< auto, bar, plain, none
@@ -129,6 +134,7 @@ struct Deck {
     Precision precision;
     Communication communication;
     Checkpoint checkpoint;
+    FaultTolerance fault_tolerance;
     Monitor monitor;
     Train train;
 };
