@@ -6,10 +6,14 @@ chain=lockstep-${CHAIN:-$SLURM_JOB_ID} # a requeued job keeps its number
 # shellcheck source=scripts/job.sh
 source scripts/job.sh
 
-# A job that somebody cancelled is not brought back.
+# Slurm would also requeue a job that somebody has cancelled. Such a job is on its way out with time
+# left; so is one that makes room for another, which Slurm itself requeues.
 again() {
-    case $(squeue -h -j "$SLURM_JOB_ID" -o '%r %T' 2>/dev/null) in
-    *CANCELLED*)
+    case $(squeue -h -j "$SLURM_JOB_ID" -o '%T %L' 2>/dev/null) in
+    "COMPLETING 0:00" | "COMPLETING INVALID" | "COMPLETING -"*)
+        scontrol requeue "$SLURM_JOB_ID"
+        ;;
+    COMPLETING* | CANCELLED*)
         say "cancelled: not requeued"
         ;;
     *)

@@ -26,7 +26,7 @@ SCHEDULER = """#!/bin/bash
 echo "$(basename "$0") $*" >>told
 """
 SQUEUE = """#!/bin/bash
-echo "None ${STATE:-RUNNING}"
+echo "${STATE:-RUNNING 10:00}"
 """
 MPIRUN = ("mpirun --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 2 "
           "--mca oob_tcp_keepalive_probes 3")
@@ -125,7 +125,8 @@ def one_of_a_chain(job):
 def slurm(name, directory, launched):
     job = Job(f"slurm/{name}.sbatch", directory, "17")
     ends_of_a_run(job, "scontrol requeue 17\n", launched)
-    check(job.run(75, STATE="CANCELLED") == (75, ""), "scancel is for good")
+    check(job.run(75, STATE="COMPLETING 9:50") == (75, ""), "scancel is for good")
+    check(job.run(75, STATE="COMPLETING 0:00")[1] == "scontrol requeue 17\n", "the time limit is not")
     one_of_a_chain(job)
 
 
