@@ -56,8 +56,8 @@ def missing():
     return hosts.missing()
 
 
-def run(*words):
-    return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=60)
+def run(*words, cwd=None):
+    return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=60, cwd=cwd)
 
 
 class Slurm(hosts.Hosts):

@@ -32,13 +32,13 @@ class Job:
             (self.checkout / folder).symlink_to(SOURCE / folder)
         (self.checkout / "build").symlink_to(BUILD)
         (self.checkout / "deck.ini").write_text(
-            f"include = {SOURCE}/inputs/test_small.ini\n[data]\ntrain = {DATA}/train.h5\n"
+            f"include = {SOURCE}/inputs/test_small.ini\n[data]\ntrain = {DATA}/train.h5\nvalidation =\n"
             f"[train]\nsteps = {STEPS}\nvalidate-every = 0\n[checkpoint]\nevery-steps = 10\n")
         (self.checkout / "profile.sh").write_text(
             f"INPUT=deck.ini\nexport LOCKSTEP_INJECT={fault}\n{profile}\n")
-        submitted = slurm.run("sbatch", "--parsable", "--chdir", self.checkout, "--nodes=2",
+        submitted = slurm.run("sbatch", "--parsable", "--nodes=2",
                               "--ntasks-per-node=1", "--mem-per-cpu=100", "--time=5", *options,
-                              "slurm/train.sbatch", "profile.sh")
+                              "slurm/train.sbatch", "profile.sh", cwd=self.checkout)
         check(submitted.returncode == 0, submitted.stderr)
         self.number = submitted.stdout.strip()
         self.run = self.checkout / "runs/deck"
@@ -49,21 +49,25 @@ class Job:
     def steps(self):
         return records(self.run, "step")[-1:] if (self.run / "metrics.jsonl").exists() else []
 
-    def has_stepped(self, count):
-        return any(step["step"] >= count for step in self.steps())
+    def wait_for_step(self, count):
+        self.wait_until(lambda: any(step["step"] >= count for step in self.steps()), 90,
+                        f"step {count}")
 
-    def wait_for(self, *states, limit=150):
+    def wait_until(self, condition, limit, what):
         try:
-            self.cluster.wait_until(lambda: self.cluster.state(self.number) in states, limit,
-                                    f"{self.name} {states}")
+            self.cluster.wait_until(condition, limit, f"{self.name}: {what}")
         except RuntimeError as error:
             check(False, f"{error}\n{self.output()}")
+
+    def wait_for(self, *states, limit=150):
+        self.wait_until(lambda: self.cluster.state(self.number) in states, limit, states)
 
     def lives(self):
         return list(map(json.loads, (self.run / "history.jsonl").read_text().splitlines()))
 
     def ends_like(self, whole):
-        check(checkpoints(self.run)[-1].stem == f"step-{STEPS:08d}", self.output())
+        check([path for path in checkpoints(self.run) if path.stem == f"step-{STEPS:08d}"],
+              f"{self.name}: the last checkpoint is there\n{self.output()}")
         check(same_state(checkpoints(whole)[-1], checkpoints(self.run)[-1]),
               f"{self.name}: the same bits as an undisturbed run")
 
@@ -88,7 +92,7 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
                   profile="sleep 38")
     cancelled = Job(cluster, scratch, "cancelled", fault=SLOW)
 
-    cluster.wait_until(lambda: cancelled.has_stepped(5), 60, "the job trains")
+    cancelled.wait_for_step(5)
     slurm.run("scancel", cancelled.number)
     cancelled.wait_for("CANCELLED", limit=40)
     check("not requeued" in cancelled.output(), cancelled.output())
@@ -105,10 +109,9 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
 
     # A node loses its power; the job goes on when the node is back.
     crashed = Job(cluster, scratch, "crashed", fault=SLOW)
-    cluster.wait_until(lambda: crashed.has_stepped(25), 60, "the job trains")
+    crashed.wait_for_step(25)
     cluster.crash("host2")
-    cluster.wait_until(lambda: not crashed.cluster.state(crashed.number) == "RUNNING", 60,
-                       "the loss is seen")
+    crashed.wait_until(lambda: cluster.state(crashed.number) != "RUNNING", 60, "it is seen")
     cluster.join("host2")
     cluster.boot("host2")
     crashed.wait_for("COMPLETED")
