@@ -45,17 +45,19 @@ ask_to_end() {
         kill -USR1 "$launcher" 2>/dev/null || true
     fi
 }
+trap ask_to_end TERM INT USR1 # modules may take their time to load
 
 # Runs a launcher to its end; its exit code is in `code`. Open MPI ends the ranks two seconds after a
 # TERM to mpirun itself. So it runs in the background, and every wish to end reaches it as USR1,
 # which it passes on to the ranks: they finish the step, write a checkpoint and leave with 75.
 run_launcher() { # WORDS...
-    trap ask_to_end TERM INT USR1
+    if [ "$asked" = yes ]; then
+        say "asked to end before the run began"
+        code=75
+        return
+    fi
     "$@" &
     launcher=$!
-    if [ "$asked" = yes ]; then
-        kill -USR1 "$launcher" 2>/dev/null || true # asked before there was anybody to tell
-    fi
     code=0
     wait "$launcher" || code=$?
     while [ "$interrupted" = yes ]; do # a signal ends `wait`, not the run

@@ -11,7 +11,7 @@ from harness import (BUILD, DATA, SOURCE, Scratch, check, checkpoints, records, 
                      same_state)
 import slurm  # noqa: E402
 
-STEPS = 120
+STEPS = 300
 SLOW = "slow:rank=0:step=0"  # a tenth of a second a step
 # What Slurm itself starts must not be held up by variables of the tests.
 os.environ.update({"OMPI_MCA_btl_tcp_if_include": "eth0", "OMPI_MCA_oob_tcp_if_include": "eth0"})
@@ -33,7 +33,7 @@ class Job:
         (self.checkout / "build").symlink_to(BUILD)
         (self.checkout / "deck.ini").write_text(
             f"include = {SOURCE}/inputs/test_small.ini\n[data]\ntrain = {DATA}/train.h5\nvalidation =\n"
-            f"[train]\nsteps = {STEPS}\nvalidate-every = 0\n[checkpoint]\nevery-steps = 10\n")
+            f"[train]\nsteps = {STEPS}\nvalidate-every = 0\n[checkpoint]\nevery-steps = 20\n")
         (self.checkout / "profile.sh").write_text(
             f"INPUT=deck.ini\nexport LOCKSTEP_INJECT={fault}\n{profile}\n")
         submitted = slurm.run("sbatch", "--parsable", "--nodes=2",
@@ -85,11 +85,11 @@ def was_requeued(job, whole, reason):
 with Scratch() as scratch, slurm.Slurm(2) as cluster:
     whole = Job(cluster, scratch, "mpirun")
     by_srun = Job(cluster, scratch, "srun", profile='LAUNCH="srun --mpi=pmix"')
-    # Slurm sends the signal up to a minute early: here within the first seconds.
-    signalled = Job(cluster, scratch, "signal", "--time=2", "--signal=B:USR1@75", fault=SLOW)
+    # Slurm looks at the time every half a minute only.
+    signalled = Job(cluster, scratch, "signal", "--time=1", "--signal=B:USR1@55", fault=SLOW)
     # Of the minute most is used up when the run begins; it asks Slurm for what is left.
     limited = Job(cluster, scratch, "walltime", "--time=1", "--signal=B:CONT@1", fault=SLOW,
-                  profile="sleep 38")
+                  profile="sleep 28")
     cancelled = Job(cluster, scratch, "cancelled", fault=SLOW)
 
     cancelled.wait_for_step(5)
