@@ -33,6 +33,11 @@ ExitCode bench_allreduce_command(Invocation const& invocation);
 
 /// Commands that need LibTorch, by name; found in the training library, which is loaded then.
 ExitCode train_side_command(std::string const& name, Invocation const& invocation);
+/// `train`: signals are noted from here on, while LibTorch and MPI start.
+ExitCode train_front_command(Invocation const& invocation);
+
+/// Starts ranks on all devices of the allocation, and starts them again when some are lost.
+ExitCode launch_command(Invocation const& invocation);
 
 /// Takes "--name VALUE" or "--name=VALUE" out of the arguments; `otherwise` where it is missing.
 std::string take_option(std::vector<std::string>& arguments, std::string const& name,

@@ -1,4 +1,5 @@
 #include "lockstep/base/clock.hpp"
+#include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/data/import.hpp"
@@ -317,7 +318,18 @@ void print(data::ImportReport const& report, std::vector<std::string> const& cla
     }
 }
 
-ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> const& words) {
+/// Throws  Error 75 when a signal has asked for an end
+void stop_if_asked(SignalRequests const& signals) {
+    if (signals.pending() != 0) {
+        throw Error(ExitCode::interrupted,
+                    {concat(signal_name(signals.pending()), " during the import"),
+                     "it was ended; what is done is kept beside its output",
+                     "Give the same command again, and it goes on"});
+    }
+}
+
+ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> const& words,
+                    SignalRequests const& signals) {
     Source source;
     data::ImportOptions options;
     comm::agree(context.world, "reading the list of what to import", [&] {
@@ -330,6 +342,7 @@ ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> c
         options.out = positions[2];
         source = maker(positions[1]);
     });
+    options.before_part = [&] { stop_if_asked(signals); };
     ImportDisplay display(context.world.is_root());
     auto const report = data::import_set(
         context.world, *source, options,
@@ -349,9 +362,10 @@ ExitCode data_import_command(Invocation const& invocation) {
         std::cout << help;
         return ExitCode::ok;
     }
+    SignalRequests const signals;
     return monitor::run_collectively(
         invocation.argc, invocation.argv,
-        [&](monitor::CommandContext& context) { return import_all(context, words); });
+        [&](monitor::CommandContext& context) { return import_all(context, words, signals); });
 }
 
 } // namespace lockstep::app

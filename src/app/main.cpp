@@ -15,7 +15,10 @@ using namespace lockstep::app;
 std::vector<Command> commands() {
     return {
         {"train", "DECK... [--section.key VALUE]... [--force]", "the main job",
-         [](Invocation const& i) { return train_side_command("train", i); }},
+         train_front_command},
+        {"launch", "[--yes] DECK... [--devices N] [--restarts N] [--launcher mpirun|srun]",
+         "one rank on each device here, or on all hosts of the job; started again when lost",
+         launch_command},
         {"evaluate", "DECK CHECKPOINT", "measures the test (or validation) set with a checkpoint",
          [](Invocation const& i) { return train_side_command("evaluate", i); }},
         {"data", "import KIND SOURCE OUT | info FILE... | verify FILE...",

@@ -1,4 +1,5 @@
 #include "lockstep/base/build_id.hpp"
+#include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <dlfcn.h>
@@ -29,6 +30,11 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
                                             ::dlerror(), "Build both again"});
     }
     return static_cast<ExitCode>(entry(name.c_str(), &invocation));
+}
+
+ExitCode train_front_command(Invocation const& invocation) {
+    SignalRequests const signals;
+    return train_side_command("train", invocation);
 }
 
 } // namespace lockstep::app

@@ -10,14 +10,18 @@ namespace {
 
 // A handler may touch only lock-free static storage.
 volatile std::sig_atomic_t pending_signal = 0;
+volatile std::sig_atomic_t interrupted = 0;
+
+int objects = 0;
 
 constexpr std::array<int, 5> requests{SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGINT};
 
 extern "C" void note_signal(int number) {
-    if (number == SIGINT && pending_signal == SIGINT) {
+    if (number == SIGINT && interrupted != 0) {
         std::signal(SIGINT, SIG_DFL);
         std::raise(SIGINT);
     }
+    interrupted = number == SIGINT ? 1 : interrupted;
     pending_signal = number;
 }
 
@@ -32,13 +36,20 @@ void install(int number, void (*handler)(int)) {
 } // namespace
 
 SignalRequests::SignalRequests() {
+    if (objects++ > 0) {
+        return;
+    }
     pending_signal = 0;
+    interrupted = 0;
     for (int const number : requests) {
         install(number, note_signal);
     }
 }
 
 SignalRequests::~SignalRequests() {
+    if (--objects > 0) {
+        return;
+    }
     for (int const number : requests) {
         install(number, SIG_DFL);
     }
@@ -49,6 +60,9 @@ int SignalRequests::pending() const noexcept {
 }
 
 std::string signal_name(int number) {
+    if (number == walltime_over) {
+        return "walltime";
+    }
     char const* const name = sigabbrev_np(number);
     return name == nullptr ? "signal " + std::to_string(number) : std::string("SIG") + name;
 }

@@ -52,6 +52,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads of one replica");
     visit("run.deterministic", deck.run.deterministic, any(fixed),
           "refuse operators without a deterministic form");
+    visit("run.walltime-seconds", deck.run.walltime_seconds, at_least(0),
+          "of the job, from its start; 0: what the scheduler says");
 
     visit("data.train", deck.data.train, any(fixed), "a file, a list or a glob");
     visit("data.validation", deck.data.validation, any(fixed), "measured while training");
@@ -163,6 +165,11 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("checkpoint.resume", deck.checkpoint.resume, any(AtResume::renewed),
           "auto, none, or a file");
     visit("checkpoint.best", deck.checkpoint.best, any(), "metric of best.h5; task.metric");
+
+    visit("fault-tolerance.restarts", deck.fault_tolerance.restarts, at_least(0),
+          "of lockstep launch after the loss of a rank, in a row without progress");
+    visit("fault-tolerance.recovery-timeout-seconds", deck.fault_tolerance.recovery_timeout_seconds,
+          at_least(1), "longest time from a restart to its first step");
 
     visit("monitor.log-every", deck.monitor.log_every, at_least(1), "steps between step records");
     visit("monitor.progress", deck.monitor.progress, one_of({"auto", "bar", "plain", "none"}),

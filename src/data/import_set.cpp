@@ -51,6 +51,11 @@ class Import {
     }
 
   private:
+    void before_part() const {
+        if (options_.before_part) {
+            options_.before_part();
+        }
+    }
     void plan();
     void agree_on_identity();
     void make_parts();
@@ -124,6 +129,7 @@ void Import::make_parts() {
     std::int64_t done = 0;
     for (std::size_t first = 0; first < items_.size(); first += ranks) {
         comm::agree(comm_, "importing data", [&] {
+            before_part();
             auto const mine = first + static_cast<std::size_t>(comm_.rank());
             if (mine >= items_.size()) {
                 return;
@@ -239,6 +245,7 @@ void Import::make_files() {
     std::vector<std::int64_t> bytes(shards.size());
     for (std::size_t first = 0; first < shards.size(); first += ranks) {
         comm::agree(comm_, "writing data set files", [&] {
+            before_part();
             auto const mine = first + static_cast<std::size_t>(comm_.rank());
             if (mine < shards.size()) {
                 bytes[mine] = static_cast<std::int64_t>(make_file(shards[mine]));

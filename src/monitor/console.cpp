@@ -155,8 +155,9 @@ void Console::show(train::CheckpointWritten const& e) {
 }
 
 void Console::show(train::Signalled const& e) {
-    line(concat("rank ", e.rank, " got ", e.signal, ": ending after step ", e.step,
-                " with a checkpoint"));
+    auto const cause = e.signal == "walltime" ? std::string("the job's time is nearly over")
+                                              : concat("rank ", e.rank, " got ", e.signal);
+    line(concat(cause, ": ending after step ", e.step, " with a checkpoint"));
 }
 
 void Console::show(train::Ended const& e) {

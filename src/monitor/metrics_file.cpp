@@ -14,6 +14,7 @@ struct ToJson {
     Json operator()(train::Started const& e) const {
         return {{"event", "start"},
                 {"version", e.version},
+                {"attempt", e.attempt},
                 {"ranks", e.host_of_rank.size()},
                 {"hosts", e.host_of_rank},
                 {"devices", e.device_of_rank},

@@ -8,6 +8,7 @@
 #include "lockstep/train/local_step.hpp"
 #include "lockstep/train/precision.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace lockstep::train {
@@ -18,8 +19,24 @@ EvaluateOptions evaluate_options(config::Deck const& deck, torch::Device device)
             .precision = deck.precision};
 }
 
-Evaluation evaluate(comm::Communicator const& comm, nn::Model& model, task::Task const& task,
-                    data::Dataset const& dataset, EvaluateOptions const& options) {
+namespace {
+
+constexpr std::int64_t batches_of_a_round = 8;
+
+/// Rounds that the rank with the most batches takes: all ranks vote as often.
+std::int64_t rounds_of(data::EvaluationPlan const& plan, int ranks) {
+    std::int64_t most = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        most = std::max(most, plan.batches_of(rank, ranks).count);
+    }
+    return (most + batches_of_a_round - 1) / batches_of_a_round;
+}
+
+} // namespace
+
+std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& model,
+                                   task::Task const& task, data::Dataset const& dataset,
+                                   EvaluateOptions const& options) {
     Stopwatch const watch;
     torch::NoGradGuard const no_grad;
     data::EvaluationPlan const plan{dataset.samples(), options.batch};
@@ -30,8 +47,9 @@ Evaluation evaluate(comm::Communicator const& comm, nn::Model& model, task::Task
 
     bool const was_training = model.is_training();
     model.eval();
+    std::optional<data::Loader> loader;
     comm::agree(comm, "evaluation", [&] {
-        data::Loader loader(
+        loader.emplace(
             dataset,
             [&](std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
                 if (k >= mine.count) {
@@ -43,28 +61,40 @@ Evaluation evaluate(comm::Communicator const& comm, nn::Model& model, task::Task
                 return indices;
             },
             options.loader);
-        std::vector<std::int64_t> const shape(dataset.sample_shape().begin(),
-                                              dataset.sample_shape().end());
-        for (std::int64_t k = 0; k < mine.count; ++k) {
-            Autocast const autocast(options.precision, options.device);
-            auto const tally =
-                task.evaluate(model, to_tensors(loader.next(), shape, options.device));
-            auto const batch = static_cast<std::size_t>(mine.first + k);
-            losses[batch] = tally.loss_sum;
-            weights[batch] = tally.weight;
-            for (std::size_t i = 0; i < counts.size(); ++i) {
-                counts[i] += tally.counts[i];
-            }
-        }
     });
+    std::vector<std::int64_t> const shape(dataset.sample_shape().begin(),
+                                          dataset.sample_shape().end());
+    auto const evaluate_batch = [&](std::int64_t k) {
+        Autocast const autocast(options.precision, options.device);
+        auto const tally = task.evaluate(model, to_tensors(loader->next(), shape, options.device));
+        auto const batch = static_cast<std::size_t>(mine.first + k);
+        losses[batch] = tally.loss_sum;
+        weights[batch] = tally.weight;
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            counts[i] += tally.counts[i];
+        }
+    };
+    bool stopped = false;
+    for (std::int64_t round = 0; round < rounds_of(plan, comm.size()) && !stopped; ++round) {
+        comm::agree(comm, "evaluation", [&] {
+            auto const end = std::min((round + 1) * batches_of_a_round, mine.count);
+            for (std::int64_t k = round * batches_of_a_round; k < end; ++k) {
+                evaluate_batch(k);
+            }
+        });
+        stopped = options.stop && options.stop();
+    }
     model.train(was_training);
+    if (stopped) {
+        return std::nullopt;
+    }
 
     // Each batch is non-zero on one rank only, so these sums are exact.
     comm::all_reduce(comm, std::span(losses), comm::Reduce::sum);
     comm::all_reduce(comm, std::span(weights), comm::Reduce::sum);
     comm::all_reduce(comm, std::span(counts), comm::Reduce::sum);
-    return {comm::tree_sum(losses) / comm::tree_sum(weights), dataset.samples(),
-            task.metrics(counts), watch.seconds()};
+    return Evaluation{comm::tree_sum(losses) / comm::tree_sum(weights), dataset.samples(),
+                      task.metrics(counts), watch.seconds()};
 }
 
 } // namespace lockstep::train

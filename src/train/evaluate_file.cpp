@@ -38,7 +38,8 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         load_model(*model, file);
     });
     keep_in_memory(data, {dataset.get()}, world);
-    auto const result = evaluate(world, *model, *task, *dataset, evaluate_options(deck, device));
+    auto const result =
+        evaluate(world, *model, *task, *dataset, evaluate_options(deck, device)).value();
     return {.set = has_test ? "test" : "validation",
             .loss = result.loss,
             .samples = result.samples,

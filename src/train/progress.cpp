@@ -32,6 +32,7 @@ void Progress::write_to(checkpoint::Record& record) const {
     record.integers["step"] = step;
     record.integers["epoch_correct"] = epoch_correct;
     record.integers["best_step"] = best_step;
+    record.integers["owes_validation"] = owes_validation ? 1 : 0;
     record.reals["epoch_loss_sum"] = epoch_loss_sum;
     record.reals["epoch_weight"] = epoch_weight;
     record.reals["best"] = best;
@@ -43,6 +44,8 @@ Progress Progress::read_from(checkpoint::Record const& record) {
     progress.step = integer_of(record, "step");
     progress.epoch_correct = integer_of(record, "epoch_correct");
     progress.best_step = integer_of(record, "best_step");
+    auto const owes = record.integers.find("owes_validation"); // older checkpoints never owe
+    progress.owes_validation = owes != record.integers.end() && owes->second != 0;
     progress.epoch_loss_sum = real_of(record, "epoch_loss_sum");
     progress.epoch_weight = real_of(record, "epoch_weight");
     progress.best = real_of(record, "best");

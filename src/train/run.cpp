@@ -25,7 +25,8 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
     : world_(world), order_(order), signals_(signals), topology_(comm::Topology::discover(world)),
       opened_(open_run(world, order)), deck_(opened_.deck),
       store_(std::filesystem::path(deck_.run.directory) / "checkpoints",
-             static_cast<int>(deck_.checkpoint.keep)) {
+             static_cast<int>(deck_.checkpoint.keep)),
+      walltime_(world.is_root() ? order.seconds_left : std::nullopt) {
     keep_large_blocks();
     comm::agree(world_, "start-up", [&] {
         device_ = choose_device(deck_.run, topology_);
@@ -86,7 +87,8 @@ std::vector<comm::TreeNode> Run::place_replicas() {
 
 Ended Run::execute() {
     restore();
-    bool const already_done = done() && opened_.found;
+    bool const already_done =
+        opened_.found && done() && !progress_.owes_validation && finished_before();
     announce();
     if (already_done) {
         ended_.reason = "already finished";
@@ -97,6 +99,8 @@ Ended Run::execute() {
         loop();
         if (ended_.reason.empty()) {
             test();
+        }
+        if (ended_.reason.empty()) {
             ended_.reason = "finished";
         }
     }
@@ -164,6 +168,11 @@ void Run::loop() {
     data::Loader loader(
         *work_.train, requests(),
         {static_cast<int>(deck_.data.workers), static_cast<int>(deck_.data.prefetch)});
+    vote_to_leave(); // whoever was signalled while we started
+    if (progress_.owes_validation && ended_.reason.empty()) {
+        validate();
+        saved_step_ = -1; // the checkpoint says that it is owed
+    }
     while (!done() && ended_.reason.empty()) {
         Stopwatch watch;
         auto const outcome = one_step(loader);
@@ -186,7 +195,7 @@ StepOutcome Run::one_step(data::Loader& loader) {
              .micro_batches = plan_->micro_batches(in_epoch),
              .samples = plan_->samples_in_step(in_epoch),
              .rate = schedule_->rate(progress_.step),
-             .signal = signals_.pending(),
+             .signal = asked_to_leave(),
              .minutes_passed = minutes > 0 && checkpoint_watch_.seconds() > 60 * minutes,
              .poison = poison});
     } catch (AgreedError const&) {
@@ -208,6 +217,7 @@ void Run::account(StepOutcome const& outcome, double step_s) {
     samples_done_ += samples;
     epoch_samples_ += samples;
     training_s_ += step_s;
+    walltime_.step_took(step_s);
     communication_s_ += outcome.exchange.exposed_s;
     imbalance_s_ += outcome.exchange.imbalance_s;
     bool const logged =
@@ -249,18 +259,36 @@ void Run::after_step(StepOutcome const& outcome) {
     auto const validate_every = deck_.train.validate_every;
     bool const validation_due =
         validate_every > 0 ? progress_.step % validate_every == 0 : epoch_ends;
-    if (work_.validation != nullptr && (validation_due || done())) {
-        validate();
-    }
+    progress_.owes_validation = work_.validation != nullptr && (validation_due || done());
     if (outcome.signal != 0) {
-        ended_.reason = signal_name(outcome.signal);
-        tell(Signalled{progress_.step, ended_.reason, outcome.signalled_rank});
+        leave(outcome.signal, outcome.signalled_rank);
+    } else if (progress_.owes_validation) {
+        validate();
     }
     auto const every_steps = deck_.checkpoint.every_steps;
     bool const due = every_steps > 0 && progress_.step % every_steps == 0;
-    if (due || outcome.minutes_passed || outcome.signal != 0) {
+    if (due || outcome.minutes_passed || !ended_.reason.empty()) {
         save_checkpoint();
     }
+}
+
+int Run::asked_to_leave() const {
+    return signals_.pending() == 0 && walltime_.over() ? walltime_over : signals_.pending();
+}
+
+/// The vote of a step, where there is no step to carry it.
+bool Run::vote_to_leave() {
+    auto const asked = comm::all_gather(world_, asked_to_leave());
+    auto const first = std::find_if(asked.begin(), asked.end(), [](int each) { return each != 0; });
+    if (first != asked.end()) {
+        leave(*first, static_cast<int>(first - asked.begin()));
+    }
+    return first != asked.end();
+}
+
+void Run::leave(int signal, int rank) {
+    ended_.reason = signal_name(signal);
+    tell(Signalled{progress_.step, ended_.reason, rank});
 }
 
 double Run::epochs_done() const {

@@ -5,6 +5,7 @@
 #include "lockstep/train/evaluate.hpp"
 #include "lockstep/train/progress.hpp"
 #include "lockstep/train/schedule.hpp"
+#include "lockstep/train/walltime.hpp"
 
 #include <optional>
 
@@ -24,17 +25,21 @@ class Run {
     std::vector<comm::TreeNode> place_replicas();
     void restore();
     void announce();
+    bool finished_before() const;
     void loop();
     data::Loader::Request requests() const;
     StepOutcome one_step(data::Loader& loader);
     void account(StepOutcome const& outcome, double step_s);
     void after_step(StepOutcome const& outcome);
+    int asked_to_leave() const;
+    bool vote_to_leave();
+    void leave(int signal, int rank);
     void end_epoch();
     void validate();
     void save_best(Measured& measured);
     void save_checkpoint();
     void test();
-    Measured measure(data::Dataset const& dataset, std::string const& set);
+    std::optional<Measured> measure(data::Dataset const& dataset, std::string const& set);
     checkpoint::Record record() const;
     void tell(Event const& event);
     void remember(std::string const& line);
@@ -59,6 +64,7 @@ class Run {
 
     Progress progress_;
     Ended ended_;
+    Walltime walltime_;
     Stopwatch attempt_watch_;
     Stopwatch checkpoint_watch_;
     Stopwatch epoch_watch_;

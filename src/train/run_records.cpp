@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <fstream>
+
 #include "run.hpp"
 
 namespace lockstep::train {
@@ -15,6 +17,7 @@ void Run::announce() {
         return;
     }
     Started started{.version = order_.version,
+                    .attempt = attempt_,
                     .host_of_rank = topology_.host_of_rank,
                     .device_of_rank = devices,
                     .replicas_of_rank = {},
@@ -49,6 +52,22 @@ void Run::announce() {
     }
 }
 
+/// Whether an attempt before this one came to the end, test included: by the record of it, since
+/// the last checkpoint is older than the test.
+bool Run::finished_before() const {
+    bool finished = work_.test == nullptr;
+    if (world_.is_root() && !finished) {
+        std::ifstream lines(std::filesystem::path(deck_.run.directory) / "metrics.jsonl");
+        for (std::string line; std::getline(lines, line);) {
+            auto const record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+            finished = finished || (record.is_object() && record.value("event", "") == "end" &&
+                                    record.value("reason", "") == "finished" &&
+                                    record.value("step", std::int64_t{-1}) >= progress_.step);
+        }
+    }
+    return comm::all_reduce(world_, finished ? 1 : 0, comm::Reduce::maximum) != 0;
+}
+
 void Run::remember(std::string const& line) {
     progress_.history += line + "\n";
 }
@@ -77,33 +96,42 @@ void Run::end_epoch() {
     tell(report);
 }
 
-Measured Run::measure(data::Dataset const& dataset, std::string const& set) {
+/// Nothing when the run was asked to leave before the whole set was measured.
+std::optional<Measured> Run::measure(data::Dataset const& dataset, std::string const& set) {
     release_device_cache(device_); // blocks of training do not fit those of evaluation
-    auto const result =
-        evaluate(world_, *work_.model, *work_.task, dataset, evaluate_options(deck_, device_));
-    return {.set = set,
-            .step = progress_.step,
-            .epoch = epochs_done(),
-            .loss = result.loss,
-            .samples = result.samples,
-            .metrics = result.metrics,
-            .seconds = result.seconds,
-            .best_metric = best_metric()};
+    auto options = evaluate_options(deck_, device_);
+    options.stop = [this] { return vote_to_leave(); };
+    auto const result = evaluate(world_, *work_.model, *work_.task, dataset, options);
+    if (!result) {
+        return std::nullopt;
+    }
+    return Measured{.set = set,
+                    .step = progress_.step,
+                    .epoch = epochs_done(),
+                    .loss = result->loss,
+                    .samples = result->samples,
+                    .metrics = result->metrics,
+                    .seconds = result->seconds,
+                    .best_metric = best_metric()};
 }
 
 void Run::validate() {
     auto const averaged = engine_->averaged_weights();
     auto measured = measure(*work_.validation, "validation");
+    if (!measured) {
+        return;
+    }
+    progress_.owes_validation = false;
     nlohmann::json line{{"event", "validation"},
-                        {"step", measured.step},
-                        {"loss", measured.loss},
-                        {"samples", measured.samples}};
-    for (auto const& [name, value] : measured.metrics) {
+                        {"step", measured->step},
+                        {"loss", measured->loss},
+                        {"samples", measured->samples}};
+    for (auto const& [name, value] : measured->metrics) {
         line[name] = value;
     }
     remember(line.dump());
-    save_best(measured);
-    tell(measured);
+    save_best(*measured);
+    tell(*measured);
 }
 
 void Run::save_best(Measured& measured) {
@@ -155,6 +183,7 @@ void Run::save_checkpoint() {
     auto const written = store_.save(world_, snapshot, progress_.step, attempt_);
     saved_step_ = progress_.step;
     checkpoint_watch_.restart();
+    walltime_.checkpoint_took(written.seconds);
     tell(CheckpointWritten{progress_.step, written.path.string(), written.bytes, written.seconds,
                            written.collective});
 }
@@ -169,7 +198,9 @@ void Run::test() {
             load_model(*work_.model, std::filesystem::path(deck_.run.directory) / "best.h5");
         });
     }
-    tell(measure(*work_.test, "test"));
+    if (auto const measured = measure(*work_.test, "test")) {
+        tell(*measured);
+    }
 }
 
 } // namespace lockstep::train

@@ -5,8 +5,9 @@
 namespace lockstep {
 
 /// Turns SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and the first SIGINT into a request that the training
-/// loop asks for; a second SIGINT ends the process at once. One object a process: signal handlers
-/// can reach nothing but static storage.
+/// loop asks for; a second SIGINT ends the process at once. Signal handlers can reach nothing but
+/// static storage: so there is one request a process, however many objects; the handlers go with
+/// the last of them.
 class SignalRequests {
   public:
     SignalRequests();
@@ -18,7 +19,10 @@ class SignalRequests {
     int pending() const noexcept;
 };
 
-/// "SIGTERM" for 15, and so on.
+/// Stands for a signal where the end of the job's time is the reason to leave.
+constexpr int walltime_over = -1;
+
+/// "SIGTERM" for 15, and so on; "walltime" for `walltime_over`.
 std::string signal_name(int number);
 
 } // namespace lockstep

@@ -20,6 +20,7 @@ struct Run {
     std::string placement = "even"; ///< even, speed
     std::int64_t threads = 1;       ///< per replica
     bool deterministic = true;
+    double walltime_seconds = 0; ///< of the job; 0: what the scheduler says
 };
 
 struct Data {
@@ -109,6 +110,11 @@ struct Checkpoint {
     std::string best;            ///< metric; the task's own when empty
 };
 
+struct FaultTolerance {
+    std::int64_t restarts = 0; ///< in a row without progress, by lockstep launch
+    std::int64_t recovery_timeout_seconds = 300;
+};
+
 struct Monitor {
     std::int64_t log_every = 50;
     std::string progress = "auto"; ///< auto, bar, plain, none
@@ -130,6 +136,7 @@ struct Deck {
     Precision precision;
     Communication communication;
     Checkpoint checkpoint;
+    FaultTolerance fault_tolerance;
     Monitor monitor;
     Train train;
 };

@@ -28,6 +28,9 @@ struct ImportOptions {
     std::int64_t shard_samples = 0; ///< most samples of a file; 0: any number
     bool skip_bad = false;          ///< pass over items that cannot be read, and list them
     int deflate = 0;                ///< 1 to 9: chunked and compressed; 0: contiguous
+    /// Called on each rank before a part; what it throws on one ends the import on all, and it can
+    /// go on later.
+    std::function<void()> before_part{};
 };
 
 struct ImportedFile {

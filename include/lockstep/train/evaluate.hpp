@@ -6,6 +6,9 @@
 #include "lockstep/data/loader.hpp"
 #include "lockstep/task/task.hpp"
 
+#include <functional>
+#include <optional>
+
 namespace lockstep::train {
 
 /// What a whole data set gave.
@@ -21,6 +24,8 @@ struct EvaluateOptions {
     data::LoaderOptions loader;
     torch::Device device = torch::kCPU;
     config::Precision precision{};
+    /// Asked by all ranks together, every few batches: whether to give up. Collective.
+    std::function<bool()> stop{};
 };
 
 /// Options from a deck. The batch does not depend on the deck's, so that a checkpoint is measured
@@ -33,7 +38,9 @@ EvaluateOptions evaluate_options(config::Deck const& deck, torch::Device device)
 ///
 /// Collective  over `comm`; same model and data on all ranks
 /// Throws      AgreedError when a rank cannot read its part
-Evaluation evaluate(comm::Communicator const& comm, nn::Model& model, task::Task const& task,
-                    data::Dataset const& dataset, EvaluateOptions const& options);
+/// Returns     nothing when `options.stop` ended it early
+std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& model,
+                                   task::Task const& task, data::Dataset const& dataset,
+                                   EvaluateOptions const& options);
 
 } // namespace lockstep::train

@@ -15,8 +15,9 @@ struct Progress {
     double epoch_weight = 0;
     std::int64_t epoch_correct = 0;
     double best = 0;
-    std::int64_t best_step = -1; ///< -1: nothing measured yet
-    std::string history;         ///< every epoch and validation, one JSON object a line
+    std::int64_t best_step = -1;  ///< -1: nothing measured yet
+    bool owes_validation = false; ///< was asked to leave before this step's validation was done
+    std::string history;          ///< every epoch and validation, one JSON object a line
 
     /// Into and out of a checkpoint's record.
     void write_to(checkpoint::Record& record) const;

@@ -12,6 +12,7 @@ namespace lockstep::train {
 
 struct Started {
     std::string version;
+    std::string attempt; ///< tells this life of the run from all others
     std::vector<std::string> host_of_rank;
     std::vector<std::string> device_of_rank;
     std::vector<std::int64_t> replicas_of_rank;
@@ -100,12 +101,12 @@ struct CheckpointWritten {
 
 struct Signalled {
     std::int64_t step = 0;
-    std::string signal;
+    std::string signal; ///< "SIGTERM", …, or "walltime"
     int rank = 0;
 };
 
 struct Ended {
-    std::string reason; ///< "finished", "already finished" or the signal's name
+    std::string reason; ///< "finished", "already finished", the signal's name or "walltime"
     std::int64_t step = 0;
     std::int64_t steps_done = 0; ///< in this attempt
     double seconds = 0;

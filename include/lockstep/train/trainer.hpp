@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct Order {
     config::Deck deck;
     bool force = false;  ///< deck changes that change the result are allowed at a resume
     std::string version; ///< of the program
+    /// Until the job's time is over, from now on; rank 0's counts.
+    std::optional<double> seconds_left;
     /// Makes rank 0's observers, once the run's directory stands.
     std::function<std::vector<std::unique_ptr<Observer>>(config::Deck const&)> observers;
 };
@@ -29,7 +32,7 @@ struct Order {
 /// Collective  over `world`; same order on all ranks
 /// Throws      AgreedError on every rank for what can be agreed on; RankError on one rank alone in
 ///             the middle of a step, after which the caller must end the job
-/// Returns     why it ended; `reason` is a signal's name when it was interrupted
+/// Returns     why it ended; `reason` is a signal's name or "walltime" when it was interrupted
 Ended train(comm::Communicator const& world, Order const& order, SignalRequests const& signals);
 
 /// The device that the deck gives this rank, as text: "cpu" or "cuda:0".

@@ -5,6 +5,7 @@ waits for USR1 as mpirun does; scontrol and qsub write down what they were told.
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import time
 SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
 
 LAUNCHER = """#!/bin/bash
-echo "$@" >>launched
+echo "$(basename "$0") $*" >>launched
 if [ "$CODE" != wait ]; then exit "$CODE"; fi
 trap 'exit 75' USR1
 trap 'exit 1' TERM
@@ -24,6 +25,11 @@ for _ in {1..200}; do sleep 0.1; done
 SCHEDULER = """#!/bin/bash
 echo "$(basename "$0") $*" >>told
 """
+SQUEUE = """#!/bin/bash
+echo "${STATE:-RUNNING 10:00}"
+"""
+MPIRUN = ("mpirun --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 2 "
+          "--mca oob_tcp_keepalive_probes 3")
 
 
 def check(condition, text):
@@ -36,31 +42,44 @@ class Job:
 
     def __init__(self, script, directory, number):
         self.script, self.directory, self.number = script, pathlib.Path(directory), number
-        for name, text in {"mpirun": LAUNCHER, "scontrol": SCHEDULER, "qsub": SCHEDULER}.items():
+        for folder in ("slurm", "pbs", "scripts"):
+            (self.directory / folder).symlink_to(SOURCE / folder)
+        (self.directory / "build").mkdir()
+        for name, text in {"mpirun": LAUNCHER, "build/lockstep": LAUNCHER, "scontrol": SCHEDULER,
+                           "qsub": SCHEDULER, "sbatch": SCHEDULER, "squeue": SQUEUE}.items():
             (self.directory / name).write_text(text)
             (self.directory / name).chmod(0o755)
         self.profile = self.directory / "profile"
         self.profile.write_text("INPUT=inputs/other.ini\necho $A_VARIABLE_NOBODY_SET\n")
+        # The scheduler runs a copy that lies elsewhere, in some other directory.
+        self.spool = self.directory / "spool"
+        self.spool.mkdir()
+        shutil.copy(SOURCE / script, self.spool / "job_script")
 
     def start(self, code, **settings):
-        for name in ("told", "ready"):
+        for name in ("told", "ready", "launched"):
             (self.directory / name).unlink(missing_ok=True)
         environment = {**os.environ, "PATH": f"{self.directory}:{os.environ['PATH']}",
-                       "CODE": str(code), "SLURM_JOB_ID": self.number, "PROFILE": str(self.profile),
+                       "CODE": str(code), "PROFILE": str(self.profile),
+                       "SLURM_JOB_ID": self.number, "SLURM_SUBMIT_DIR": str(self.directory),
+                       "SLURM_ARRAY_TASK_ID": "3", "PBS_ARRAY_INDEX": "3", "PBS_NODEFILE": "nodes",
                        "PBS_JOBID": f"{self.number}.server", "PBS_O_WORKDIR": str(self.directory),
                        **settings}
-        return subprocess.Popen(["bash", self.script, self.profile], cwd=self.directory,
+        return subprocess.Popen(["bash", self.spool / "job_script", self.profile], cwd=self.spool,
                                 env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 text=True)
 
     def finish(self, job):
         """The exit code, and what the scheduler was told."""
         self.text = job.communicate(timeout=30)[0]
-        told = self.directory / "told"
-        return job.returncode, told.read_text() if told.exists() else ""
+        return job.returncode, self.read("told")
 
     def run(self, code, **settings):
         return self.finish(self.start(code, **settings))
+
+    def read(self, name):
+        path = self.directory / name
+        return path.read_text() if path.exists() else ""
 
     def wait_until_ready(self):
         deadline = time.monotonic() + 10
@@ -69,11 +88,10 @@ class Job:
             time.sleep(0.02)
 
 
-def ends_of_a_run(job, again):
-    """What both scripts have in common; `again` begins what the scheduler is told to go on."""
-    check(job.run(0) == (0, ""), "done is done")
-    launched = (job.directory / "launched").read_text()
-    check(launched == "build/lockstep train inputs/other.ini\n", f"one launch line: {launched}")
+def ends_of_a_run(job, again, launched):
+    """What all scripts have in common; `again` begins what the scheduler is told to go on."""
+    check(job.run(0) == (0, ""), f"done is done: {job.text}")
+    check(job.read("launched") == launched + "\n", f"the launch line: {job.read('launched')}")
     for code in (1, 64, 65, 66, 69, 70, 71, 73, 74, 132):
         check(job.run(code) == (code, ""), f"{code} stops")
     for name in ("TERM", "INT", "USR1"):
@@ -86,35 +104,80 @@ def ends_of_a_run(job, again):
     stop.touch()
     check(job.run(75) == (75, ""), "a stop file ends it for good")
     stop.unlink()
-
-
-def slurm(directory):
-    job = Job(SOURCE / "slurm/train.sbatch", directory, "17")
-    ends_of_a_run(job, "scontrol requeue 17")
-    check(job.run(75) == (75, "scontrol requeue 17\n"), "75 is requeued")
     for code in (76, 134, 137):
-        check(job.run(code) == (code, "scontrol requeue 17\n"), f"{code} is requeued")
+        code, told = job.run(code)
+        check(told.startswith(again), f"{code} is put back: {job.text}")
     check(job.run(139) == (139, ""), "but three times only")
     check(job.run(0) == (0, ""), "a run that is done forgets its losses")
-    check(job.run(205) == (205, "scontrol requeue 17\n"), "205 is requeued")
+    code, told = job.run(205)
+    check(code == 205 and told.startswith(again), "205 is put back")
 
 
-def pbs(directory):
-    job = Job(SOURCE / "pbs/train.pbs", directory, "17")
-    ends_of_a_run(job, "qsub -v LOSSES=0")
-    for losses, code in enumerate((76, 134, 137)):
-        check(job.run(code, LOSSES=str(losses)) ==
-              (code, f"qsub -v LOSSES={losses + 1},PROFILE={job.profile} pbs/train.pbs\n"),
-              f"{code} is submitted again: {job.text}")
-    check(job.run(205, LOSSES="3") == (205, ""), "but three times only")
-    check(job.run("wait", RUN_SECONDS="1")[0] == 75, "the end of the walltime is seen coming")
+def one_of_a_chain(job):
+    """A job of a chain puts nothing back; one that stops, stops those after it."""
+    chain = {"REQUEUE": "no", "CHAIN": "of-three"}
+    check(job.run(75, **chain) == (75, ""), "the next job goes on")
+    check(job.run(0, **chain) == (0, "") and job.read("launched"), "which it does")
+    check(job.run(64, **chain) == (64, ""), "a mistake in the deck")
+    check(job.run(0, **chain) == (0, "") and not job.read("launched"), "ends all jobs that wait")
 
 
-for script in [*SOURCE.glob("slurm/*.sbatch"), *SOURCE.glob("pbs/*.pbs")]:
+def slurm(name, directory, launched):
+    job = Job(f"slurm/{name}.sbatch", directory, "17")
+    ends_of_a_run(job, "scontrol requeue 17\n", launched)
+    check(job.run(75, STATE="COMPLETING 9:50") == (75, ""), "scancel is for good")
+    check(job.run(75, STATE="COMPLETING 0:00")[1] == "scontrol requeue 17\n", "the time limit is not")
+    one_of_a_chain(job)
+
+
+def pbs(name, directory, launched, following):
+    job = Job(f"pbs/{name}.pbs", directory, "17")
+    settings = f"PROFILE={job.profile},INPUT=inputs/other.ini,EXE=build/lockstep"
+    if following == "pbs/seed.pbs":
+        settings += ",SEED=3"
+    settings += f",RESTARTS={2 if 'multi' in name else 0}"
+    ends_of_a_run(job, f"qsub -v CHAIN=17,{settings} {following}\n", launched)
+    one_of_a_chain(job)
+    job.run(0, RUN_SECONDS="100")
+    check("--run.walltime-seconds 100" in job.read("launched"), "the seconds are passed on")
+
+
+def submits_a_chain(scheduler, directory):
+    job = Job(f"{scheduler}/chain.sh", directory, "17")
+    words = ["--time=5", "slurm/array.sbatch", "profile"] if scheduler == "slurm" else []
+    (job.directory / "sbatch").write_text('#!/bin/bash\necho "$CHAIN $REQUEUE $*" >>told; echo 5\n')
+    (job.directory / "qsub").write_text('#!/bin/bash\necho "$*" >>told; echo 5.server\n')
+    subprocess.run([f"{scheduler}/chain.sh", "3", *words], cwd=directory, check=True,
+                   env={**os.environ, "PATH": f"{directory}:{os.environ['PATH']}"},
+                   stdout=subprocess.DEVNULL)
+    told = job.read("told").splitlines()
+    check(len(told) == 3 and "afterany" not in told[0] and all(
+        "afterany:5" in line for line in told[1:]), f"each after the one before: {told}")
+    check(len({re.search(r"chain-[\d-]+", line)[0] for line in told}) == 1, "one chain")
+    check(subprocess.run([f"{scheduler}/chain.sh"], cwd=directory, stderr=subprocess.DEVNULL)
+          .returncode == 64, "it says how it is used")
+
+
+for script in [*SOURCE.glob("slurm/*.sbatch"), *SOURCE.glob("pbs/*.pbs"), *SOURCE.glob("*/chain.sh")]:
     lines = script.read_text().splitlines()
     check(lines[0] == "#!/bin/bash" and "set -euo pipefail" in lines, f"{script}: strict bash")
     for line in lines[1:]:
         check(not re.search(r"(^|[\s\"'=])/(?!dev/null)\w", line), f"{script}: absolute path: {line}")
-for try_out in (slurm, pbs):
+
+TRAIN = f"{MPIRUN} build/lockstep train inputs/other.ini"
+LAUNCH = "lockstep launch --yes --restarts 2 inputs/other.ini"
+SEED = " --run.seed 3 --run.directory runs/other-seed3"
+HOSTS = TRAIN.replace("probes 3", "probes 3 --hostfile nodes")
+for name, line in {"train": TRAIN, "array": TRAIN + SEED, "multi_node_cpu": LAUNCH,
+                   "multi_node_gpu": LAUNCH}.items():
     with tempfile.TemporaryDirectory() as scratch:
-        try_out(scratch)
+        slurm(name, scratch, line)
+for name, line, following in (("train", HOSTS, "pbs/train.pbs"),
+                              ("array", HOSTS + SEED, "pbs/seed.pbs"),
+                              ("multi_node_cpu", LAUNCH, "pbs/multi_node_cpu.pbs"),
+                              ("multi_node_gpu", LAUNCH, "pbs/multi_node_gpu.pbs")):
+    with tempfile.TemporaryDirectory() as scratch:
+        pbs(name, scratch, line, following)
+for scheduler in ("slurm", "pbs"):
+    with tempfile.TemporaryDirectory() as scratch:
+        submits_a_chain(scheduler, scratch)

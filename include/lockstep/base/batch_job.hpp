@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+/// The job of a batch system in which this process runs.
+struct BatchJob {
+    std::string scheduler;     ///< "slurm" or "pbs"; empty: none
+    std::string id;            ///< "1234", "17.server"
+    std::int64_t restarts = 0; ///< earlier lives of the same job
+    std::optional<double>
+        seconds_left; ///< until the scheduler ends it; nothing: not known, or no limit
+};
+
+/// What the environment says, and where it does not say the end, the batch system: one `squeue` or
+/// `qstat`, for at most `limit_s` seconds. So one rank asks for all.
+BatchJob batch_job(double limit_s = 10);
+
+/// Seconds since the job began, as the job script has noted it in LOCKSTEP_JOB_STARTED (seconds
+/// since 1970); 0 where it has not.
+double job_age();
+
+/// "3-02:10:05", "02:10:05", "10:05" or "45" in seconds; nothing for words such as UNLIMITED.
+std::optional<double> seconds_of(std::string_view clock);
+
+} // namespace lockstep

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "lockstep/base/batch_job.hpp"
+#include "lockstep/base/clock.hpp"
+#include "lockstep/train/report.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <filesystem>
+#include <memory>
+
+namespace lockstep::monitor {
+
+/// history.jsonl: one line for each attempt of a run, what it cost and what came of it. The line is
+/// there, without an end, from the attempt's start; an attempt that was killed never wrote its end,
+/// so the next one completes its line from what metrics.jsonl holds of it.
+class Ledger : public train::Observer {
+  public:
+    /// `since_start` counts from the program's start, for the time that starting up took.
+    Ledger(std::filesystem::path directory, BatchJob job, Stopwatch since_start);
+    ~Ledger() override;
+
+    void on(train::Event const& event) override;
+
+  private:
+    void begin(train::Started const& event);
+    void resumed_at(std::int64_t step);
+    void count(train::Step const& event);
+    void end(train::Ended const& event);
+    void write() const;
+
+    std::filesystem::path directory_;
+    BatchJob job_;
+    Stopwatch since_start_;
+    std::unique_ptr<nlohmann::ordered_json> lines_; ///< an array; ours is the last
+    double checkpoint_s_ = 0;
+    double trained_s_ = 0;
+};
+
+} // namespace lockstep::monitor

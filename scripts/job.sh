@@ -1,0 +1,143 @@
+# shellcheck shell=bash
+# What the job scripts of Slurm and PBS share. A script sources its scheduler's lib.sh, which sources
+# this file, and calls `train`. The lib.sh has set
+#   chain          a word that all jobs of a chain share, for the files that outlive a job
+# and defines
+#   again          how this job is put into the queue once more
+
+: "${chain:?is set by the lib.sh of a scheduler}"
+
+# Settings that a profile or the submitting environment can make.
+EXE=${EXE:-build/lockstep}
+INPUT=${INPUT:-inputs/fashion_mnist.ini}
+RESTARTS=${RESTARTS:-0}  # inside the job, after the loss of a rank, before it is requeued
+FORGIVEN=${FORGIVEN:-3}  # losses of a rank after which the job is requeued all the same
+REQUEUE=${REQUEUE:-yes}  # no: end, and let the next job of a chain go on
+
+export LOCKSTEP_JOB_STARTED
+LOCKSTEP_JOB_STARTED=$(date +%s) # the time that is used up counts from here
+
+# A shell file for what only this site needs.
+load_profile() { # [FILE]
+    if [ -n "${1:-}" ]; then
+        set +u # module files are seldom written for it
+        # shellcheck disable=SC1090
+        source "$1"
+        set -u
+    fi
+}
+
+say() { echo "job $chain: $*"; }
+
+# Open MPI notices a host that is cut off after eight minutes, unless it is told to look sooner.
+mpirun_words="mpirun --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 2"
+mpirun_words+=" --mca oob_tcp_keepalive_probes 3"
+
+launcher=
+asked=no
+interrupted=no
+code=0
+
+ask_to_end() {
+    asked=yes
+    interrupted=yes
+    if [ -n "$launcher" ]; then
+        kill -USR1 "$launcher" 2>/dev/null || true
+    fi
+}
+trap ask_to_end TERM INT USR1 # modules may take their time to load
+
+# Runs a launcher to its end; its exit code is in `code`. Open MPI ends the ranks two seconds after a
+# TERM to mpirun itself. So it runs in the background, and every wish to end reaches it as USR1,
+# which it passes on to the ranks: they finish the step, write a checkpoint and leave with 75.
+run_launcher() { # WORDS...
+    if [ "$asked" = yes ]; then
+        say "asked to end before the run began"
+        code=75
+        return
+    fi
+    "$@" &
+    launcher=$!
+    code=0
+    wait "$launcher" || code=$?
+    while [ "$interrupted" = yes ]; do # a signal ends `wait`, not the run
+        interrupted=no
+        code=0
+        wait "$launcher" || code=$?
+    done
+}
+
+put_back() {
+    if [ "$REQUEUE" != yes ]; then
+        say "the next job of the chain goes on"
+    elif [ -e "$chain.stop" ]; then
+        say "not requeued, since $chain.stop is there"
+    elif ! again; then
+        say "cannot be requeued: submit it again, the run goes on where it was" >&2
+    fi
+}
+
+# The jobs of a chain that still wait would fare no better.
+stop_chain() {
+    if [ "$REQUEUE" != yes ]; then
+        touch "$chain.stop"
+    fi
+}
+
+# A file counts the losses, over all lives of the job.
+lost() {
+    echo "exit code $code" >>"$chain.losses"
+    local count
+    count=$(wc -l <"$chain.losses")
+    if [ "$count" -gt "$FORGIVEN" ]; then
+        say "a rank was lost $count times: stopped, see the messages above" >&2
+        stop_chain
+        return
+    fi
+    say "a rank was lost (exit code $code), $count of $FORGIVEN times that are forgiven"
+    put_back
+}
+
+act_on_code() {
+    case $code in
+    0)
+        rm -f "$chain.losses"
+        ;;
+    75)
+        say "interrupted, the checkpoint is complete"
+        put_back
+        ;;
+    76 | 134 | 137 | 139 | 205) # mpirun says 134, 137, 139 or 205 for some ends of a rank
+        lost
+        ;;
+    *)
+        if [ "$asked" = yes ] && { [ "$code" -lt 64 ] || [ "$code" -gt 78 ]; }; then
+            lost # the launcher itself was ended, before the ranks could
+        else
+            say "stopped with exit code $code, see docs/errors.md" >&2
+            stop_chain
+        fi
+        ;;
+    esac
+}
+
+# Trains INPUT with these words more, and acts on how it ends. LAUNCH, where it is set, is the
+# launcher and its options.
+train() { # WORDS...
+    if [ "$REQUEUE" != yes ] && [ -e "$chain.stop" ]; then
+        say "nothing is done, since $chain.stop is there"
+        exit 0
+    fi
+    if [ -n "${RUN_SECONDS:-}" ]; then
+        set -- --run.walltime-seconds "$RUN_SECONDS" "$@"
+    fi
+    if [ "$RESTARTS" -gt 0 ]; then
+        run_launcher "$EXE" launch --yes --restarts "$RESTARTS" ${LAUNCHER:+--launcher "$LAUNCHER"} \
+            "$INPUT" "$@"
+    else
+        # shellcheck disable=SC2086 # LAUNCH is several words
+        run_launcher ${LAUNCH:-$mpirun_words} "$EXE" train "$INPUT" "$@"
+    fi
+    act_on_code
+    exit "$code"
+}

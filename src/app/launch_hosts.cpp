@@ -1,0 +1,152 @@
+#include "launch_hosts.hpp"
+
+#include "lockstep/base/child.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <sched.h>
+#include <sstream>
+#include <unistd.h>
+
+namespace lockstep::app {
+
+namespace {
+
+std::string environment(char const* name) {
+    char const* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+void add(std::vector<Host>& hosts, std::string const& name, int ranks) {
+    auto const found = std::find_if(hosts.begin(), hosts.end(),
+                                    [&](Host const& host) { return host.name == name; });
+    if (found == hosts.end()) {
+        hosts.push_back({name, ranks});
+    } else {
+        found->ranks += ranks;
+    }
+}
+
+std::vector<Host> hosts_of_file(std::string const& path) {
+    std::vector<Host> hosts;
+    for (auto const& line : split(read_text(path), '\n')) {
+        std::istringstream words(line);
+        std::string name;
+        std::string slots;
+        words >> name >> slots;
+        if (!name.empty() && name[0] != '#') {
+            bool const counted = slots.starts_with("slots=");
+            add(hosts, name, counted ? std::atoi(slots.c_str() + 6) : 1);
+        }
+    }
+    return hosts;
+}
+
+/// "4(x2),3" is 4, 4, 3.
+std::vector<int> tasks_of_nodes(std::string const& text) {
+    std::vector<int> tasks;
+    for (auto const& part : split(text, ',')) {
+        auto const times = part.find("(x");
+        auto const count = times == std::string::npos ? 1 : std::atoi(part.c_str() + times + 2);
+        tasks.insert(tasks.end(), static_cast<std::size_t>(count), std::atoi(part.c_str()));
+    }
+    return tasks;
+}
+
+std::vector<Host> hosts_of_slurm(std::string const& nodes, int devices_here) {
+    auto const names = output_of({"scontrol", "show", "hostnames", nodes}, 10);
+    if (!names) {
+        throw Error(ExitCode::unavailable,
+                    {concat("scontrol show hostnames ", nodes), "it does not answer",
+                     "Check that scontrol works in the job, or give --hostfile FILE"});
+    }
+    auto const tasks = tasks_of_nodes(environment("SLURM_TASKS_PER_NODE"));
+    std::vector<Host> hosts;
+    for (auto const& name : split(*names, '\n')) {
+        if (!name.empty()) {
+            add(hosts, name, hosts.size() < tasks.size() ? tasks[hosts.size()] : devices_here);
+        }
+    }
+    return hosts;
+}
+
+/// What runs a command on a host: a job step, or the agent that mpirun uses.
+std::vector<std::string> probe(std::string const& host) {
+    if (!environment("SLURM_JOB_ID").empty()) {
+        return {"srun", "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none", "-w", host, "true"};
+    }
+    auto agent = environment("OMPI_MCA_plm_rsh_agent");
+    if (agent.empty()) {
+        agent = "ssh -o BatchMode=yes -o ConnectTimeout=5";
+    }
+    auto words = split(agent, ' ');
+    words.insert(words.end(), {host, "true"});
+    return words;
+}
+
+bool is_here(std::string const& host) {
+    std::string name(256, '\0');
+    ::gethostname(name.data(), name.size());
+    name.resize(name.find('\0'));
+    return host.empty() || host == "localhost" ||
+           host.substr(0, host.find('.')) == name.substr(0, name.find('.'));
+}
+
+} // namespace
+
+std::vector<Host> hosts_of_job(std::string const& hostfile, int devices, int devices_here) {
+    std::vector<Host> hosts;
+    if (!hostfile.empty()) {
+        hosts = hosts_of_file(hostfile);
+    } else if (auto const nodes = environment("SLURM_JOB_NODELIST"); !nodes.empty()) {
+        hosts = hosts_of_slurm(nodes, devices_here);
+    } else if (auto const nodefile = environment("PBS_NODEFILE"); !nodefile.empty()) {
+        hosts = hosts_of_file(nodefile);
+    } else {
+        hosts = {{"", devices_here}};
+    }
+    for (auto& host : hosts) {
+        host.ranks = devices > 0 ? devices : host.ranks;
+    }
+    return hosts;
+}
+
+int devices_here(std::string const& device, int threads) {
+    int gpus = 0;
+    while (std::filesystem::exists(concat("/dev/nvidia", gpus))) {
+        ++gpus;
+    }
+    if (auto const visible = environment("CUDA_VISIBLE_DEVICES"); gpus > 0 && !visible.empty()) {
+        gpus = static_cast<int>(split(visible, ',').size());
+    }
+    if (gpus > 0 && device != "cpu") {
+        return gpus;
+    }
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    ::sched_getaffinity(0, sizeof(cores), &cores);
+    return std::max(CPU_COUNT(&cores) / std::max(threads, 1), 1);
+}
+
+std::vector<Host> answering(std::vector<Host> const& hosts, double limit_s) {
+    std::vector<std::future<bool>> answers;
+    for (auto const& host : hosts) {
+        answers.push_back(std::async(std::launch::async, [&host, limit_s] {
+            return is_here(host.name) || output_of(probe(host.name), limit_s).has_value();
+        }));
+    }
+    std::vector<Host> found;
+    for (std::size_t i = 0; i < hosts.size(); ++i) {
+        if (answers[i].get()) {
+            found.push_back(hosts[i]);
+        }
+    }
+    return found;
+}
+
+} // namespace lockstep::app

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lockstep::app {
+
+/// A host of the allocation and the ranks that it is to have.
+struct Host {
+    std::string name; ///< empty: this host, outside any allocation
+    int ranks = 0;
+
+    bool operator==(Host const&) const = default;
+};
+
+/// The hosts to use: of a hostfile ("name", "name slots=N", a name once for each rank), else of the
+/// job of Slurm or PBS, else this one alone. `devices` is the ranks a host; 0: what the allocation
+/// says, and where it does not, `devices_here`.
+///
+/// Throws  Error 66 for a hostfile that is missing, 69 when Slurm does not name the job's hosts
+std::vector<Host> hosts_of_job(std::string const& hostfile, int devices, int devices_here);
+
+/// Devices of this host that a run can use: GPUs, or cores over threads a rank.
+int devices_here(std::string const& device, int threads);
+
+/// The hosts on which a command can be run within the limit; all are asked at once.
+std::vector<Host> answering(std::vector<Host> const& hosts, double limit_s);
+
+} // namespace lockstep::app

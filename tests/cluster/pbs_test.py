@@ -1,0 +1,120 @@
+"""The PBS scripts with a stand-in of PBS (qsub.py): the normal end, the walltime, qsig, a lost rank, an
+array's seed, a chain; each goes on to the same bits as an undisturbed run."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
+
+from harness import BUILD, DATA, SOURCE, Scratch, check, checkpoints, records, same_state  # noqa: E402
+
+STEPS = 60
+SLOW = "slow:rank=0:step=0"  # a tenth of a second a step
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Site:
+    def __init__(self, scratch):
+        self.spool, self.bin = scratch / "spool", scratch / "bin"
+        self.spool.mkdir()
+        self.bin.mkdir()
+        for name in ("qsub", "qstat", "qsig", "qdel"):
+            (self.bin / name).write_text(f"#!{sys.executable}\n" + (HERE / "qsub.py").read_text())
+            (self.bin / name).chmod(0o755)
+        os.environ.update({"QSUB_SPOOL": str(self.spool),
+                           "PATH": f"{self.bin}:{os.environ['PATH']}"})
+
+    def job(self, number):
+        return json.loads((self.spool / f"{number}.job").read_text())
+
+    def count(self):
+        return len(list(self.spool.glob("*.job")))
+
+    def output(self):
+        return "".join(f"--- {path.name}\n{path.read_text()}" for path in self.spool.glob("*.out"))
+
+    def wait_until(self, condition, what, limit=90):
+        deadline = time.monotonic() + limit
+        while not condition():
+            check(time.monotonic() < deadline, f"{what}\n{self.output()}")
+            time.sleep(0.1)
+
+    def all_done(self):
+        return all(json.loads(path.read_text())["state"] == "F" for path in self.spool.glob("*.job"))
+
+
+class Checkout:
+    def __init__(self, site, scratch, name, fault="", profile=""):
+        self.site, self.path = site, scratch / name
+        self.path.mkdir()
+        for folder in ("pbs", "scripts"):
+            (self.path / folder).symlink_to(SOURCE / folder)
+        (self.path / "build").symlink_to(BUILD)
+        (self.path / "deck.ini").write_text(
+            f"include = {SOURCE}/inputs/test_small.ini\n[data]\ntrain = {DATA}/train.h5\nvalidation =\n"
+            f"[train]\nsteps = {STEPS}\nvalidate-every = 0\n[checkpoint]\nevery-steps = 10\n")
+        (self.path / "profile.sh").write_text(f"export LOCKSTEP_INJECT={fault}\n{profile}\n")
+        self.run = self.path / "runs/deck"
+
+    def submit(self, *options, script="pbs/train.pbs", settings=""):
+        done = subprocess.run(
+            ["qsub", "-l", "select=1:ncpus=2:mpiprocs=2", *options, "-v",
+             f"PROFILE=profile.sh,INPUT=deck.ini{settings}", script], cwd=self.path,
+            stdout=subprocess.PIPE, text=True, check=True)
+        return done.stdout.strip().split(".")[0]
+
+    def lives(self):
+        return list(map(json.loads, (self.run / "history.jsonl").read_text().splitlines()))
+
+    def steps(self):
+        path = self.run / "metrics.jsonl"
+        return [record["step"] for record in records(self.run, "step")] if path.exists() else [0]
+
+    def ends_like(self, whole, lives):
+        self.site.wait_until(self.site.all_done, "the jobs end")
+        check([path for path in checkpoints(self.run) if path.stem == f"step-{STEPS:08d}"],
+              f"the last checkpoint is there\n{self.site.output()}")
+        check(same_state(checkpoints(whole)[-1], checkpoints(self.run)[-1]), "the same bits")
+        check(len(self.lives()) in lives, f"{self.lives()}\n{self.site.output()}")
+
+
+with Scratch() as scratch:
+    site = Site(scratch)
+    whole = Checkout(site, scratch, "whole")
+    whole.submit()
+    whole.ends_like(whole.run, [1])
+    check(whole.lives()[0]["job"] == "1.stand-in" and site.job(1)["code"] == 0, f"{whole.lives()}")
+
+    # The walltime is read from qstat, and the next part is submitted before it is over.
+    limited = Checkout(site, scratch, "walltime", fault=SLOW)
+    before = site.count()
+    limited.submit("-l", "walltime=00:00:13")
+    site.wait_until(lambda: site.count() > before + 1, "the next part is submitted")
+    limited.ends_like(whole.run, range(2, 9))
+    check(limited.lives()[0]["reason"] == "walltime", f"{limited.lives()}")
+
+    # qsig reaches every process of the job, ranks and script alike.
+    signalled = Checkout(site, scratch, "signalled", fault=SLOW)
+    number = signalled.submit()
+    site.wait_until(lambda: max(signalled.steps(), default=0) >= 5, "the job trains")
+    subprocess.run(["qsig", "-s", "SIGUSR1", number], check=True)
+    signalled.ends_like(whole.run, [2])
+    check(site.job(number)["code"] == 75, f"{site.job(number)}")
+
+    # A rank is lost in the first job; its fault is not in the second.
+    lost = Checkout(site, scratch, "lost", fault="kill:rank=1:step=25",
+                    profile='[ ! -e runs ] || LOCKSTEP_INJECT=')
+    lost.submit()
+    lost.ends_like(whole.run, [2])
+    check("1 of 3 times that are forgiven" in site.output(), site.output())
+
+    # Three jobs in a row; the last has nothing to do.
+    chain = Checkout(site, scratch, "chain", fault="kill:rank=1:step=25",
+                     profile='[ ! -e runs ] || LOCKSTEP_INJECT=')
+    subprocess.run(["pbs/chain.sh", "3", "pbs/train.pbs",
+                    "PROFILE=profile.sh,INPUT=deck.ini"], cwd=chain.path, check=True)
+    chain.ends_like(whole.run, [3])
+print("PBS: all jobs came to their end")

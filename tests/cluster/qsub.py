@@ -1,0 +1,160 @@
+"""A stand-in of PBS for tests, as commands on PATH: qsub, qstat, qsig and qdel over a folder, SPOOL.
+
+What it keeps to, as OpenPBS does: a job begins in the home directory with a login shell's short PATH and
+PBS's variables; #PBS lines give resources, which options win over; mpiprocs times each host in the
+node file; qsig signals every process of the job; walltime ends in TERM, then KILL; afterany chains."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+SPOOL = pathlib.Path(os.environ["QSUB_SPOOL"])
+
+
+def options_of(words):
+    """Options by letter (the last wins, -l adds up) and the script."""
+    options, script = {"-l": [], "-v": ""}, None
+    while words:
+        word = words.pop(0)
+        if word == "-l":
+            options["-l"].append(words.pop(0))
+        elif word in ("-N", "-j", "-r", "-v", "-W", "-J", "-o", "-q"):
+            options[word] = words.pop(0)
+        else:
+            script = word
+    return options, script
+
+
+def resources(lists):
+    found = {}
+    for part in (part for each in lists for part in each.split(":") for part in [part]):
+        for one in part.split(","):
+            name, _, value = one.partition("=")
+            found[name] = value
+    return found
+
+
+def seconds(clock):
+    total = 0
+    for part in clock.split(":"):
+        total = 60 * total + int(part)
+    return total
+
+
+def submit(words):
+    given, script = options_of(words)
+    text = pathlib.Path(script).read_text()
+    lines = " ".join(re.findall(r"^#PBS (.*)$", text, re.M)).split()
+    options, _ = options_of(lines)
+    walltime = [each for each in options["-l"] + given["-l"] if each.startswith("walltime=")][-1]
+    select = [each for each in options["-l"] + given["-l"] if each.startswith("select=")][-1]
+    options.update({name: value for name, value in given.items() if name != "-l"})
+    chunk = resources([select])
+    number = len(list(SPOOL.glob("*.job"))) + 1
+    job = {"id": f"{number}.stand-in", "options": options, "walltime": seconds(walltime[9:]),
+           "hosts": int(chunk["select"]), "mpiprocs": int(chunk["mpiprocs"]), "state": "Q",
+           "home": os.getcwd(), "path": os.environ["PATH"]}
+    shutil.copy(script, SPOOL / f"{number}.sh")
+    (SPOOL / f"{number}.job").write_text(json.dumps(job))
+    subprocess.Popen([sys.executable, __file__, "run", str(number)], start_new_session=True,
+                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                     stderr=subprocess.DEVNULL)
+    print(job["id"])
+
+
+def load(number):
+    return json.loads((SPOOL / f"{number.split('.')[0]}.job").read_text())
+
+
+def save(job):
+    path = SPOOL / f"{job['id'].split('.')[0]}.job"
+    path.with_suffix(".new").write_text(json.dumps(job))
+    path.with_suffix(".new").rename(path)
+
+
+def waits_for(job):
+    after = re.match(r"depend=afterany:(.*)", job["options"].get("-W", ""))
+    return after and load(after[1])["state"] != "F"
+
+
+def environment(job, number):
+    nodes = SPOOL / f"{number}.nodes"
+    nodes.write_text("localhost\n" * job["hosts"] * job["mpiprocs"])
+    own = {name: value for name, value in os.environ.items() if name.startswith(("OMPI", "QSUB"))}
+    settings = dict(each.split("=", 1) for each in job["options"]["-v"].split(",") if each)
+    return {**own, "HOME": str(SPOOL), "PATH": job["path"], "PBS_JOBID": job["id"],
+            "PBS_ENVIRONMENT": "PBS_BATCH", "PBS_NODEFILE": str(nodes), "NCPUS": "1",
+            "PBS_O_WORKDIR": job["home"], "OMP_NUM_THREADS": "1", **settings}
+
+
+def session(job):
+    """All processes of the job: whatever is in its session."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(stat.read_text().rsplit(")", 1)[1].split()[3]) == job["pid"]:
+                found.append(int(stat.parent.name))
+        except OSError:
+            pass  # gone meanwhile
+    return found
+
+
+def tell(job, number):
+    for pid in session(job):
+        try:
+            os.kill(pid, number)
+        except OSError:
+            pass
+
+
+def execute(number):
+    job = load(number)
+    while waits_for(job):
+        time.sleep(0.1)
+    with open(SPOOL / f"{number}.out", "w") as output:
+        process = subprocess.Popen(["bash", str(SPOOL / f"{number}.sh")], cwd=SPOOL,
+                                   env=environment(job, number), stdout=output, stderr=output,
+                                   stdin=subprocess.DEVNULL, start_new_session=True)
+        job.update(state="R", pid=process.pid, start=time.time())
+        save(job)
+        code = None
+        for last_words in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                code = process.wait(job["walltime"] if last_words == signal.SIGTERM else 10)
+                break
+            except subprocess.TimeoutExpired:
+                tell(job, last_words)
+        job.update(state="F", code=code if code is not None else process.wait())
+        save(job)
+
+
+def show(number):
+    job = load(number)
+    used = int(time.time() - job.get("start", time.time()))
+    clock = "{:02}:{:02}:{:02}"
+    print(f"Job Id: {job['id']}\n    job_state = {job['state']}\n    run_count = 1\n"
+          f"    Resource_List.walltime = "
+          f"{clock.format(job['walltime'] // 3600, job['walltime'] // 60 % 60, job['walltime'] % 60)}\n"
+          f"    resources_used.walltime = {clock.format(0, used // 60, used % 60)}")
+
+
+def main():
+    name, words = pathlib.Path(sys.argv[0]).name, sys.argv[1:]
+    if words[:1] == ["run"]:
+        execute(words[1])
+    elif name == "qsub":
+        submit(words)
+    elif name == "qstat":
+        show(words[1])
+    elif name == "qsig":
+        tell(load(words[2]), getattr(signal, words[1]))
+    else:
+        tell(load(words[0]), signal.SIGTERM)
+
+
+main()

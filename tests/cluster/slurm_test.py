@@ -1,0 +1,120 @@
+"""The job scripts under a real Slurm on two nodes: the normal end, by mpirun and by srun; --signal,
+the walltime, a node that fails: requeued, to the same bits as an undisturbed run; scancel."""
+import json
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
+
+from harness import (BUILD, DATA, SOURCE, Scratch, check, checkpoints, records,  # noqa: E402
+                     same_state)
+import slurm  # noqa: E402
+
+STEPS = 300
+SLOW = "slow:rank=0:step=0"  # a tenth of a second a step
+# What Slurm itself starts must not be held up by variables of the tests.
+os.environ.update({"OMPI_MCA_btl_tcp_if_include": "eth0", "OMPI_MCA_oob_tcp_if_include": "eth0"})
+
+if slurm.missing():
+    print(f"skipped: {slurm.missing()}")
+    sys.exit(77)
+
+
+class Job:
+    """A job script at work in a directory that looks like a checkout."""
+
+    def __init__(self, cluster, scratch, name, *options, fault="", profile=""):
+        self.cluster, self.name = cluster, name
+        self.checkout = scratch / name
+        self.checkout.mkdir()
+        for folder in ("slurm", "scripts"):
+            (self.checkout / folder).symlink_to(SOURCE / folder)
+        (self.checkout / "build").symlink_to(BUILD)
+        (self.checkout / "deck.ini").write_text(
+            f"include = {SOURCE}/inputs/test_small.ini\n[data]\ntrain = {DATA}/train.h5\nvalidation =\n"
+            f"[train]\nsteps = {STEPS}\nvalidate-every = 0\n[checkpoint]\nevery-steps = 20\n")
+        (self.checkout / "profile.sh").write_text(
+            f"INPUT=deck.ini\nexport LOCKSTEP_INJECT={fault}\n{profile}\n")
+        submitted = slurm.run("sbatch", "--parsable", "--nodes=2",
+                              "--ntasks-per-node=1", "--mem-per-cpu=100", "--time=5", *options,
+                              "slurm/train.sbatch", "profile.sh", cwd=self.checkout)
+        check(submitted.returncode == 0, submitted.stderr)
+        self.number = submitted.stdout.strip()
+        self.run = self.checkout / "runs/deck"
+
+    def output(self):
+        return "".join(path.read_text() for path in self.checkout.glob("lockstep-*.out"))
+
+    def steps(self):
+        return records(self.run, "step")[-1:] if (self.run / "metrics.jsonl").exists() else []
+
+    def wait_for_step(self, count):
+        self.wait_until(lambda: any(step["step"] >= count for step in self.steps()), 90,
+                        f"step {count}")
+
+    def wait_until(self, condition, limit, what):
+        try:
+            self.cluster.wait_until(condition, limit, f"{self.name}: {what}")
+        except RuntimeError as error:
+            check(False, f"{error}\n{self.output()}")
+
+    def wait_for(self, *states, limit=150):
+        self.wait_until(lambda: self.cluster.state(self.number) in states, limit, states)
+
+    def lives(self):
+        return list(map(json.loads, (self.run / "history.jsonl").read_text().splitlines()))
+
+    def ends_like(self, whole):
+        check([path for path in checkpoints(self.run) if path.stem == f"step-{STEPS:08d}"],
+              f"{self.name}: the last checkpoint is there\n{self.output()}")
+        check(same_state(checkpoints(whole)[-1], checkpoints(self.run)[-1]),
+              f"{self.name}: the same bits as an undisturbed run")
+
+
+def was_requeued(job, whole, reason):
+    job.wait_for("COMPLETED")
+    job.ends_like(whole)
+    lives = job.lives()
+    check(len(lives) > 1 and lives[0]["reason"] == reason, f"{job.name}: {lives}\n{job.output()}")
+    check([life["restart"] for life in lives] == list(range(len(lives))), f"restarts: {lives}")
+    check(all(life["job"] == job.number for life in lives), f"the job's number: {lives}")
+    check(lives[0]["lost_steps"] == 0 and lives[-1]["exit_code"] == 0, f"nothing is lost: {lives}")
+
+
+with Scratch() as scratch, slurm.Slurm(2) as cluster:
+    whole = Job(cluster, scratch, "mpirun")
+    by_srun = Job(cluster, scratch, "srun", profile='LAUNCH="srun --mpi=pmix"')
+    # Slurm looks at the time every half a minute only.
+    signalled = Job(cluster, scratch, "signal", "--time=1", "--signal=B:USR1@55", fault=SLOW)
+    # Of the minute most is used up when the run begins; it asks Slurm for what is left.
+    limited = Job(cluster, scratch, "walltime", "--time=1", "--signal=B:CONT@1", fault=SLOW,
+                  profile="sleep 28")
+    cancelled = Job(cluster, scratch, "cancelled", fault=SLOW)
+
+    cancelled.wait_for_step(5)
+    slurm.run("scancel", cancelled.number)
+    cancelled.wait_for("CANCELLED", limit=40)
+    check("not requeued" in cancelled.output(), cancelled.output())
+    step = records(cancelled.run, "end")[-1]["step"]
+    check(checkpoints(cancelled.run)[-1].stem == f"step-{step:08d}", "with a checkpoint")
+
+    for job in (whole, by_srun):
+        job.wait_for("COMPLETED")
+        check(len(job.lives()) == 1 and job.lives()[0]["hosts"] == ["host1", "host2"], "two hosts")
+    by_srun.ends_like(whole.run)
+
+    was_requeued(signalled, whole.run, "SIGUSR1")
+    was_requeued(limited, whole.run, "walltime")
+
+    # A node loses its power; the job goes on when the node is back.
+    crashed = Job(cluster, scratch, "crashed", fault=SLOW)
+    crashed.wait_for_step(25)
+    cluster.crash("host2")
+    crashed.wait_until(lambda: cluster.state(crashed.number) != "RUNNING", 60, "it is seen")
+    cluster.join("host2")
+    cluster.boot("host2")
+    crashed.wait_for("COMPLETED")
+    crashed.ends_like(whole.run)
+    check(len(crashed.lives()) > 1, "it was requeued")
+print("Slurm: all jobs came to their end")

@@ -1,0 +1,167 @@
+"""Signals and the walltime, in every phase: one signalled rank is enough, the run leaves with 75, and
+goes on to the same bits and the same records as if nothing had been."""
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from harness import (DATA, DECK, LOCKSTEP, Scratch, check, checkpoints, records, run,
+                     same_state, train)
+
+SOURCE = os.environ.get("LOCKSTEP_FASHION_MNIST", "/usr/share/datasets/fashion-mnist")
+
+
+def start(*words, ranks=2):
+    front = [os.environ["LOCKSTEP_MPIEXEC"], "-n", str(ranks)] if ranks else []
+    return subprocess.Popen([*front, LOCKSTEP, *map(str, words)], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True)
+
+
+def start_training(directory, *options, ranks=2):
+    return start("train", DECK, "--data.train", DATA / "train.h5", "--data.validation",
+                 DATA / "test.h5", "--run.directory", directory, *options, ranks=ranks)
+
+
+def wait_for(process, what, condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        if process.poll() is not None or time.monotonic() > deadline:
+            process.kill()
+            check(False, f"{what}, before it ended:\n{process.communicate()[0]}")
+        time.sleep(0.005)
+
+
+def notes_signals(pid):
+    """Whether the process has a handler for SIGUSR1 by now."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    caught = int(next(line for line in status.splitlines() if line.startswith("SigCgt")).split()[1], 16)
+    return caught >> (signal.SIGUSR1 - 1) & 1
+
+
+def ranks_of(launcher):
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, rest = stat.read_text().rsplit(")", 1)
+            if int(rest.split()[1]) == launcher.pid and name.endswith("(lockstep"):
+                found.append(int(stat.parent.name))
+        except (OSError, ValueError):
+            pass  # gone meanwhile
+    return found
+
+
+def has(directory, event, count=1):
+    return (directory / "metrics.jsonl").exists() and len(records(directory, event)) >= count
+
+
+def leaves_with_75(process, directory, reason="SIGUSR1"):
+    text = process.communicate(timeout=60)[0]
+    check(process.returncode == 75, f"exit 75, not {process.returncode}:\n{text}")
+    end = records(directory, "end")[-1]
+    check(end["reason"] == reason, f"the reason: {end}")
+    check(checkpoints(directory)[-1].stem == f"step-{end['step']:08d}", f"a checkpoint: {end}")
+    return end
+
+
+def during_start_up(scratch, whole):
+    """One rank, while LibTorch is loaded: no step is taken."""
+    directory = scratch / "start"
+    process = start_training(directory)
+    wait_for(process, "a rank notes signals",
+             lambda: len(ranks_of(process)) == 2 and notes_signals(ranks_of(process)[1]))
+    os.kill(ranks_of(process)[1], signal.SIGUSR1)
+    check(leaves_with_75(process, directory)["step"] == 0, "it leaves before the first step")
+    check(records(directory, "signal")[0]["rank"] in (0, 1), "the rank is told")
+    train(directory).expect(0)
+    check(same_state(whole, directory), "and goes on to the same bits")
+
+
+def during_validation(scratch):
+    """Ends early between batches; the validation is owed, and done first at the resume."""
+    options = ("--train.validate-every", 1, "--train.steps", 4)
+    whole = scratch / "validated"
+    train(whole, *options).expect(0)
+    for attempt in range(8):
+        directory = scratch / f"validating-{attempt}"
+        process = start_training(directory, *options)
+        wait_for(process, "the second step", lambda: len(records(directory, "step")) >= 2
+                 if has(directory, "step") else False)
+        process.send_signal(signal.SIGUSR1)
+        step = leaves_with_75(process, directory)["step"]
+        owed = step not in [each["step"] for each in records(directory, "validation")]
+        train(directory, *options).expect(0)
+        check(same_state(whole, directory), "the same bits, the best metric among them")
+        measured = [[(each["step"], each["loss"], each["best"])
+                     for each in records(path, "validation")] for path in (whole, directory)]
+        check(measured[0] == measured[1], f"the same validations, once each: {measured}")
+        if owed:
+            return
+    check(False, "no signal of eight met a validation")
+
+
+def during_the_test(scratch):
+    directory = scratch / "testing"
+    options = ("--train.steps", 2, "--train.validate-every", 1000, "--data.validation", "",
+               "--data.test", DATA / "train.h5")
+    process = start_training(directory, *options)
+    wait_for(process, "the last checkpoint", lambda: has(directory, "checkpoint", 2))
+    process.send_signal(signal.SIGUSR1)
+    leaves_with_75(process, directory)
+    check(not records(directory, "test"), "a test that was cut short is not recorded")
+    train(directory, *options).expect(0, "finished at step 2")
+    check(len(records(directory, "test")) == 1, "it is made up for")
+    train(directory, *options).expect(0, "this run is finished")
+    check(len(records(directory, "test")) == 1, "and not done twice")
+
+
+def before_the_walltime(scratch, whole):
+    directory = scratch / "walltime"
+    begun = time.monotonic()
+    train(directory, "--run.walltime-seconds", 12, "--train.steps", 0, "--train.epochs", 50).expect(
+        75, "time is nearly over")
+    check(time.monotonic() - begun < 20, "it leaves in time")
+    signalled = records(directory, "signal")[-1]
+    check(signalled["signal"] == "walltime" and signalled["rank"] == 0, f"{signalled}")
+    check(records(directory, "end")[-1]["reason"] == "walltime", "the reason is told")
+    # What the job has used already counts.
+    late = scratch / "late"
+    train(late, "--run.walltime-seconds", 100,
+          env={"LOCKSTEP_JOB_STARTED": str(int(time.time()) - 200)}).expect(75)
+    check(not records(late, "step"), "no time is left for a step")
+    train(late, "--run.walltime-seconds", 1000).expect(0)
+    check(same_state(whole, late), "and the next job goes on to the same bits")
+
+
+def twice_by_keyboard(scratch):
+    directory = scratch / "twice"
+    process = start_training(directory, ranks=0)
+    wait_for(process, "a step", lambda: has(directory, "step"))
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.02)  # two at the same moment are one to the kernel
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    check(process.returncode == -signal.SIGINT, f"{process.returncode}: at once")
+
+
+def during_an_import(scratch):
+    out = scratch / "imported"
+    process = start("data", "import", "idx", SOURCE, out, ranks=0)
+    wait_for(process, "a file is begun", lambda: list(out.glob("*.partial-*")))
+    process.send_signal(signal.SIGTERM)
+    text = process.communicate(timeout=60)[0]
+    check(process.returncode == 75 and "SIGTERM" in text, f"{process.returncode}: {text}")
+    check(not list(out.glob("*.partial-*")), f"half a file: {list(out.iterdir())}")
+    for path in out.glob("*.h5"):
+        run(["data", "verify", path]).expect(0)
+
+
+with Scratch() as scratch:
+    whole = scratch / "whole"
+    train(whole).expect(0)
+    during_start_up(scratch, whole)
+    during_validation(scratch)
+    during_the_test(scratch)
+    before_the_walltime(scratch, whole)
+    twice_by_keyboard(scratch)
+    during_an_import(scratch)

@@ -1,0 +1,130 @@
+#include "lockstep/base/batch_job.hpp"
+#include "lockstep/base/child.hpp"
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <cstdlib>
+#include <ctime>
+#include <map>
+
+#include "catch.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+/// The variables of a batch job, and stand-ins of its commands first on PATH, for one test.
+class Site {
+  public:
+    explicit Site(Variables const& variables) {
+        for (char const* name : {"SLURM_JOB_ID", "SLURM_JOB_END_TIME", "SLURM_RESTART_COUNT",
+                                 "PBS_JOBID", "PBS_WALLTIME", "LOCKSTEP_JOB_STARTED"}) {
+            ::unsetenv(name);
+        }
+        for (auto const& [name, value] : variables) {
+            ::setenv(name.c_str(), value.c_str(), 1);
+        }
+        ::setenv("PATH", concat(scratch_.path().string(), ":", path_).c_str(), 1);
+    }
+    ~Site() { ::setenv("PATH", path_.c_str(), 1); }
+
+    void command(std::string const& name, std::string const& script) const {
+        auto const file = scratch_.path() / name;
+        write_text_durably(file, "#!/bin/sh\n" + script);
+        std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    }
+
+  private:
+    test::ScratchDir scratch_;
+    std::string path_ = std::getenv("PATH");
+};
+
+std::string seconds_from_now(double seconds) {
+    return std::to_string(static_cast<std::int64_t>(std::time(nullptr) + seconds));
+}
+
+} // namespace
+
+TEST_CASE("clock times as batch systems print them") {
+    CHECK(seconds_of("45") == 45);
+    CHECK(seconds_of("10:05") == 605);
+    CHECK(seconds_of("02:10:05") == 7805);
+    CHECK(seconds_of("3-02:10:05") == 3 * 86400 + 7805);
+    for (char const* none : {"", "UNLIMITED", "INVALID", "1:x", "a-10:00", "1:2:3:4"}) {
+        CAPTURE(none);
+        CHECK_FALSE(seconds_of(none));
+    }
+}
+
+TEST_CASE("outside a batch job nothing is known") {
+    Site const site(Variables{});
+    auto const job = batch_job();
+    CHECK(job.scheduler.empty());
+    CHECK_FALSE(job.seconds_left);
+}
+
+TEST_CASE("Slurm's end time from the environment") {
+    Site const site(Variables{{"SLURM_JOB_ID", "7"},
+                     {"SLURM_JOB_END_TIME", seconds_from_now(100)},
+                     {"SLURM_RESTART_COUNT", "2"}});
+    site.command("squeue", "echo 1:00:00:00");
+    auto const job = batch_job();
+    CHECK(job.scheduler == "slurm");
+    CHECK(job.id == "7");
+    CHECK(job.restarts == 2);
+    CHECK(job.seconds_left.value() == Approx(100).margin(3));
+}
+
+TEST_CASE("an older Slurm is asked by squeue") {
+    Site const site(Variables{{"SLURM_JOB_ID", "7"}});
+    site.command("squeue", "test \"$*\" = '-h -j 7 -o %L' && echo 1-00:10:05");
+    auto const job = batch_job();
+    CHECK(job.restarts == 0);
+    CHECK(job.seconds_left == 86400 + 605);
+}
+
+TEST_CASE("a batch system that does not answer costs the limit and no more") {
+    Site const site(Variables{{"SLURM_JOB_ID", "7"}});
+    site.command("squeue", "exec sleep 100");
+    Stopwatch const watch;
+    CHECK_FALSE(batch_job(0.3).seconds_left);
+    CHECK(watch.seconds() < 10);
+    site.command("squeue", "echo 10:00; exit 1");
+    CHECK_FALSE(batch_job().seconds_left);
+}
+
+TEST_CASE("PBS: the walltime less what is used, and the lives of the job") {
+    Site const site(Variables{{"PBS_JOBID", "17.server"}});
+    site.command("qstat", "cat <<'L'\nJob Id: 17.server\n    resources_used.walltime = 00:10:00\n"
+                          "    Resource_List.walltime = 01:00:00\n    run_count = 3\nL\n");
+    auto job = batch_job();
+    CHECK(job.scheduler == "pbs");
+    CHECK(job.restarts == 2);
+    CHECK(job.seconds_left == 3000);
+
+    // What qstat has counted lags behind: the start of the job is better.
+    site.command("qstat", "echo '    Resource_List.walltime = 01:00:00'\n"
+                          "echo '    resources_used.walltime = 00:00:00'\n"
+                          "echo \"    stime = $(LC_ALL=C date -d '20 minutes ago' "
+                          "'+%a %b %d %H:%M:%S %Y')\"\n");
+    CHECK(batch_job().seconds_left.value() == Approx(2400).margin(5));
+}
+
+TEST_CASE("PBS without qstat: its variable, and the start that the script noted") {
+    Site const site(Variables{{"PBS_JOBID", "17.server"},
+                     {"PBS_WALLTIME", "3600"},
+                     {"LOCKSTEP_JOB_STARTED", seconds_from_now(-600)}});
+    site.command("qstat", "exit 153");
+    CHECK(batch_job().seconds_left.value() == Approx(3000).margin(3));
+}
+
+TEST_CASE("what a child writes, and none of a child that fails") {
+    CHECK(output_of({"echo", "two", "words"}, 5) == "two words\n");
+    CHECK_FALSE(output_of({"false"}, 5));
+    CHECK_FALSE(output_of({"no-such-program"}, 5));
+    CHECK(output_of({"head", "-c", "300000", "/dev/zero"}, 5).value().size() == 300000);
+}

@@ -1,0 +1,149 @@
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/monitor/ledger.hpp"
+#include "lockstep/monitor/metrics_file.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+/// One attempt of a run with steps of a second, logged every two steps, a checkpoint (of half a
+/// second) every three.
+class Attempt {
+  public:
+    Attempt(std::filesystem::path const& directory, std::string const& name, std::int64_t resumed)
+        : metrics_(directory / "metrics.jsonl"),
+          ledger_(directory, {"slurm", "12", 1, std::nullopt}, {}), step_(resumed) {
+        train::Started started;
+        started.attempt = name;
+        started.host_of_rank = {"a", "a", "b", "b"};
+        tell(started);
+        if (resumed > 0) {
+            tell(train::Resumed{"file", resumed, {}, {}});
+        }
+    }
+
+    void train_until(std::int64_t step) {
+        while (step_ < step) {
+            ++step_;
+            tell(train::Step{.step = step_, .logged = step_ % 2 == 0, .step_s = 1});
+            if (step_ % 3 == 0) {
+                tell(train::CheckpointWritten{step_, "file", 1, 0.5, true});
+            }
+        }
+    }
+
+    void end(std::string const& reason) {
+        train::Ended ended;
+        ended.reason = reason;
+        ended.step = step_;
+        tell(ended);
+    }
+
+  private:
+    void tell(train::Event const& event) {
+        metrics_.on(event);
+        ledger_.on(event);
+    }
+
+    monitor::MetricsFile metrics_;
+    monitor::Ledger ledger_;
+    std::int64_t step_;
+};
+
+std::vector<nlohmann::json> history(std::filesystem::path const& directory) {
+    std::vector<nlohmann::json> lines;
+    for (auto const& line : split(read_text(directory / "history.jsonl"), '\n')) {
+        if (!line.empty()) {
+            lines.push_back(nlohmann::json::parse(line));
+        }
+    }
+    return lines;
+}
+
+} // namespace
+
+TEST_CASE("an attempt that ends writes all of its line") {
+    test::ScratchDir const scratch;
+    {
+        Attempt attempt(scratch.path(), "first", 0);
+        CHECK(history(scratch.path()).at(0)["end"].is_null());
+        attempt.train_until(7);
+        attempt.end("SIGUSR1");
+    }
+    auto const line = history(scratch.path()).at(0);
+    CHECK(line["attempt"] == "first");
+    CHECK(line["ranks"] == 4);
+    CHECK(line["hosts"] == std::vector<std::string>{"a", "b"});
+    CHECK(line["job"] == "12");
+    CHECK(line["restart"] == 1);
+    CHECK(line["first_step"] == 0);
+    CHECK(line["last_step"] == 7);
+    CHECK(line["productive_s"] == 7);
+    CHECK(line["lost_s"] == 0);
+    CHECK(line["checkpoint_s"] == 1);
+    CHECK(line["exit_code"] == 75);
+    CHECK(line["end"].is_string());
+}
+
+TEST_CASE("the line of a killed attempt is completed by the next, with the steps that were lost") {
+    test::ScratchDir const scratch;
+    Attempt(scratch.path(), "killed", 0).train_until(9); // logged: 2, 4, 6, 8
+    CHECK(history(scratch.path()).at(0)["exit_code"].is_null());
+    {
+        Attempt next(scratch.path(), "next", 6);
+        next.train_until(12);
+        next.end("finished");
+    }
+    auto const lines = history(scratch.path());
+    REQUIRE(lines.size() == 2);
+    CHECK(lines[0]["reason"] == "killed");
+    CHECK(lines[0]["exit_code"].is_null());
+    CHECK(lines[0]["end"].is_string());
+    CHECK(lines[0]["last_step"] == 8);
+    CHECK(lines[0]["lost_steps"] == 2);
+    CHECK(lines[0]["lost_s"].get<double>() == Approx(2));
+    CHECK(lines[0]["productive_s"].get<double>() == Approx(6));
+    CHECK(lines[0]["checkpoint_s"] == 1.5);
+    CHECK(lines[1]["first_step"] == 6);
+    CHECK(lines[1]["productive_s"] == 6);
+    CHECK(lines[1]["exit_code"] == 0);
+}
+
+TEST_CASE("a resume from an older checkpoint takes from all attempts since") {
+    test::ScratchDir const scratch;
+    for (auto const& [from, to] : {std::pair{0, 6}, {6, 10}, {10, 12}}) {
+        Attempt attempt(scratch.path(), concat("until ", to), from);
+        attempt.train_until(to);
+        attempt.end("SIGTERM");
+    }
+    Attempt(scratch.path(), "older", 4).train_until(5);
+    auto const lines = history(scratch.path());
+    REQUIRE(lines.size() == 4);
+    CHECK(lines[0]["lost_s"] == 2);
+    CHECK(lines[0]["productive_s"] == 4);
+    CHECK(lines[1]["lost_s"] == 4);
+    CHECK(lines[1]["productive_s"] == 0);
+    CHECK(lines[2]["lost_s"] == 2);
+    // The lost steps are not counted twice.
+    Attempt(scratch.path(), "again", 4).train_until(5);
+    CHECK(history(scratch.path())[0]["lost_s"] == 2);
+}
+
+TEST_CASE("the exit code of a failure is that of its record, and broken lines are passed over") {
+    test::ScratchDir const scratch;
+    Attempt(scratch.path(), "failed", 0).train_until(4);
+    File::append(scratch / "metrics.jsonl")
+        .append_text("{\"event\": \"failure\", \"exit_code\": 76, \"time\": \"now\"}\n{\"cut sho");
+    File::append(scratch / "history.jsonl").append_text("{\"attempt\": \"cu");
+    Attempt(scratch.path(), "next", 3).train_until(4);
+    auto const lines = history(scratch.path());
+    REQUIRE(lines.size() == 2);
+    CHECK(lines[0]["exit_code"] == 76);
+    CHECK(lines[0]["reason"] == "failed");
+}
