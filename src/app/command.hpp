@@ -25,7 +25,9 @@ struct Command {
 
 ExitCode data_command(Invocation const& invocation);
 ExitCode checkpoint_command(Invocation const& invocation);
+ExitCode verify_resume_command(Invocation const& invocation);
 ExitCode bench_command(Invocation const& invocation);
+ExitCode bench_checkpoint_command(Invocation const& invocation);
 ExitCode bench_allreduce_command(Invocation const& invocation);
 
 /// Commands that need LibTorch, by name; found in the training library, which is loaded then.
