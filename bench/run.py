@@ -202,11 +202,29 @@ def contests(options):
                     ("a plain PyTorch loop with fused AdamW", "plain", 1),
                     ("torchrun DDP with fused AdamW", "ddp", None))])
 
+    def checkpoint():
+        words = ["--mb", options.mb, "--directory", options.directory]
+        names = ("synchronous", "raw-write", "stall", "copy", "load", "raw-read", "checksum")
+        sides = [ours(name, 2, "checkpoint", *words, "--repeats", 3, "--variant", name)
+                 for name in names]
+        sides += [torchrun(name, "torch_checkpoint.py", *words, "--repeats", 3, "--variant", name)
+                  for name in ("save", "dcp")]
+        return Contest("checkpoint", sides, [
+            Row("checkpoint against pwrite and fsync of its bytes", "synchronous", "raw-write", 0.8,
+                percent=True),
+            Row("checkpoint against torch.save and fsync", "synchronous", "save", 1.5),
+            Row("checkpoint against torch.distributed.checkpoint", "synchronous", "dcp", 1.2),
+            Row("stall of an asynchronous checkpoint against one copy in memory", "stall", "copy",
+                1.5, under=True),
+            Row("checksums in the checkpoint", "checksum", "synchronous", 0.05, under=True,
+                percent=True),
+            Row("load and verify against reading", "load", "raw-read", 0.7, percent=True)])
+
     # The MLP's step is about ten times the CNN's.
     few, many = options.steps, 10 * options.steps
     all_of_them = [exchange(), step("MLP", "mlp18m", few, 1.6, 1.0),
                    step("CNN", "cnn", many, 1.1, 0.95), one_rank("MLP", "mlp18m", few),
-                   one_rank("CNN", "cnn", many), memory()]
+                   one_rank("CNN", "cnn", many), memory(), checkpoint()]
     return [each for each in all_of_them if not options.only or each.name in options.only]
 
 
@@ -224,6 +242,8 @@ def main():
     parser.add_argument("--steps", type=int, default=40, help="of the MLP; the CNN takes ten times")
     parser.add_argument("--patience", type=float, default=60,
                         help="seconds to wait for a quiet machine before each process")
+    parser.add_argument("--mb", type=int, default=1000, help="megabytes of a checkpoint")
+    parser.add_argument("--directory", default=".", help="where checkpoints are written")
     parser.add_argument("--only", action="append", help="the name of a contest; may be repeated")
     parser.add_argument("--raw", help="a file to which every measurement is appended as JSON")
     options = parser.parse_args()

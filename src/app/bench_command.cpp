@@ -19,6 +19,11 @@ lockstep bench step [--model mlp18m|cnn] [--variant engine|alone|bare] [--batch 
     One training step with AdamW on fresh random images, each rank a replica. engine: as in
     training; alone: every rank trains by itself, without a word to the others; bare: that, by a
     plain LibTorch loop and its own AdamW. A step takes the mean of all ranks' times.
+lockstep bench checkpoint [--mb 1000] [--directory DIR] [--variant NAME] [--repeats N] [--json]
+    A checkpoint of a state of so many megabytes, which all ranks hold together, in DIR. synchronous:
+    until it is durable; stall: for which an asynchronous one stops training; checksum: what its
+    hashes take of that; load: verified and read. raw-write, raw-read and copy: the same bytes by
+    pwrite and fsync, by pread, and in memory, which bound the others.
 
 Ranks are those of mpirun; bind each to a core of its own: mpirun --bind-to core -n 2 lockstep bench
 step. `./bootstrap bench` compares with gloo and PyTorch's DDP side by side.
@@ -41,8 +46,12 @@ ExitCode bench_command(Invocation const& invocation) {
     if (what == "step") {
         return train_side_command("bench step", rest);
     }
-    throw Error(ExitCode::usage, {concat("lockstep bench ", what), "there are allreduce and step",
-                                  "See lockstep bench --help"});
+    if (what == "checkpoint") {
+        return bench_checkpoint_command(rest);
+    }
+    throw Error(ExitCode::usage,
+                {concat("lockstep bench ", what), "there are allreduce, step and checkpoint",
+                 "See lockstep bench --help"});
 }
 
 } // namespace lockstep::app

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "command.hpp"
+#include "measurement.hpp"
 
 namespace lockstep::app {
 
@@ -18,6 +19,8 @@ constexpr char const* help =
     What is in a checkpoint, a best.h5, or the newest checkpoint of a run's directory.
 lockstep checkpoint verify FILE|RUN
     Whether every byte is as it was written; for a run, of all its checkpoints. Exit 65 if not.
+lockstep checkpoint prune RUN --keep N
+    Removes all but the N newest checkpoints of a run; the newest that verifies stays in any case.
 lockstep checkpoint diff A B
     Compares two checkpoints' state bit by bit. Exit 0: identical, 1: different.
 )";
@@ -116,6 +119,14 @@ ExitCode diff(std::filesystem::path const& a, std::filesystem::path const& b) {
     return comparison.identical() ? ExitCode::ok : ExitCode::different;
 }
 
+ExitCode prune(std::filesystem::path const& run, int keep) {
+    files_of(run, false); // says where there is none
+    for (auto const& path : checkpoint::Store(run / "checkpoints", keep).prune(keep)) {
+        std::cout << "removed " << path.string() << "\n";
+    }
+    return ExitCode::ok;
+}
+
 } // namespace
 
 ExitCode checkpoint_command(Invocation const& invocation) {
@@ -138,8 +149,13 @@ ExitCode checkpoint_command(Invocation const& invocation) {
         expect_arguments(arguments, 2, 2, "lockstep checkpoint diff A B");
         return diff(files_of(arguments[0], false).front(), files_of(arguments[1], false).front());
     }
+    if (action == "prune") {
+        auto const keep = whole_number("--keep", take_option(arguments, "--keep", "0"));
+        expect_arguments(arguments, 1, 1, "lockstep checkpoint prune RUN --keep N");
+        return prune(arguments[0], static_cast<int>(keep));
+    }
     throw Error(ExitCode::usage,
-                {concat("lockstep checkpoint ", action), "there are info, verify and diff",
+                {concat("lockstep checkpoint ", action), "there are info, verify, prune and diff",
                  "See lockstep checkpoint --help"});
 }
 

@@ -28,7 +28,9 @@ ExitCode data_import_command(Invocation const& invocation);
 ExitCode data_info_command(std::vector<std::string> const& arguments);
 ExitCode data_verify_command(std::vector<std::string> const& arguments);
 ExitCode checkpoint_command(Invocation const& invocation);
+ExitCode verify_resume_command(Invocation const& invocation);
 ExitCode bench_command(Invocation const& invocation);
+ExitCode bench_checkpoint_command(Invocation const& invocation);
 ExitCode bench_allreduce_command(Invocation const& invocation);
 
 /// Commands that need LibTorch, by name; found in the training library, which is loaded then.

@@ -1,5 +1,6 @@
 #include "lockstep/checkpoint/store.hpp"
 
+#include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
@@ -9,6 +10,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -46,10 +49,30 @@ std::string reason_of(std::filesystem::path const& path, std::string const& why)
     return concat(path.filename().string(), ": ", why);
 }
 
+void copy_verified(std::filesystem::path const& from, std::filesystem::path const& to) {
+    auto const source = File::open_read(from);
+    auto const copy = File::create(to);
+    auto const bytes = source.size();
+    copy.claim_space(bytes);
+    std::vector<std::byte> chunk(std::size_t{16} << 20);
+    for (std::uint64_t at = 0; at < bytes; at += chunk.size()) {
+        auto const part = std::span(chunk).first(std::min<std::size_t>(chunk.size(), bytes - at));
+        source.read_at(at, part);
+        copy.write_at(at, part);
+    }
+    copy.sync();
+    if (auto const damages = verify(to); !damages.empty()) {
+        throw Error(ExitCode::io,
+                    {concat("the copy ", to.string()), damages.front().what, "Check both disks"});
+    }
+}
+
 } // namespace
 
-Store::Store(std::filesystem::path directory, int keep)
+Store::Store(std::filesystem::path directory, int keep, std::function<void()> still_ours,
+             std::filesystem::path local)
     : directory_(std::move(directory)), keep_(std::max(keep, 1)),
+      still_ours_(std::move(still_ours)), local_(std::move(local)),
       made_(std::filesystem::file_time_type::clock::now()) {}
 
 std::filesystem::path Store::path_for(std::int64_t step) const {
@@ -75,12 +98,16 @@ std::vector<Entry> Store::list() const {
 }
 
 std::optional<Found> Store::newest_good(comm::Communicator const& comm) const {
-    std::vector<std::int64_t> steps;
+    std::vector<std::int64_t> steps; // doubled, and one more for those of the local directory
     comm::agree(comm, "listing the checkpoints", [&] {
         if (comm.is_root()) {
             for (auto const& entry : list()) {
-                steps.push_back(entry.step);
+                steps.push_back(2 * entry.step);
             }
+            for (auto const& entry : Store(local_, keep_).list()) {
+                steps.push_back(2 * entry.step + 1); // the faster one of two
+            }
+            std::ranges::sort(steps, std::greater());
         }
     });
     // Rank 0's list counts: on other hosts the directory may be seen a little later.
@@ -91,8 +118,8 @@ std::optional<Found> Store::newest_good(comm::Communicator const& comm) const {
 
     Found found;
     for (auto const step : steps) {
-        found.step = step;
-        found.path = path_for(step);
+        found.step = step / 2;
+        found.path = step % 2 == 0 ? path_for(step / 2) : Store(local_, keep_).path_for(step / 2);
         try {
             verify_together(comm, found.path);
             return found;
@@ -115,13 +142,44 @@ Written Store::save(comm::Communicator const& comm, Snapshot const& snapshot, st
             make_directories(directory_);
         }
     });
-    auto const written = write(comm, snapshot, path_for(step), attempt);
+    auto const written = local_.empty()
+                             ? write(comm, snapshot, path_for(step), attempt, still_ours_)
+                             : save_in_two_levels(comm, snapshot, step, attempt);
     comm::agree(comm, "removing old checkpoints", [&] {
         if (comm.is_root()) {
+            if (still_ours_) {
+                still_ours_();
+            }
             remove_beyond(keep_, step);
             remove_stale_partials(attempt);
         }
     });
+    return written;
+}
+
+Written Store::save_in_two_levels(comm::Communicator const& comm, Snapshot const& snapshot,
+                                  std::int64_t step, std::string const& attempt) const {
+    Stopwatch const watch;
+    auto written = Store(local_, keep_, still_ours_).save(comm, snapshot, step, attempt);
+    auto const path = path_for(step);
+    comm::agree(comm, "copying the checkpoint", [&] {
+        if (comm.is_root()) {
+            auto const partial = partial_path(path, attempt);
+            try {
+                copy_verified(written.path, partial);
+                if (still_ours_) {
+                    still_ours_();
+                }
+                rename_durably(partial, path);
+            } catch (...) {
+                std::error_code ignored; // the failure that brought us here is the one to tell
+                std::filesystem::remove(partial, ignored);
+                throw;
+            }
+        }
+    });
+    written.path = path;
+    written.seconds = watch.seconds();
     return written;
 }
 

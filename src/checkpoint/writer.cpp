@@ -4,6 +4,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/hash.hpp"
+#include "lockstep/base/inject.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/seal.hpp"
 #include "lockstep/comm/agree.hpp"
@@ -14,6 +15,7 @@
 #include <optional>
 
 #include "record.hpp"
+#include "transfer.hpp"
 
 namespace lockstep::checkpoint {
 
@@ -54,6 +56,7 @@ class Commit {
     bool write_parts();
     void read_back();
     void seal();
+    void rename(std::function<void()> const& still_ours);
 
     std::uint64_t length() const { return length_; }
 
@@ -195,29 +198,11 @@ bool Commit::write_parts() {
                          "Put the run's directory on a file system that all hosts share"});
         }
     });
-    std::vector<std::uint64_t> calls;
-    for (auto const& parts : snapshot_.parts) {
-        calls.push_back(0);
-        for (auto const& part : parts) {
-            calls.back() += h5::File::calls_for(part.bytes.size());
-        }
+    if (choose_transport(comm_, partial_.parent_path()) == Transport::gather) {
+        write_by_gather(comm_, snapshot_, partial_, offsets_);
+        return true;
     }
-    comm::all_reduce(comm_, std::span(calls), comm::Reduce::maximum);
-
-    std::optional<h5::File> file;
-    comm::agree(comm_, "opening the checkpoint",
-                [&] { file.emplace(h5::File::open_parallel(partial_, comm_)); });
-    bool collective = true;
-    comm::agree(comm_, "writing the checkpoint", [&] {
-        for (std::size_t i = 0; i < arrays().size(); ++i) {
-            auto const transfer =
-                file->write_parts(arrays()[i].name, arrays()[i].type, snapshot_.parts[i], calls[i]);
-            collective = collective && transfer.collective;
-        }
-        file->flush(); // closing alone does not sync
-    });
-    comm::agree(comm_, "closing the checkpoint", [&] { file->close(); });
-    return comm::all_ranks(comm_, collective);
+    return write_collectively(comm_, snapshot_, partial_);
 }
 
 void Commit::read_back() {
@@ -261,8 +246,15 @@ void Commit::seal() {
         }
         file_->sync();
     });
+}
+
+/// From here on the checkpoint is there.
+void Commit::rename(std::function<void()> const& still_ours) {
     comm::agree(comm_, "renaming the checkpoint", [&] {
         if (comm_.is_root()) {
+            if (still_ours) {
+                still_ours();
+            }
             rename_durably(partial_, path_);
         }
     });
@@ -275,16 +267,30 @@ std::filesystem::path partial_path(std::filesystem::path const& path, std::strin
 }
 
 Written write(comm::Communicator const& comm, Snapshot const& snapshot,
-              std::filesystem::path const& path, std::string const& attempt) {
+              std::filesystem::path const& path, std::string const& attempt,
+              std::function<void()> const& still_ours) {
     Stopwatch const watch;
     auto const partial = partial_path(path, attempt);
     try {
         Commit commit(comm, snapshot, path, partial);
+        auto const reach = [&](char const* phase) {
+            auto const step = snapshot.record.integers.find("step");
+            inject_fault_in_phase(comm.rank(), phase,
+                                  step == snapshot.record.integers.end() ? -1 : step->second);
+        };
+        reach("check");
         commit.check();
+        reach("layout");
         commit.lay_out();
+        reach("write");
         bool const collective = commit.write_parts();
+        reach("read-back");
         commit.read_back();
+        reach("seal");
         commit.seal();
+        reach("rename");
+        commit.rename(still_ours);
+        reach("prune");
         return {path, commit.length(), watch.seconds(), collective};
     } catch (...) {
         if (comm.is_root()) {

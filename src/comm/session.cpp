@@ -70,6 +70,12 @@ MpiSession::MpiSession(int& argc, char**& argv)
 
 MpiSession::~MpiSession() = default;
 
+bool threads_may_speak() {
+    int level = MPI_THREAD_SINGLE;
+    check(MPI_Query_thread(&level), "MPI_Query_thread");
+    return level == MPI_THREAD_MULTIPLE;
+}
+
 void abort_job(int exit_code) {
     MPI_Abort(MPI_COMM_WORLD, exit_code);
     std::_Exit(exit_code);

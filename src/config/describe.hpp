@@ -162,9 +162,13 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("checkpoint.every-minutes", deck.checkpoint.every_minutes, at_least(0),
           "minutes between checkpoints; 0: off");
     visit("checkpoint.keep", deck.checkpoint.keep, at_least(1), "checkpoints that are kept");
+    visit("checkpoint.asynchronous", deck.checkpoint.asynchronous, any(),
+          "checkpoints are written while training goes on");
     visit("checkpoint.resume", deck.checkpoint.resume, any(AtResume::renewed),
           "auto, none, or a file");
     visit("checkpoint.best", deck.checkpoint.best, any(), "metric of best.h5; task.metric");
+    visit("checkpoint.local", deck.checkpoint.local, any(),
+          "a fast directory written first, then copied to the run's");
 
     visit("fault-tolerance.restarts", deck.fault_tolerance.restarts, at_least(0),
           "of lockstep launch after the loss of a rank, in a row without progress");

@@ -34,6 +34,13 @@ Handle space_of(Shape const& shape) {
             H5Sclose};
 }
 
+/// Without times: files of the same content are the same bytes.
+Handle dataset_creation() {
+    auto list = property_list(H5P_DATASET_CREATE);
+    check(H5Pset_obj_track_times(list.id(), false), "H5Pset_obj_track_times");
+    return list;
+}
+
 Handle link_creation() {
     auto list = property_list(H5P_LINK_CREATE);
     check(H5Pset_create_intermediate_group(list.id(), 1), "H5Pset_create_intermediate_group");
@@ -131,7 +138,7 @@ void File::create_group(std::string const& path) {
 }
 
 void File::create_dataset(std::string const& path, Type type, Shape const& shape) {
-    auto const creation = property_list(H5P_DATASET_CREATE);
+    auto const creation = dataset_creation();
     check(H5Pset_layout(creation.id(), H5D_CONTIGUOUS), "H5Pset_layout");
     check(H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY), "H5Pset_alloc_time");
     check(H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER), "H5Pset_fill_time");
@@ -148,7 +155,7 @@ void File::create_view(View const& view, Type type) {
     Handle const source_space{check(H5Dget_space(source.id()), "H5Dget_space"), H5Sclose};
     select(source_space, view.first, elements(view.shape));
     auto const space = space_of(view.shape);
-    auto const creation = property_list(H5P_DATASET_CREATE);
+    auto const creation = dataset_creation();
     check(H5Pset_virtual(creation.id(), space.id(), ".", view.source.c_str(), source_space.id()),
           "H5Pset_virtual");
     Handle const dataset{

@@ -154,6 +154,15 @@ void Console::show(train::CheckpointWritten const& e) {
     }
 }
 
+void Console::show(train::CheckpointFailed const& e) {
+    line(concat("warning: no checkpoint of step ", e.step, ": ", e.cause, ": ", e.message,
+                " The run goes on; older checkpoints are there"));
+}
+
+void Console::show(train::Remark const& e) {
+    line(e.text);
+}
+
 void Console::show(train::Signalled const& e) {
     auto const cause = e.signal == "walltime" ? std::string("the job's time is nearly over")
                                               : concat("rank ", e.rank, " got ", e.signal);

@@ -85,9 +85,18 @@ struct ToJson {
                 {"seconds", e.seconds},   {"samples_per_s", e.samples_per_s}};
     }
     Json operator()(train::CheckpointWritten const& e) const {
-        return {{"event", "checkpoint"}, {"step", e.step},       {"file", e.file},
-                {"bytes", e.bytes},      {"seconds", e.seconds}, {"collective", e.collective}};
+        return {{"event", "checkpoint"},     {"step", e.step},       {"file", e.file},
+                {"bytes", e.bytes},          {"seconds", e.seconds}, {"stall_s", e.stall_s},
+                {"collective", e.collective}};
     }
+    Json operator()(train::CheckpointFailed const& e) const {
+        return {{"event", "failure"},
+                {"fatal", false},
+                {"step", e.step},
+                {"cause", e.cause},
+                {"message", e.message}};
+    }
+    Json operator()(train::Remark const&) const { return nullptr; } // for people
     Json operator()(train::Signalled const& e) const {
         return {{"event", "signal"}, {"step", e.step}, {"signal", e.signal}, {"rank", e.rank}};
     }
@@ -120,6 +129,9 @@ void MetricsFile::on(train::Event const& event) {
         return;
     }
     auto json = std::visit(ToJson{}, event);
+    if (json.is_null()) {
+        return;
+    }
     json["time"] = utc_now();
     json["elapsed_s"] = since_start_.seconds();
     file_.append_text(json.dump() + "\n");

@@ -1,10 +1,12 @@
 #include "opening.hpp"
 
+#include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/nn/registry.hpp"
@@ -13,6 +15,7 @@
 #include <cmath>
 #include <sstream>
 #include <thread>
+#include <unistd.h>
 
 namespace lockstep::train {
 
@@ -65,10 +68,54 @@ data::Shuffle shuffle_named(std::string const& name) {
                              : data::Shuffle::none;
 }
 
+/// The run's own place in checkpoint.local, made and seen by all ranks. Its name holds an id that
+/// goes with the run's checkpoints: what a run that was archived left on some node is not taken.
+std::filesystem::path local_directory(comm::Communicator const& world, config::Deck const& deck,
+                                      std::filesystem::path const& checkpoints) {
+    if (deck.checkpoint.local.empty()) {
+        return {};
+    }
+    std::string place;
+    std::string probe;
+    comm::agree(world, "making the local directory", [&] {
+        if (!world.is_root()) {
+            return;
+        }
+        auto const id_file = checkpoints / "id";
+        if (!std::filesystem::exists(id_file)) {
+            write_text_durably(id_file, concat(utc_now(), "-", ::getpid()));
+        }
+        auto id = std::string(trimmed(read_text(id_file)));
+        std::replace(id.begin(), id.end(), ':', '-');
+        auto const path = std::filesystem::path(deck.checkpoint.local) /
+                          concat(checkpoints.parent_path().filename().string(), "-", id);
+        make_directories(path);
+        place = path.string();
+        probe = concat(place, "/probe-", ::getpid());
+        write_text_durably(probe, "");
+    });
+    comm::broadcast_text(world, place);
+    comm::broadcast_text(world, probe);
+    comm::agree(world, "looking for the local directory", [&] {
+        if (!std::filesystem::exists(probe)) {
+            throw Error(ExitCode::usage,
+                        {concat("checkpoint.local = ", deck.checkpoint.local),
+                         "this rank does not see what rank 0 wrote there, and a checkpoint is one "
+                         "file of all ranks",
+                         "Name a directory that all hosts share, such as a burst buffer, or leave "
+                         "it out on several hosts"});
+        }
+    });
+    if (world.is_root()) {
+        std::filesystem::remove(probe);
+    }
+    return place;
+}
+
 } // namespace
 
 OpenedRun open_run(comm::Communicator const& world, Order const& order) {
-    OpenedRun run{order.deck, nullptr, std::nullopt, {}};
+    OpenedRun run{order.deck, nullptr, std::nullopt, {}, {}};
     auto& deck = run.deck;
     auto const checkpoints = std::filesystem::path(deck.run.directory) / "checkpoints";
     comm::agree(world, "opening the run's directory", [&] {
@@ -86,10 +133,12 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
             make_directories(checkpoints);
         }
     });
+    run.local = local_directory(world, deck, checkpoints);
     auto const& resume = deck.checkpoint.resume;
     if (resume == "auto") {
-        run.found = checkpoint::Store(checkpoints, static_cast<int>(deck.checkpoint.keep))
-                        .newest_good(world);
+        run.found =
+            checkpoint::Store(checkpoints, static_cast<int>(deck.checkpoint.keep), {}, run.local)
+                .newest_good(world);
     } else if (resume != "none") {
         checkpoint::verify_together(world, resume);
         run.found = checkpoint::Found{0, resume, {}};

@@ -24,8 +24,10 @@ Ended train(comm::Communicator const& world, Order const& order, SignalRequests 
 Run::Run(comm::Communicator const& world, Order const& order, SignalRequests const& signals)
     : world_(world), order_(order), signals_(signals), topology_(comm::Topology::discover(world)),
       opened_(open_run(world, order)), deck_(opened_.deck),
-      store_(std::filesystem::path(deck_.run.directory) / "checkpoints",
-             static_cast<int>(deck_.checkpoint.keep)),
+      store_(
+          std::filesystem::path(deck_.run.directory) / "checkpoints",
+          static_cast<int>(deck_.checkpoint.keep), [this] { opened_.directory->require_ours(); },
+          opened_.local),
       walltime_(world.is_root() ? order.seconds_left : std::nullopt) {
     keep_large_blocks();
     comm::agree(world_, "start-up", [&] {
@@ -94,9 +96,18 @@ Ended Run::execute() {
         ended_.reason = "already finished";
     } else {
         if (!opened_.found) {
+            warn_of_space();
             save_checkpoint(); // from here on there is always one to go back to
         }
-        loop();
+        make_background_writer();
+        try {
+            loop();
+        } catch (AgreedError const&) {
+            if (background_) {
+                note_background(background_->wait()); // all ranks are there: it ends
+            }
+            throw;
+        }
         if (ended_.reason.empty()) {
             test();
         }
@@ -179,8 +190,9 @@ void Run::loop() {
         account(outcome, watch.seconds());
         after_step(outcome);
     }
+    settle_background();
     if (saved_step_ != progress_.step) {
-        save_checkpoint();
+        save_checkpoint(); // the last one: its failure is the run's
     }
 }
 
@@ -248,6 +260,9 @@ void Run::account(StepOutcome const& outcome, double step_s) {
 }
 
 void Run::after_step(StepOutcome const& outcome) {
+    if (background_) {
+        note_background(background_->poll());
+    }
     auto const every = deck_.communication.check_replicas_every;
     if (every > 0 && progress_.step % every == 0) {
         engine_->check_replicas(progress_.step);
@@ -267,8 +282,8 @@ void Run::after_step(StepOutcome const& outcome) {
     }
     auto const every_steps = deck_.checkpoint.every_steps;
     bool const due = every_steps > 0 && progress_.step % every_steps == 0;
-    if (due || outcome.minutes_passed || !ended_.reason.empty()) {
-        save_checkpoint();
+    if ((due || outcome.minutes_passed) && ended_.reason.empty() && !done()) {
+        save_in_background();
     }
 }
 
@@ -299,7 +314,7 @@ std::string Run::best_metric() const {
     return deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best;
 }
 
-void Run::tell(Event const& event) {
+void Run::tell(Event const& event) const {
     for (auto const& observer : observers_) {
         observer->on(event);
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lockstep/base/clock.hpp"
+#include "lockstep/checkpoint/background_writer.hpp"
 #include "lockstep/train/engine.hpp"
 #include "lockstep/train/evaluate.hpp"
 #include "lockstep/train/progress.hpp"
@@ -38,10 +39,19 @@ class Run {
     void validate();
     void save_best(Measured& measured);
     void save_checkpoint();
+    void save_in_background();
+    void settle_background();
+    void note_background(std::optional<checkpoint::Outcome> const& outcome);
+    void tell_failed(std::int64_t step, AgreedError const& failure);
+    void make_background_writer();
+    void warn_of_space() const;
+    void warn_of_time(double seconds) const;
+    void advise_interval(double cost_s);
+    checkpoint::Snapshot snapshot();
     void test();
     std::optional<Measured> measure(data::Dataset const& dataset, std::string const& set);
     checkpoint::Record record() const;
-    void tell(Event const& event);
+    void tell(Event const& event) const;
     void remember(std::string const& line);
     bool done() const { return progress_.step >= total_steps_; }
     double epochs_done() const;
@@ -59,6 +69,9 @@ class Run {
     std::optional<data::TrainPlan> plan_;
     std::optional<Schedule> schedule_;
     checkpoint::Store store_;
+    std::unique_ptr<checkpoint::BackgroundWriter> background_; ///< null: all are synchronous
+    std::optional<AgreedError> background_failure_;            ///< that ends the run
+    bool advised_ = false;                                     ///< on the interval, once
     std::vector<std::unique_ptr<Observer>> observers_;
     std::int64_t total_steps_ = 0;
 
@@ -69,7 +82,7 @@ class Run {
     Stopwatch checkpoint_watch_;
     Stopwatch epoch_watch_;
     std::int64_t epoch_samples_ = 0; ///< learnt in this attempt
-    std::int64_t saved_step_ = -1;   ///< of the newest checkpoint
+    std::int64_t saved_step_ = -1;   ///< of the newest checkpoint that is durable
     std::int64_t samples_done_ = 0;
     double training_s_ = 0;
     double communication_s_ = 0; ///< exposed

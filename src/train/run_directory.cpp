@@ -27,12 +27,14 @@ RunDirectory::RunDirectory(std::filesystem::path path) : path_(std::move(path)) 
                      system_error("", errno, "").text().why,
                      "Check its permissions, or set run.directory to a place that can be written"});
     }
-    // A file system without locks lets every job through; it says so with another error.
-    if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    // Of two starts at once on a host the lock lets one through. Between hosts, and where a file
+    // system has no locks, the life tells.
+    bool const held = ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    try {
+        life_.emplace(path_, held);
+    } catch (...) {
         ::close(lock_);
-        throw Error(ExitCode::cannot_create,
-                    {concat("run directory ", path_.string()), "another live job is using it",
-                     "Wait for that job, end it, or set run.directory to another place"});
+        throw;
     }
 }
 
@@ -47,7 +49,7 @@ void RunDirectory::archive() const {
     target = path_.string() + ".archived-" + stamp;
     make_directories(target);
     for (auto const& item : std::filesystem::directory_iterator(path_)) {
-        if (item.path().filename() != lock_name) {
+        if (item.path().filename() != lock_name && item.path().filename() != Life::file_name) {
             rename_durably(item.path(), target / item.path().filename());
         }
     }

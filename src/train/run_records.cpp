@@ -147,6 +147,9 @@ void Run::save_best(Measured& measured) {
     progress_.best_step = progress_.step;
     comm::agree(world_, "writing the best model", [&] {
         if (world_.is_root()) {
+            if (background_) {
+                note_background(background_->wait()); // one thread calls HDF5 at a time
+            }
             engine_->state().write_model(opened_.directory->path() / "best.h5", record());
         }
     });
@@ -175,17 +178,6 @@ checkpoint::Record Run::record() const {
         record.notes["forced"] = joined(opened_.forced, "; ");
     }
     return record;
-}
-
-void Run::save_checkpoint() {
-    auto snapshot = engine_->state().snapshot();
-    snapshot.record = record();
-    auto const written = store_.save(world_, snapshot, progress_.step, attempt_);
-    saved_step_ = progress_.step;
-    checkpoint_watch_.restart();
-    walltime_.checkpoint_took(written.seconds);
-    tell(CheckpointWritten{progress_.step, written.path.string(), written.bytes, written.seconds,
-                           written.collective});
 }
 
 void Run::test() {

@@ -55,7 +55,11 @@ for count in (1, 2):
 step("mlp18m", 18411530, 1)
 [line] = measured(["step", "--model", "cnn", "--variant", "dp", "--batch", 16, "--steps", 3], 1)
 check(abs(line["samples_per_s"] * line["median_s"] - 2 * 16) < 1e-6, f"two replicas in {line}")
-for words, phrase in ((["loading"], "there are allreduce and step"),
+lines = measured(["checkpoint", "--mb", 4, "--repeats", 2], 2)
+check([line["variant"] for line in lines] ==
+      ["raw-write", "synchronous", "copy", "stall", "checksum", "raw-read", "load"],
+      f"every variant: {lines}")
+for words, phrase in ((["loading"], "there are allreduce, step and checkpoint"),
                       (["allreduce", "--variant", "tree"], "There are ordered, mpi, copy"),
                       (["allreduce", "--sizes", "0"], "--sizes 0"),
                       (["allreduce", "--sizes", "25G"], "--sizes 25G"),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace lockstep {
 
@@ -13,5 +14,9 @@ namespace lockstep {
 /// Returns  whether the rank's gradient is to become NaN: "nan:rank=1:step=50"
 /// Throws   Error 64 for a text it does not know; Error 70 when it asks for one
 bool inject_fault(int rank, std::int64_t step);
+
+/// The same for a phase that is no step: "kill:phase=seal:step=10:rank=all". Phases of a
+/// checkpoint: check, layout, write, read-back, seal, rename, prune.
+void inject_fault_in_phase(int rank, std::string_view phase, std::int64_t step);
 
 } // namespace lockstep

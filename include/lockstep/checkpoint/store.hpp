@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,8 +27,12 @@ struct Found {
 /// The checkpoints/ directory of a run.
 class Store {
   public:
-    /// `keep` (at least 1) is how many checkpoints `save` leaves. Makes nothing yet.
-    Store(std::filesystem::path directory, int keep);
+    /// `keep` (at least 1) is how many checkpoints `save` leaves. `still_ours` is called on rank 0
+    /// before a name changes and before files go, and throws where the directory was taken over.
+    /// `local` is a faster directory that all ranks see, written first; empty: none. Makes nothing
+    /// yet.
+    Store(std::filesystem::path directory, int keep, std::function<void()> still_ours = {},
+          std::filesystem::path local = {});
 
     std::filesystem::path const& directory() const noexcept { return directory_; }
 
@@ -37,14 +42,16 @@ class Store {
     /// All finished checkpoints, the newest (highest step) first; none when there is no directory.
     std::vector<Entry> list() const;
 
-    /// The newest checkpoint that verifies on all ranks; none when there is no checkpoint at all.
+    /// The newest checkpoint that verifies on all ranks, here or in `local`; none when there is no
+    /// checkpoint at all.
     ///
     /// Collective  over `comm`; the answer is the same on all ranks
     /// Throws      AgreedError 65 when there are checkpoints and none verifies
     std::optional<Found> newest_good(comm::Communicator const& comm) const;
 
-    /// Writes the checkpoint of a step, then prunes: the `keep` newest and the one just written
-    /// stay. Partial files that another attempt left before this store was made go as well.
+    /// Writes the checkpoint of a step; with `local`, there, of which rank 0 then makes a copy here
+    /// that it verifies before it gets its name. Then prunes: the `keep` newest and the one just
+    /// written stay. Partial files that another attempt left before this store was made go as well.
     ///
     /// Units       seconds are wall time on this rank
     /// Collective  over `comm`; same step and attempt on all ranks
@@ -59,11 +66,16 @@ class Store {
     std::vector<std::filesystem::path> prune(int keep) const;
 
   private:
+    /// Collective  over `comm`, as `save`
+    Written save_in_two_levels(comm::Communicator const& comm, Snapshot const& snapshot,
+                               std::int64_t step, std::string const& attempt) const;
     std::vector<std::filesystem::path> remove_beyond(int keep, std::int64_t good_step) const;
     void remove_stale_partials(std::string const& attempt) const;
 
     std::filesystem::path directory_;
     int keep_;
+    std::function<void()> still_ours_;
+    std::filesystem::path local_;
     std::filesystem::file_time_type made_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 namespace lockstep::checkpoint {
@@ -14,7 +15,7 @@ struct Written {
     std::filesystem::path path;
     std::uint64_t bytes = 0;
     double seconds = 0;      ///< wall time on this rank
-    bool collective = false; ///< whether HDF5 wrote all arrays collectively; slow if not
+    bool collective = false; ///< whether it was written as meant to; slow if not
 };
 
 /// The name under which `attempt` writes the file before it is complete.
@@ -30,6 +31,12 @@ std::filesystem::path partial_path(std::filesystem::path const& path, std::strin
 /// theirs for ever. Hence all that can be known before is voted on before: that the parts tile
 /// the arrays, that the disk has room, that every rank sees the file.
 ///
+/// On NFS, or with LOCKSTEP_CHECKPOINT_WRITER = gather, rank 0 writes the parts that the others
+/// send it; the bytes are the same.
+///
+/// `still_ours` is called on rank 0 before the rename, and throws where another life of the job
+/// has taken the directory over.
+///
 /// HDF5 is called from the thread that calls this and from no other at that time. On a thread of
 /// its own it needs a communicator of its own and MPI_THREAD_MULTIPLE.
 ///
@@ -39,6 +46,7 @@ std::filesystem::path partial_path(std::filesystem::path const& path, std::strin
 /// Throws      AgreedError on every rank when any rank fails: 70 for parts that do not tile, 73
 ///             when the file cannot be created, 74 for a full disk or a write that went wrong
 Written write(comm::Communicator const& comm, Snapshot const& snapshot,
-              std::filesystem::path const& path, std::string const& attempt);
+              std::filesystem::path const& path, std::string const& attempt,
+              std::function<void()> const& still_ours = {});
 
 } // namespace lockstep::checkpoint

@@ -23,6 +23,8 @@ class Console : public train::Observer {
     void show(train::Measured const& event);
     void show(train::Epoch const& event);
     void show(train::CheckpointWritten const& event);
+    void show(train::CheckpointFailed const& event);
+    void show(train::Remark const& event);
     void show(train::Signalled const& event);
     void show(train::Ended const& event);
     void line(std::string const& text);

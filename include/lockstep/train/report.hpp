@@ -96,7 +96,19 @@ struct CheckpointWritten {
     std::string file;
     std::uint64_t bytes = 0;
     double seconds = 0;
+    double stall_s = 0; ///< for which training stood still
     bool collective = false;
+};
+
+struct CheckpointFailed { ///< the run goes on; older checkpoints are there
+    std::int64_t step = 0;
+    std::string cause;   ///< "rank 3 (host, cpu) in PHASE"
+    std::string message; ///< what, why, what to do
+};
+
+/// Something that the user should know, and that changes nothing.
+struct Remark {
+    std::string text;
 };
 
 struct Signalled {
@@ -119,8 +131,8 @@ struct Ended {
     std::int64_t best_step = -1; ///< -1: nothing was measured
 };
 
-using Event =
-    std::variant<Started, Resumed, Step, Measured, Epoch, CheckpointWritten, Signalled, Ended>;
+using Event = std::variant<Started, Resumed, Step, Measured, Epoch, CheckpointWritten,
+                           CheckpointFailed, Remark, Signalled, Ended>;
 
 /// Hears what a run does; lives on rank 0. May throw only for output that cannot be written.
 class Observer {

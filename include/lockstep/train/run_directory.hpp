@@ -1,11 +1,15 @@
 #pragma once
 
+#include "lockstep/train/life.hpp"
+
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace lockstep::train {
 
-/// A run's directory, held by rank 0 while the run lives: another live job that wants it gets 73.
+/// A run's directory, held by rank 0 while the run lives: another live job that wants it gets 73, a
+/// newer life of the same job gets it.
 class RunDirectory {
   public:
     /// Makes the directory and locks it.
@@ -16,6 +20,9 @@ class RunDirectory {
     RunDirectory& operator=(RunDirectory const&) = delete;
     ~RunDirectory();
 
+    /// Throws  Error 76 when a newer life of the job has taken the directory over
+    void require_ours() const { life_->require(); }
+
     /// Moves everything of an earlier run aside, to PATH.archived-TIME; nothing is deleted.
     void archive() const;
 
@@ -24,6 +31,7 @@ class RunDirectory {
   private:
     std::filesystem::path path_;
     int lock_ = -1;
+    std::optional<Life> life_;
 };
 
 } // namespace lockstep::train

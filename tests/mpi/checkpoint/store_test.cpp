@@ -142,3 +142,52 @@ TEST_CASE("save leaves as many as asked for, and the old ones when it fails") {
     auto const found = store.newest_good(world);
     CHECK((found && found->step == 3));
 }
+
+TEST_CASE("with a local directory a checkpoint is there first, and a verified copy in the run's") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    Store const store(scratch / "checkpoints", 2, {}, scratch / "local");
+    Store const local(scratch / "local", 2);
+    for (int const step : {1, 2, 3}) {
+        save(store, step);
+    }
+    comm::barrier(world); // rank 0 has pruned
+    CHECK(store.list().size() == 2);
+    CHECK(local.list().size() == 2);
+    CHECK(checkpoint::verify(store.path_for(3)).empty());
+    auto const newest = [&] {
+        auto const found = store.newest_good(world);
+        return found ? found->path : std::filesystem::path();
+    };
+    CHECK(newest() == local.path_for(3)); // the faster of two that are equal
+    on_root([&] { flip(local.path_for(3), 70'000); });
+    CHECK(newest() == store.path_for(3));
+    on_root([&] { flip(store.path_for(3), 70'000); });
+    CHECK(newest() == local.path_for(2));
+    on_root([&] { std::filesystem::remove_all(scratch / "local"); });
+    CHECK(newest() == store.path_for(2));
+}
+
+TEST_CASE("a life that was fenced off renames nothing, removes nothing") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    bool ours = true;
+    Store const store(scratch / "checkpoints", 1, [&] {
+        if (!ours) {
+            throw Error(ExitCode::rank_lost, {"the directory", "taken over", "nothing"});
+        }
+    });
+    save(store, 1);
+    ours = false;
+    ExitCode code = ExitCode::ok;
+    try {
+        save(store, 2);
+    } catch (AgreedError const& error) {
+        code = error.code();
+    }
+    CHECK(code == ExitCode::rank_lost);
+    comm::barrier(world); // rank 0 has removed the partial file
+    CHECK(store.list().size() == 1);
+    CHECK(std::filesystem::exists(store.path_for(1)));
+    CHECK_FALSE(std::filesystem::exists(checkpoint::partial_path(store.path_for(2), "1")));
+}

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+namespace lockstep::train {
+
+/// One process's claim on a run's directory: the file `life` in it, which holds a number that grows
+/// with every start, the scheduler's job, the host and the process. A thread renews the file's time
+/// while the claim lives. It works where file locks do not: across hosts, and against an older life
+/// of the same job that a scheduler believes dead.
+///
+/// What is not promised: a process that is stopped between `require` and the rename that follows
+/// goes through with it when it is woken. Both lives write the same state then.
+class Life {
+  public:
+    /// Takes the directory over from what held it before: the same job (requeued, or restarted in
+    /// its allocation), a process that ended, or one whose file is no longer renewed, for which it
+    /// watches the file up to 3 periods.
+    ///
+    /// `held` says that another process of this host has the directory's lock, hence lives.
+    ///
+    /// Units   `period_s`: seconds between renewals
+    /// Throws  Error 73 when another live job holds it, or the file cannot be written
+    explicit Life(std::filesystem::path const& directory, bool held, double period_s = 5);
+    Life(Life const&) = delete;
+    Life& operator=(Life const&) = delete;
+    /// Marks the claim as ended, so that the next start need not watch it.
+    ~Life();
+
+    std::int64_t number() const noexcept { return number_; }
+
+    /// Throws  Error 76 when a newer life has taken the directory over
+    void require() const;
+
+    static constexpr char const* file_name = "life";
+
+  private:
+    std::filesystem::path file_;
+    std::int64_t number_ = 0;
+    int descriptor_ = -1; ///< of this life's own file, not of a newer one's
+    std::jthread renewal_;
+};
+
+/// The scheduler's id of this job, which a requeued job keeps; empty outside one.
+std::string job_id();
+
+} // namespace lockstep::train

@@ -1,0 +1,116 @@
+#include "lockstep/checkpoint/background_writer.hpp"
+
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace lockstep::checkpoint {
+
+namespace {
+
+constexpr std::size_t line_bytes = 64;
+
+std::size_t padded(std::size_t bytes) {
+    return (bytes + line_bytes - 1) / line_bytes * line_bytes;
+}
+
+std::size_t bytes_of_parts(Snapshot const& snapshot) {
+    std::size_t bytes = 0;
+    for (auto const& parts : snapshot.parts) {
+        for (auto const& part : parts) {
+            bytes += padded(part.bytes.size());
+        }
+    }
+    return bytes;
+}
+
+} // namespace
+
+struct BackgroundWriter::Work {
+    explicit Work(comm::Communicator const& world) : comm(world.duplicate()) {}
+
+    comm::Communicator comm;
+    std::vector<std::byte> memory;
+    Snapshot snapshot; ///< its parts lie in `memory`
+
+    void copy(Snapshot const& of);
+    Outcome write(Store const& store, std::int64_t step, std::string const& attempt) const;
+};
+
+void BackgroundWriter::Work::copy(Snapshot const& of) {
+    snapshot = of;
+    memory.resize(std::max(memory.size(), bytes_of_parts(of)));
+    auto* place = memory.data();
+    for (auto& parts : snapshot.parts) {
+        for (auto& part : parts) {
+            std::ranges::copy(part.bytes, place);
+            part.bytes = {place, part.bytes.size()};
+            place += padded(part.bytes.size());
+        }
+    }
+}
+
+Outcome BackgroundWriter::Work::write(Store const& store, std::int64_t step,
+                                      std::string const& attempt) const {
+    Outcome outcome{.step = step};
+    try {
+        outcome.written = store.save(comm, snapshot, step, attempt);
+    } catch (AgreedError const& error) {
+        outcome.failure = error;
+    }
+    return outcome;
+}
+
+BackgroundWriter::BackgroundWriter(comm::Communicator const& world)
+    : work_(std::make_shared<Work>(world)) {}
+
+BackgroundWriter::~BackgroundWriter() {
+    if (outcome_.valid() && thread_.joinable()) {
+        thread_.detach();
+    }
+}
+
+void BackgroundWriter::reserve(Snapshot const& snapshot) {
+    work_->memory.resize(bytes_of_parts(snapshot));
+}
+
+void BackgroundWriter::start(Snapshot const& snapshot, Store const& store, std::int64_t step,
+                             std::string const& attempt) {
+    if (outcome_.valid()) {
+        throw Error(ExitCode::software, {"a second checkpoint was begun in the background",
+                                         "one is in flight", "Please report this"});
+    }
+    Stopwatch const watch;
+    work_->copy(snapshot);
+    std::promise<Outcome> promise;
+    outcome_ = promise.get_future();
+    thread_ = std::jthread([work = work_, store, step, attempt, stall_s = watch.seconds(),
+                            promise = std::move(promise)]() mutable {
+        try {
+            auto outcome = work->write(store, step, attempt);
+            outcome.stall_s = stall_s;
+            promise.set_value(std::move(outcome));
+        } catch (...) {
+            promise.set_exception(std::current_exception()); // of this rank alone
+        }
+    });
+}
+
+std::optional<Outcome> BackgroundWriter::poll() {
+    if (!outcome_.valid() ||
+        outcome_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+        return std::nullopt;
+    }
+    return outcome_.get();
+}
+
+std::optional<Outcome> BackgroundWriter::wait() {
+    if (!outcome_.valid()) {
+        return std::nullopt;
+    }
+    return outcome_.get();
+}
+
+} // namespace lockstep::checkpoint

@@ -1,0 +1,163 @@
+#include "transfer.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/messages.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <sys/statfs.h>
+
+namespace lockstep::checkpoint {
+
+namespace {
+
+constexpr std::size_t chunk_bytes = std::size_t{16} << 20;
+
+bool is_nfs(std::filesystem::path const& directory) {
+    constexpr long magic = 0x6969;
+    struct statfs info {};
+    return ::statfs(directory.c_str(), &info) == 0 && info.f_type == magic;
+}
+
+Transport wanted(std::filesystem::path const& directory) {
+    char const* const text = std::getenv("LOCKSTEP_CHECKPOINT_WRITER");
+    if (text == nullptr || std::string_view(text).empty()) {
+        return is_nfs(directory) ? Transport::gather : Transport::collective;
+    }
+    if (std::string_view(text) == "gather") {
+        return Transport::gather;
+    }
+    if (std::string_view(text) == "collective") {
+        return Transport::collective;
+    }
+    throw Error(ExitCode::usage, {concat("LOCKSTEP_CHECKPOINT_WRITER = ", text),
+                                  "expected collective or gather", "Correct or unset it"});
+}
+
+/// A part of the file that a rank has.
+struct Piece {
+    std::uint64_t offset = 0;
+    std::span<std::byte const> bytes;
+};
+
+std::vector<Piece> pieces_of(Snapshot const& snapshot, std::vector<std::uint64_t> const& offsets) {
+    std::vector<Piece> pieces;
+    for (std::size_t i = 0; i < snapshot.parts.size(); ++i) {
+        auto const element = h5::size_of(snapshot.arrays[i].type);
+        for (auto const& part : snapshot.parts[i]) {
+            if (!part.bytes.empty()) {
+                pieces.push_back({offsets[i] + part.first * element, part.bytes});
+            }
+        }
+    }
+    return pieces;
+}
+
+void send_pieces(comm::Communicator const& comm, std::vector<Piece> const& pieces) {
+    std::uint64_t const count = pieces.size();
+    comm::send(comm, std::as_bytes(std::span(&count, 1)), 0);
+    for (auto const& piece : pieces) {
+        std::array<std::uint64_t, 2> const place{piece.offset, piece.bytes.size()};
+        comm::send(comm, std::as_bytes(std::span(place)), 0);
+        for (std::size_t at = 0; at < piece.bytes.size(); at += chunk_bytes) {
+            comm::send(comm,
+                       piece.bytes.subspan(at, std::min(chunk_bytes, piece.bytes.size() - at)), 0);
+        }
+    }
+}
+
+/// Takes a rank's pieces to the end even where the disk fails: the rank would wait for ever.
+void receive_pieces(comm::Communicator const& comm, std::optional<File> const& file, int from,
+                    std::vector<std::byte>& chunk, std::optional<Error>& failure) {
+    std::uint64_t count = 0;
+    comm::receive(comm, std::as_writable_bytes(std::span(&count, 1)), from);
+    for (; count > 0; --count) {
+        std::array<std::uint64_t, 2> place{};
+        comm::receive(comm, std::as_writable_bytes(std::span(place)), from);
+        auto [offset, left] = place;
+        while (left > 0) {
+            auto const part = std::span(chunk).first(std::min<std::size_t>(left, chunk.size()));
+            comm::receive(comm, part, from);
+            if (!failure) {
+                failure = comm::failure_of([&, at = offset] { file->write_at(at, part); });
+            }
+            offset += part.size();
+            left -= part.size();
+        }
+    }
+}
+
+} // namespace
+
+Transport choose_transport(comm::Communicator const& comm, std::filesystem::path const& directory) {
+    int choice = 0;
+    comm::agree(comm, "choosing how to write the checkpoint", [&] {
+        if (comm.is_root()) {
+            choice = static_cast<int>(wanted(directory));
+        }
+    });
+    comm::broadcast(comm, std::span(&choice, 1));
+    return static_cast<Transport>(choice);
+}
+
+bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot,
+                        std::filesystem::path const& path) {
+    std::vector<std::uint64_t> calls;
+    for (auto const& parts : snapshot.parts) {
+        calls.push_back(0);
+        for (auto const& part : parts) {
+            calls.back() += h5::File::calls_for(part.bytes.size());
+        }
+    }
+    comm::all_reduce(comm, std::span(calls), comm::Reduce::maximum);
+
+    std::optional<h5::File> file;
+    comm::agree(comm, "opening the checkpoint",
+                [&] { file.emplace(h5::File::open_parallel(path, comm)); });
+    bool collective = true;
+    comm::agree(comm, "writing the checkpoint", [&] {
+        for (std::size_t i = 0; i < snapshot.arrays.size(); ++i) {
+            auto const& array = snapshot.arrays[i];
+            auto const transfer =
+                file->write_parts(array.name, array.type, snapshot.parts[i], calls[i]);
+            collective = collective && transfer.collective;
+        }
+        file->flush(); // closing alone does not sync
+    });
+    comm::agree(comm, "closing the checkpoint", [&] { file->close(); });
+    return comm::all_ranks(comm, collective);
+}
+
+void write_by_gather(comm::Communicator const& comm, Snapshot const& snapshot,
+                     std::filesystem::path const& path, std::vector<std::uint64_t> const& offsets) {
+    auto const own = pieces_of(snapshot, offsets);
+    comm::agree(comm, "writing the checkpoint", [&] {
+        if (!comm.is_root()) {
+            send_pieces(comm, own);
+            return;
+        }
+        std::optional<File> file;
+        std::optional<Error> failure = comm::failure_of([&] {
+            file.emplace(File::open_write(path));
+            for (auto const& piece : own) {
+                file->write_at(piece.offset, piece.bytes);
+            }
+        });
+        std::vector<std::byte> chunk(chunk_bytes);
+        for (int rank = 1; rank < comm.size(); ++rank) {
+            receive_pieces(comm, file, rank, chunk, failure);
+        }
+        if (failure) {
+            throw Error(*failure);
+        }
+        file->sync();
+    });
+}
+
+} // namespace lockstep::checkpoint

@@ -1,0 +1,160 @@
+#include "lockstep/train/life.hpp"
+
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <map>
+#include <mutex>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace lockstep::train {
+
+namespace {
+
+/// A file system's clock may differ from ours, by this much at most.
+constexpr std::int64_t long_ago_s = 600;
+
+std::string own_host() {
+    std::array<char, 256> name{};
+    ::gethostname(name.data(), name.size() - 1);
+    return name.data();
+}
+
+struct Claim {
+    std::int64_t number = 0;
+    std::string job;
+    std::string host;
+    std::int64_t process = 0;
+    std::string since;
+};
+
+std::string text_of(Claim const& claim) {
+    return concat("number = ", claim.number, "\njob = ", claim.job, "\nhost = ", claim.host,
+                  "\nprocess = ", claim.process, "\nsince = ", claim.since, "\n");
+}
+
+/// All zero where there is no such file, or none that can be read.
+Claim read_claim(std::filesystem::path const& file) {
+    std::map<std::string, std::string> values;
+    if (std::filesystem::exists(file)) {
+        for (auto const& line : split(read_text(file), '\n')) {
+            if (auto const at = line.find(" = "); at != std::string::npos) {
+                values[line.substr(0, at)] = line.substr(at + 3);
+            }
+        }
+    }
+    return {std::atoll(values["number"].c_str()), values["job"], values["host"],
+            std::atoll(values["process"].c_str()), values["since"]};
+}
+
+std::string described(Claim const& claim) {
+    return concat(claim.job.empty() ? std::string("a process") : "job " + claim.job, " on ",
+                  claim.host, ", process ", claim.process, ", since ", claim.since);
+}
+
+timespec renewed(std::filesystem::path const& file) {
+    struct stat info {};
+    return ::stat(file.c_str(), &info) == 0 ? info.st_mtim : timespec{};
+}
+
+/// Whether somebody still renews the file.
+bool is_renewed(std::filesystem::path const& file, double period_s) {
+    auto const before = renewed(file);
+    if (before.tv_sec + long_ago_s < ::time(nullptr)) {
+        return false;
+    }
+    Stopwatch const watch;
+    while (watch.seconds() < 3 * period_s) {
+        std::this_thread::sleep_for(std::chrono::duration<double>(period_s / 10));
+        auto const now = renewed(file);
+        if (now.tv_sec != before.tv_sec || now.tv_nsec != before.tv_nsec) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool is_alive(Claim const& claim, std::filesystem::path const& file, double period_s) {
+    if (claim.number == 0) {
+        return false;
+    }
+    bool const here = claim.host == own_host();
+    if (here && claim.process == ::getpid()) {
+        return false; // an earlier run of this very process
+    }
+    if (here && ::kill(static_cast<pid_t>(claim.process), 0) != 0 && errno == ESRCH) {
+        return false;
+    }
+    return is_renewed(file, period_s);
+}
+
+void renew(int descriptor, std::stop_token const& stop, double period_s) {
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    std::chrono::duration<double> const period(period_s);
+    while (!wake.wait_for(lock, stop, period, [&] { return stop.stop_requested(); })) {
+        ::futimens(descriptor, nullptr); // one that fails is followed by another
+    }
+}
+
+} // namespace
+
+std::string job_id() {
+    for (char const* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"}) {
+        char const* const value = std::getenv(name);
+        if (value != nullptr && *value != '\0') {
+            return value;
+        }
+    }
+    return "";
+}
+
+Life::Life(std::filesystem::path const& directory, bool held, double period_s)
+    : file_(directory / file_name) {
+    auto const before = read_claim(file_);
+    auto const job = job_id();
+    bool const same_job = !job.empty() && before.job == job;
+    if (!same_job && (held || is_alive(before, file_, period_s))) {
+        throw Error(ExitCode::cannot_create,
+                    {concat("run directory ", directory.string()),
+                     concat("another live job is using it: ", described(before)),
+                     "Wait for that job, end it, or set run.directory to another place"});
+    }
+    number_ = before.number + 1;
+    write_text_durably(file_, text_of({number_, job, own_host(), ::getpid(), utc_now()}));
+    descriptor_ = ::open(file_.c_str(), O_RDWR | O_CLOEXEC);
+    renewal_ = std::jthread([descriptor = descriptor_, period_s](std::stop_token const& stop) {
+        renew(descriptor, stop, period_s);
+    });
+}
+
+Life::~Life() {
+    renewal_.request_stop();
+    renewal_.join();
+    std::array<timespec, 2> const never{}; // 1970: nobody need wait for a renewal
+    ::futimens(descriptor_, never.data());
+    ::close(descriptor_);
+}
+
+void Life::require() const {
+    auto const now = read_claim(file_);
+    if (now.number != number_ || now.host != own_host() || now.process != ::getpid()) {
+        throw Error(ExitCode::rank_lost,
+                    {concat("run directory ", file_.parent_path().string(), " is no longer ours"),
+                     concat("a newer life has taken it over: ", described(now)),
+                     "Nothing: the newer one goes on from the newest checkpoint"});
+    }
+}
+
+} // namespace lockstep::train

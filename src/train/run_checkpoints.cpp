@@ -1,0 +1,161 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/session.hpp"
+
+#include <cmath>
+
+#include "run.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+/// What the run survives: the disk was full, or did not do what it was told.
+bool of_the_disk(Error const& failure) {
+    return failure.code() == ExitCode::io || failure.code() == ExitCode::cannot_create;
+}
+
+/// Between SIGTERM and SIGKILL: Slurm's KillWait where nobody changed it.
+constexpr double grace_s = 30;
+
+/// How often one host fails. No run knows it of its hosts: a round number, said with the advice.
+constexpr double days_between_failures = 30;
+
+} // namespace
+
+/// Rank 0 looks before it is too late to clear up.
+void Run::warn_of_space() const {
+    if (!world_.is_root()) {
+        return;
+    }
+    std::uint64_t bytes = 0;
+    for (auto const& array : engine_->state().snapshot().arrays) {
+        bytes += array.elements * h5::size_of(array.type);
+    }
+    auto const files = static_cast<std::uint64_t>(deck_.checkpoint.keep) + 1; // one being written
+    auto const free = free_space(store_.directory());
+    if (files * bytes > free) {
+        tell(Remark{concat("warning: checkpoint.keep = ", deck_.checkpoint.keep, " takes ", files,
+                           " files of ", bytes_text(bytes), ", and ", bytes_text(free),
+                           " are free at ", store_.directory().string(),
+                           ": free space, or keep fewer")});
+    }
+}
+
+void Run::warn_of_time(double seconds) const {
+    if (seconds > grace_s) {
+        tell(Remark{concat("warning: a checkpoint takes ", fixed(seconds, 1),
+                           " s, and schedulers often leave ", fixed(grace_s, 0),
+                           " s between asking and killing: ask for a longer notice, such as "
+                           "sbatch --signal=USR1@",
+                           std::llround(3 * seconds))});
+    }
+}
+
+/// The interval between checkpoints at which least time is lost, after Young (1974) and Daly
+/// (2006): the root of twice what one costs by the mean time between failures.
+void Run::advise_interval(double cost_s) {
+    if (advised_ || ended_.steps_done == 0) {
+        return;
+    }
+    advised_ = true;
+    auto const hosts = static_cast<double>(topology_.hosts.size());
+    auto const failure_s = days_between_failures * 86400 / hosts;
+    auto const interval_s = std::sqrt(2 * cost_s * failure_s);
+    auto const step_s = training_s_ / static_cast<double>(ended_.steps_done);
+    tell(Remark{concat("advice: a checkpoint stops training for ", fixed(cost_s, 3), " s; with ",
+                       hosts, hosts == 1 ? " host" : " hosts", " that fail once in ",
+                       days_between_failures, " days (assumed) the best interval is ",
+                       fixed(interval_s, 0), " s, about ",
+                       std::max<std::int64_t>(std::llround(interval_s / step_s), 1), " steps")});
+}
+
+/// Memory for the copies is got here, not in the first step that a checkpoint follows.
+void Run::make_background_writer() {
+    if (!deck_.checkpoint.asynchronous) {
+        return;
+    }
+    if (!comm::threads_may_speak()) {
+        tell(Remark{"checkpoints are synchronous: MPI does not grant MPI_THREAD_MULTIPLE here"});
+        return;
+    }
+    background_ = std::make_unique<checkpoint::BackgroundWriter>(world_);
+    comm::agree(world_, "getting memory for checkpoints",
+                [&] { background_->reserve(engine_->state().snapshot()); });
+}
+
+checkpoint::Snapshot Run::snapshot() {
+    auto snapshot = engine_->state().snapshot();
+    snapshot.record = record();
+    return snapshot;
+}
+
+/// Writes one while all wait; a failure is the caller's.
+void Run::save_checkpoint() {
+    settle_background();
+    auto const written = store_.save(world_, snapshot(), progress_.step, attempt_);
+    saved_step_ = progress_.step;
+    checkpoint_watch_.restart();
+    walltime_.checkpoint_took(written.seconds);
+    tell(CheckpointWritten{progress_.step, written.path.string(), written.bytes, written.seconds,
+                           written.seconds, written.collective});
+    if (progress_.step == 0) {
+        warn_of_time(written.seconds);
+    }
+    advise_interval(written.seconds);
+}
+
+/// One between the first and the last, which the run can do without. When the one before is still
+/// being written this waits: a checkpoint that was skipped would need a vote of all ranks, and the
+/// run's files would depend on the speed of a disk.
+void Run::save_in_background() {
+    if (!background_) {
+        try {
+            save_checkpoint();
+        } catch (AgreedError const& failure) {
+            if (!of_the_disk(failure)) {
+                throw;
+            }
+            tell_failed(progress_.step, failure);
+        }
+        return;
+    }
+    settle_background();
+    background_->start(snapshot(), store_, progress_.step, attempt_);
+    checkpoint_watch_.restart();
+}
+
+/// Waits for the write in flight, after which all ranks know the same of it.
+void Run::settle_background() {
+    if (background_) {
+        note_background(background_->wait());
+    }
+    if (background_failure_) {
+        throw *std::exchange(background_failure_, std::nullopt);
+    }
+}
+
+void Run::note_background(std::optional<checkpoint::Outcome> const& outcome) {
+    if (!outcome) {
+        return;
+    }
+    if (auto const& written = outcome->written) {
+        saved_step_ = outcome->step;
+        walltime_.checkpoint_took(written->seconds);
+        tell(CheckpointWritten{outcome->step, written->path.string(), written->bytes,
+                               written->seconds, outcome->stall_s, written->collective});
+        advise_interval(outcome->stall_s);
+    } else if (of_the_disk(*outcome->failure)) {
+        tell_failed(outcome->step, *outcome->failure);
+    } else {
+        background_failure_ = outcome->failure; // thrown when all ranks know it
+    }
+}
+
+void Run::tell_failed(std::int64_t step, AgreedError const& failure) {
+    tell(CheckpointFailed{step, failure.cause(), failure.what()});
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,98 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/checkpoint/background_writer.hpp"
+#include "lockstep/checkpoint/reader.hpp"
+#include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/comm/collectives.hpp"
+
+#include <csignal>
+#include <sys/resource.h>
+
+#include "../../unit/checkpoint/state.hpp"
+#include "catch.hpp"
+#include "scratch_dir.hpp"
+#include "world.hpp"
+
+using namespace lockstep;
+using checkpoint::BackgroundWriter;
+using checkpoint::Store;
+
+namespace {
+
+checkpoint::Snapshot part_of(test::State const& state) {
+    return state.snapshot(test::world().rank(), test::world().size());
+}
+
+} // namespace
+
+TEST_CASE("what is written is the state at the start, whatever training does meanwhile") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    Store const store(scratch / "checkpoints", 5);
+    test::State state(400'000);
+    BackgroundWriter writer(world);
+    writer.reserve(part_of(state));
+    CHECK_FALSE(writer.poll().has_value());
+    for (std::int64_t step = 1; step <= 3; ++step) {
+        auto const before = state.parameters;
+        writer.start(part_of(state), store, step, "1");
+        // The next step: other values in the same memory, and messages between the ranks.
+        for (auto& value : state.parameters) {
+            value += 1;
+        }
+        for (int i = 0; i < 100; ++i) {
+            CHECK(comm::all_reduce(world, 1, comm::Reduce::sum) == world.size());
+        }
+        auto const outcome = writer.wait();
+        CHECK((outcome && outcome->step == step && outcome->written));
+        CHECK_FALSE(writer.wait().has_value());
+        CHECK(checkpoint::verify(store.path_for(step)).empty());
+        checkpoint::Reader const reader(store.path_for(step));
+        CHECK(test::read_whole<float>(reader, "state/parameters") == before);
+    }
+    CHECK(store.list().size() == 3);
+}
+
+TEST_CASE("the end of a write is noticed without waiting, and a second one is refused before") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    Store const store(scratch / "checkpoints", 5);
+    test::State const state(1000);
+    BackgroundWriter writer(world);
+    writer.start(part_of(state), store, 1, "1");
+    CHECK_THROWS_AS(writer.start(part_of(state), store, 2, "1"), Error);
+    std::optional<checkpoint::Outcome> outcome;
+    while (!outcome) {
+        outcome = writer.poll();
+    }
+    CHECK(outcome->written.has_value());
+    writer.start(part_of(state), store, 2, "1");
+    CHECK(writer.wait().has_value());
+}
+
+TEST_CASE("a write that fails is the same failure on all ranks, and the next one works") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    Store const store(scratch / "checkpoints", 5);
+    BackgroundWriter writer(world);
+    writer.start(part_of(test::State(1000)), store, 1, "1");
+    CHECK(writer.wait().has_value());
+    rlimit before{};
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit const limit{300'000, before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    writer.start(part_of(test::State(200'000)), store, 2, "1");
+    auto const outcome = writer.wait();
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+    CHECK((outcome && outcome->failure && outcome->failure->code() == ExitCode::io));
+    auto const text = outcome && outcome->failure ? outcome->failure->cause() : "none";
+    for (auto const& other : comm::all_gather_text(world, text)) {
+        CHECK(other == text);
+    }
+    CHECK(store.list().size() == 1);
+    CHECK_FALSE(std::filesystem::exists(checkpoint::partial_path(store.path_for(2), "1")));
+    writer.start(part_of(test::State(200'000)), store, 3, "1");
+    auto const next = writer.wait();
+    CHECK((next && next->written));
+}

@@ -1,0 +1,41 @@
+"""Checkpoints in the background: the same files as synchronous ones; a full disk ends one, not the run."""
+import os
+import subprocess
+
+from harness import Scratch, check, checkpoints, records, run, same_state, train
+
+with Scratch() as scratch:
+    options = ("--checkpoint.every-steps", 3, "--checkpoint.keep", 100, "--train.steps", 20)
+    for ranks in (1, 2, 3):
+        there, here = scratch / f"background{ranks}", scratch / f"synchronous{ranks}"
+        train(there, *options, "--run.replicas", 4, ranks=ranks).expect(0)
+        train(here, *options, "--run.replicas", 4, "--checkpoint.asynchronous", "false",
+              ranks=ranks).expect(0)
+        check([p.name for p in checkpoints(there)] == [p.name for p in checkpoints(here)],
+              "the same steps")
+        for a, b in zip(checkpoints(there), checkpoints(here)):
+            check(same_state(a, b), f"{a} is {b}")
+        run(["checkpoint", "verify", there]).expect(0)
+        told = [record["step"] for record in records(there, "checkpoint")]
+        check(told == [0, 3, 6, 9, 12, 15, 18, 20], f"each is told when it is durable: {told}")
+
+    # A disk that is too small for a second checkpoint: each failure is a warning, the older one
+    # stays; the last one's failure is the run's.
+    disk = scratch / "disk"
+    disk.mkdir()
+    size = 3 * os.path.getsize(checkpoints(scratch / "background1")[0]) // 2
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)],
+                             capture_output=True).returncode == 0
+    if mounted:
+        try:
+            ended = train(disk / "run", *options, "--data.validation", "")
+            ended.expect(74, "warning: no checkpoint of step 3", "The run goes on", "no room for")
+            check([p.name for p in checkpoints(disk / "run")] == ["step-00000000.h5"], "kept")
+            check(not list((disk / "run/checkpoints").glob("*.partial-*")), "no partial file")
+            failures = records(disk / "run", "failure")
+            check([f["step"] for f in failures if not f.get("fatal", True)] == [3, 6, 9, 12, 15, 18],
+                  f"told in metrics.jsonl: {failures}")
+        finally:
+            subprocess.run(["umount", "-l", str(disk)], check=True)
+    else:
+        print("SKIPPED: mounting a small disk is not permitted here")

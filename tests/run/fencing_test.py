@@ -1,0 +1,48 @@
+"""A requeued job takes its directory over from its older life; files written by 4 ranks are read by
+1, 2, 3 and 8; checkpoint.local."""
+import os
+import shutil
+import subprocess
+import time
+
+from harness import DATA, DECK, LOCKSTEP, Scratch, check, checkpoints, records, run, same_state, train
+
+with Scratch() as scratch:
+    # The older life, of which the scheduler thinks that it is dead.
+    both = scratch / "both"
+    words = [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2", LOCKSTEP, "train", DECK, "--data.train",
+             str(DATA / "train.h5"), "--data.validation", "", "--run.directory", str(both),
+             "--checkpoint.every-steps", "20", "--train.steps", "0", "--train.epochs", "50"]
+    older = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             env={**os.environ, "PBS_JOBID": "5.server"})
+    while not (both / "metrics.jsonl").exists() or len(records(both, "checkpoint")) < 2:
+        check(older.poll() is None, "still training")
+        time.sleep(0.1)
+    train(both, "--data.validation", "", "--train.steps", 1, env={"PBS_JOBID": "6.server"}).expect(
+        73, "another live job is using it: job 5.server")
+    train(both, "--data.validation", "", "--train.steps", 1, env={"PBS_JOBID": "5.server"}).expect(0)
+    output = older.communicate(timeout=120)[0]
+    check(older.returncode == 76, f"the older life ends with 76, not {older.returncode}: {output}")
+    check("a newer life has taken it over: job 5.server" in output, output)
+    run(["checkpoint", "verify", both]).expect(0)
+
+    # Written by 4 ranks, gone on with by others.
+    options = ("--run.replicas", 8, "--data.validation", "", "--checkpoint.keep", 9)
+    train(scratch / "whole", *options, "--train.steps", 10, ranks=2).expect(0)
+    train(scratch / "start", *options, "--train.steps", 5, ranks=4).expect(0)
+    for ranks in (1, 2, 3, 8):
+        run_directory = scratch / f"on{ranks}"
+        shutil.copytree(scratch / "start", run_directory)
+        (run_directory / "life").unlink()
+        train(run_directory, *options, "--train.steps", 10, ranks=ranks, env={
+            "LOCKSTEP_CHECKPOINT_WRITER": "gather" if ranks == 3 else "collective"}).expect(0)
+        check(same_state(scratch / "whole", run_directory), f"from 4 ranks to {ranks}")
+
+    # A fast directory first: resume takes what the run's own directory lacks.
+    local, there = scratch / "local", scratch / "two-levels"
+    train(there, *options, "--checkpoint.local", local, "--train.steps", 8).expect(0)
+    check(same_state(next(local.glob("*/step-00000008.h5")), there), "the copy is the original")
+    checkpoints(there)[-1].unlink()
+    train(there, *options, "--checkpoint.local", local, "--train.steps", 10).expect(
+        0, "step-00000008.h5")
+    check(same_state(scratch / "whole", there), "gone on from the local one")

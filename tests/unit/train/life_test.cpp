@@ -1,0 +1,79 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/train/life.hpp"
+
+#include <cstdlib>
+#include <optional>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using train::Life;
+
+namespace {
+
+constexpr double period_s = 0.2;
+
+/// The file of a life on another host, which may still be renewed.
+void other_life(std::filesystem::path const& directory, std::string const& job) {
+    write_text_durably(directory / Life::file_name, "number = 7\njob = " + job +
+                                                        "\nhost = elsewhere\nprocess = 1\n"
+                                                        "since = then\n");
+}
+
+} // namespace
+
+TEST_CASE("each start has the next number, and the one before is fenced off") {
+    test::ScratchDir const scratch;
+    Life const first(scratch.path(), false, period_s);
+    CHECK(first.number() == 1);
+    CHECK_NOTHROW(first.require());
+    ::setenv("SLURM_JOB_ID", "17", 1);
+    other_life(scratch.path(), "17");
+    Life const second(scratch.path(), true, period_s); // requeued: nobody is waited for
+    ::unsetenv("SLURM_JOB_ID");
+    CHECK(second.number() == 8);
+    CHECK_NOTHROW(second.require());
+    auto const error = test::error_of([&] { first.require(); });
+    CHECK(error.code() == ExitCode::rank_lost);
+    CHECK(test::says(error, "job 17"));
+}
+
+TEST_CASE("a life of another job that is not renewed is taken over, a renewed one is 73") {
+    test::ScratchDir const scratch;
+    other_life(scratch.path(), "18");
+    {
+        std::jthread const renewed([&](std::stop_token const& stop) {
+            while (!stop.stop_requested()) {
+                std::filesystem::last_write_time(scratch / Life::file_name,
+                                                 std::filesystem::file_time_type::clock::now());
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            }
+        });
+        auto const error = test::error_of([&] { Life(scratch.path(), false, period_s); });
+        CHECK(error.code() == ExitCode::cannot_create);
+        CHECK(test::says(error, "another live job"));
+        CHECK(test::says(error, "elsewhere"));
+    }
+    CHECK(Life(scratch.path(), false, period_s).number() == 8);
+    auto const held = test::error_of([&] {
+        other_life(scratch.path(), "18");
+        Life(scratch.path(), true, period_s);
+    });
+    CHECK(held.code() == ExitCode::cannot_create);
+}
+
+TEST_CASE("a killed process of this host is taken over without waiting") {
+    test::ScratchDir const scratch;
+    pid_t const child = ::fork();
+    if (child == 0) {
+        Life const life(scratch.path(), false, period_s);
+        ::_exit(0); // no destructor: as if killed
+    }
+    ::waitpid(child, nullptr, 0);
+    CHECK(Life(scratch.path(), false, 1000).number() == 2); // a wait would take most of an hour
+}
