@@ -145,6 +145,7 @@ void Run::save_best(Measured& measured) {
     }
     progress_.best = value;
     progress_.best_step = progress_.step;
+    settle_background(); // HDF5 is for one thread at a time
     comm::agree(world_, "writing the best model", [&] {
         if (world_.is_root()) {
             if (background_) {
