@@ -61,6 +61,7 @@ Options of every kind
   --split-by COLUMN|folder  keep together what is equal there: a speaker, a video
   --seed N                  of the split (0)
   --shard-samples N         files of at most N samples
+  --deflate LEVEL           compress, 1 to 9: smaller files, which take longer to read
   --skip-bad                pass over files that cannot be read, and list them
 
 An interrupted import goes on where it was when it is given the same again.
@@ -139,6 +140,11 @@ data::ImportOptions common_options(ImportArguments& arguments) {
     options.split.seed = static_cast<std::uint64_t>(arguments.count("--seed", 0));
     options.shard_samples = arguments.count("--shard-samples", 0);
     options.skip_bad = arguments.flag("--skip-bad");
+    auto const deflate = arguments.count("--deflate", 0);
+    if (deflate > 9) {
+        refuse("--deflate", std::to_string(deflate), "0 to 9");
+    }
+    options.deflate = static_cast<int>(deflate);
     return options;
 }
 

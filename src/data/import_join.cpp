@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "compressed_writer.hpp"
 #include "import_part.hpp"
 #include "writer.hpp"
 
@@ -61,9 +62,9 @@ std::uint64_t rows_before(ImportField const& field, ImportPart::Column const& co
     return rows;
 }
 
-std::vector<SetWriter::Extent> extents_of(JoinPlan const& plan, ShardPlan const& shard) {
+std::vector<FieldExtent> extents_of(JoinPlan const& plan, ShardPlan const& shard) {
     auto const& fields = plan.form.fields;
-    std::vector<SetWriter::Extent> extents(fields.size());
+    std::vector<FieldExtent> extents(fields.size());
     for (auto& extent : extents) {
         extent.rows = shard.count;
     }
@@ -110,9 +111,11 @@ std::vector<ShardPlan> plan_shards(std::filesystem::path const& whole, std::size
     return shards;
 }
 
-std::uint64_t write_shard(JoinPlan const& plan, ShardPlan const& shard) {
+namespace {
+
+template <class Writer>
+std::uint64_t fill(Writer& writer, JoinPlan const& plan, ShardPlan const& shard) {
     auto const& fields = plan.form.fields;
-    SetWriter writer(shard.path, plan.form, extents_of(plan, shard));
     for_parts_of(plan, shard, [&](ImportPart const& part, std::uint64_t first, std::uint64_t last) {
         for (std::size_t i = 0; i < fields.size(); ++i) {
             auto const& column = part.columns[i];
@@ -123,6 +126,18 @@ std::uint64_t write_shard(JoinPlan const& plan, ShardPlan const& shard) {
         }
     });
     return writer.commit();
+}
+
+} // namespace
+
+std::uint64_t write_shard(JoinPlan const& plan, ShardPlan const& shard) {
+    auto const extents = extents_of(plan, shard);
+    if (plan.deflate > 0) {
+        CompressedWriter writer(shard.path, plan.form, extents, plan.deflate);
+        return fill(writer, plan, shard);
+    }
+    SetWriter writer(shard.path, plan.form, extents);
+    return fill(writer, plan, shard);
 }
 
 } // namespace lockstep::data

@@ -83,6 +83,7 @@ class Import {
 
 void Import::plan() {
     plan_.form = source_.form();
+    plan_.deflate = options_.deflate;
     sets_ = split_items(source_, options_.split);
     auto identity = concat(source_.identity(), options_.skip_bad ? " skip-bad" : "");
     auto const most = static_cast<std::size_t>(std::max<std::int64_t>(source_.items_at_once(), 1));
@@ -218,11 +219,13 @@ void Import::compute_moments() {
     }
 }
 
-/// A file that was finished before the import was interrupted is kept, if it is still whole.
+/// A file that was finished before the import was interrupted is kept, if its checksums, which
+/// compressed ones do not have, say that it is still whole.
 std::uint64_t Import::make_file(ShardPlan const& shard) const {
     auto const note = spool_ / (shard.path.filename().string() + ".done");
     auto const size_now = [&] { return std::filesystem::file_size(shard.path); };
-    if (std::filesystem::exists(note) && std::filesystem::exists(shard.path) &&
+    if (plan_.deflate == 0 && std::filesystem::exists(note) &&
+        std::filesystem::exists(shard.path) &&
         read_text(note) == concat(hex(plan_.identity), " ", size_now()) &&
         verify(shard.path).empty()) {
         return size_now();

@@ -5,7 +5,6 @@
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <unistd.h>
 
 #include "format.hpp"
@@ -21,8 +20,32 @@ bool has_checksums(std::string const& name) {
 
 } // namespace
 
+void write_attributes(h5::File& file, ImportForm const& form) {
+    file.set_attribute("/", "format", std::string(format_name));
+    file.set_attribute("/", "version", format_version);
+    file.set_attribute("/", "classes", form.class_names);
+    if (!form.mean.empty()) {
+        file.set_attribute("/", "mean", form.mean);
+        file.set_attribute("/", "std", form.std);
+    }
+    for (auto const& [name, texts] : form.texts) {
+        file.set_attribute("/", name, texts);
+    }
+    for (auto const& [name, numbers] : form.numbers) {
+        file.set_attribute("/", name, numbers);
+    }
+}
+
+std::vector<std::int64_t> FieldExtent::offsets() const {
+    std::vector<std::int64_t> offsets{0};
+    for (auto const rows : sample_rows) {
+        offsets.push_back(offsets.back() + static_cast<std::int64_t>(rows));
+    }
+    return offsets;
+}
+
 SetWriter::SetWriter(std::filesystem::path path, ImportForm const& form,
-                     std::vector<Extent> extents)
+                     std::vector<FieldExtent> extents)
     : path_(std::move(path)), partial_(concat(path_.string(), ".partial-", ::getpid())) {
     if (!path_.parent_path().empty()) {
         make_directories(path_.parent_path());
@@ -39,7 +62,7 @@ SetWriter::SetWriter(std::filesystem::path path, ImportForm const& form,
     }
 }
 
-void SetWriter::lay_out(ImportForm const& form, std::vector<Extent> const& extents) {
+void SetWriter::lay_out(ImportForm const& form, std::vector<FieldExtent> const& extents) {
     auto file = h5::File::create(partial_, {.alignment = 4096});
     file.create_group("checksums");
     for (std::size_t i = 0; i < form.fields.size(); ++i) {
@@ -60,19 +83,7 @@ void SetWriter::lay_out(ImportForm const& form, std::vector<Extent> const& exten
     file.create_dataset("checksums/rest", h5::Type::u64, {1});
     file.set_attribute("checksums", "block_bytes", static_cast<std::int64_t>(checksum_block));
     file.set_attribute("checksums", "algorithm", std::string("xxh3-64"));
-    file.set_attribute("/", "format", std::string(format_name));
-    file.set_attribute("/", "version", format_version);
-    file.set_attribute("/", "classes", form.class_names);
-    if (!form.mean.empty()) {
-        file.set_attribute("/", "mean", form.mean);
-        file.set_attribute("/", "std", form.std);
-    }
-    for (auto const& [name, texts] : form.texts) {
-        file.set_attribute("/", name, texts);
-    }
-    for (auto const& [name, numbers] : form.numbers) {
-        file.set_attribute("/", name, numbers);
-    }
+    write_attributes(file, form);
     // An empty dataset has no place in the file, and needs none.
     for (auto& stream : streams_) {
         stream.at = file.info(stream.name).offset.value_or(0);
@@ -85,15 +96,12 @@ void SetWriter::lay_out(ImportForm const& form, std::vector<Extent> const& exten
 }
 
 void SetWriter::write_offsets(std::vector<ImportField> const& fields,
-                              std::vector<Extent> const& extents) {
+                              std::vector<FieldExtent> const& extents) {
     for (std::size_t i = 0; i < fields.size(); ++i) {
         if (!fields[i].ragged) {
             continue;
         }
-        std::vector<std::int64_t> offsets{0};
-        for (auto const rows : extents[i].sample_rows) {
-            offsets.push_back(offsets.back() + static_cast<std::int64_t>(rows));
-        }
+        auto const offsets = extents[i].offsets();
         auto const at = h5::File::open(partial_).info(fields[i].name + "_offsets").offset.value();
         file_->write_at(at, std::as_bytes(std::span(offsets)));
     }

@@ -12,18 +12,24 @@
 
 namespace lockstep::data {
 
+/// How much there is of a field: its rows in all and, of a ragged one, each sample's.
+struct FieldExtent {
+    std::uint64_t rows = 0;
+    std::vector<std::uint64_t> sample_rows;
+
+    /// First row of each sample, and the end.
+    std::vector<std::int64_t> offsets() const;
+};
+
+/// The attributes of a data set file.
+void write_attributes(h5::File& file, ImportForm const& form);
+
 /// Writes a data set file under a temporary name, field by field in pieces, and gives it its name
 /// when it is complete and on the disk.
 class SetWriter {
   public:
-    /// How much there is of a field: its rows in all and, of a ragged one, each sample's.
-    struct Extent {
-        std::uint64_t rows = 0;
-        std::vector<std::uint64_t> sample_rows;
-    };
-
     /// Throws  Error 73 when the file cannot be made, 74 when the disk has no room for all of it
-    SetWriter(std::filesystem::path path, ImportForm const& form, std::vector<Extent> extents);
+    SetWriter(std::filesystem::path path, ImportForm const& form, std::vector<FieldExtent> extents);
     SetWriter(SetWriter const&) = delete;
     SetWriter& operator=(SetWriter const&) = delete;
     ~SetWriter(); ///< removes the temporary file of a set that was not committed
@@ -45,8 +51,9 @@ class SetWriter {
         std::vector<std::uint64_t> sums;
     };
 
-    void lay_out(ImportForm const& form, std::vector<Extent> const& extents);
-    void write_offsets(std::vector<ImportField> const& fields, std::vector<Extent> const& extents);
+    void lay_out(ImportForm const& form, std::vector<FieldExtent> const& extents);
+    void write_offsets(std::vector<ImportField> const& fields,
+                       std::vector<FieldExtent> const& extents);
 
     std::filesystem::path path_;
     std::filesystem::path partial_;

@@ -150,6 +150,24 @@ void File::create_dataset(std::string const& path, Type type, Shape const& shape
         H5Dclose};
 }
 
+void File::create_compressed(std::string const& path, Type type, Shape const& shape,
+                             Compression const& how) {
+    auto const creation = property_list(H5P_DATASET_CREATE);
+    std::vector<hsize_t> chunk(shape.begin(), shape.end());
+    chunk.front() = how.chunk_rows;
+    check(H5Pset_chunk(creation.id(), static_cast<int>(chunk.size()), chunk.data()),
+          "H5Pset_chunk");
+    check(H5Pset_shuffle(creation.id()), "H5Pset_shuffle");
+    check(H5Pset_deflate(creation.id(), static_cast<unsigned>(how.deflate)), "H5Pset_deflate");
+    check(H5Pset_fletcher32(creation.id()), "H5Pset_fletcher32");
+    check(H5Pset_obj_track_times(creation.id(), false), "H5Pset_obj_track_times");
+    Handle const dataset{
+        check(H5Dcreate2(file_.id(), path.c_str(), stored_type(type).id(), space_of(shape).id(),
+                         link_creation().id(), creation.id(), H5P_DEFAULT),
+              "H5Dcreate2 of " + path),
+        H5Dclose};
+}
+
 void File::create_view(View const& view, Type type) {
     auto const source = open_dataset(file_, view.source);
     Handle const source_space{check(H5Dget_space(source.id()), "H5Dget_space"), H5Sclose};
@@ -242,20 +260,39 @@ void File::read_part(std::string const& path, Type type, std::uint64_t first,
     }
 }
 
-void File::read_rows(std::string const& path, Type type, Rows rows, void* values) const {
-    auto const dataset = open_dataset(file_, path);
-    Handle const file_space{check(H5Dget_space(dataset.id()), "H5Dget_space"), H5Sclose};
-    auto shape = shape_of(file_space.id());
+namespace {
+
+/// Selects whole rows of a space; returns the shape of what was selected.
+Shape select_rows(Handle const& space, File::Rows rows) {
+    auto shape = shape_of(space.id());
     std::vector<hsize_t> start(shape.size(), 0);
     start[0] = rows.first;
     shape[0] = rows.count;
     std::vector<hsize_t> const count(shape.begin(), shape.end());
-    check(H5Sselect_hyperslab(file_space.id(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
+    check(H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
                               nullptr),
           "H5Sselect_hyperslab");
-    check(H5Dread(dataset.id(), stored_type(type).id(), space_of(shape).id(), file_space.id(),
+    return shape;
+}
+
+} // namespace
+
+void File::read_rows(std::string const& path, Type type, Rows rows, void* values) const {
+    auto const dataset = open_dataset(file_, path);
+    Handle const space{check(H5Dget_space(dataset.id()), "H5Dget_space"), H5Sclose};
+    auto const shape = select_rows(space, rows);
+    check(H5Dread(dataset.id(), stored_type(type).id(), space_of(shape).id(), space.id(),
                   H5P_DEFAULT, values),
           "H5Dread of " + path);
+}
+
+void File::write_rows(std::string const& path, Type type, Rows rows, void const* values) {
+    auto const dataset = open_dataset(file_, path);
+    Handle const space{check(H5Dget_space(dataset.id()), "H5Dget_space"), H5Sclose};
+    auto const shape = select_rows(space, rows);
+    check(H5Dwrite(dataset.id(), stored_type(type).id(), space_of(shape).id(), space.id(),
+                   H5P_DEFAULT, values),
+          "H5Dwrite of " + path);
 }
 
 bool File::exists(std::string const& path) const {

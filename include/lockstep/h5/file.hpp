@@ -76,6 +76,14 @@ class File {
     void create_group(std::string const& path);
     void create_dataset(std::string const& path, Type type, Shape const& shape);
     void create_view(View const& view, Type type);
+    /// A dataset in chunks of `chunk_rows` rows, shuffled, deflated and each with a checksum, which
+    /// `write_rows` fills.
+    struct Compression {
+        std::uint64_t chunk_rows = 1;
+        int deflate = 4; ///< 1 to 9
+    };
+    void create_compressed(std::string const& path, Type type, Shape const& shape,
+                           Compression const& how);
 
     /// Writes or reads the whole of a small dataset.
     void write(std::string const& path, Type type, void const* values);
@@ -107,6 +115,7 @@ class File {
         std::uint64_t count = 0;
     };
     void read_rows(std::string const& path, Type type, Rows rows, void* values) const;
+    void write_rows(std::string const& path, Type type, Rows rows, void const* values);
 
     bool exists(std::string const& path) const;
     DatasetInfo info(std::string const& path) const;
