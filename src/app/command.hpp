@@ -28,6 +28,7 @@ ExitCode data_info_command(std::vector<std::string> const& arguments);
 ExitCode data_verify_command(std::vector<std::string> const& arguments);
 ExitCode checkpoint_command(Invocation const& invocation);
 ExitCode bench_command(Invocation const& invocation);
+ExitCode bench_loader_command(Invocation const& invocation);
 ExitCode bench_allreduce_command(Invocation const& invocation);
 
 /// Commands that need LibTorch, by name; found in the training library, which is loaded then.

@@ -73,6 +73,13 @@ class File {
     std::filesystem::path const& path() const noexcept { return path_; }
 
     void create_dataset(std::string const& path, Type type, Shape const& shape);
+    /// A dataset in chunks of `rows` rows, shuffled and deflated where `level` is above 0.
+    struct Chunking {
+        std::uint64_t rows = 1;
+        int level = 0;
+    };
+    void create_chunked_dataset(std::string const& path, Type type, Shape const& shape,
+                                Chunking chunking);
     void create_view(View const& view, Type type);
 
     /// Writes or reads the whole of a small dataset.
