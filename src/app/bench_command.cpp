@@ -14,6 +14,13 @@ constexpr char const* help =
     named. ordered: in tree order, as in training; mpi: MPI_Allreduce; copy: no sum, each rank
     copies as many bytes out of its neighbour's shared memory at once, which bounds the others.
     A repetition takes as long as its slowest rank, after a barrier. M is 2^20 bytes.
+lockstep bench loader [--kind small|large|deflate] [--variant loader|memory|yardstick]
+                      [--batch N] [--workers N] [--repeats N] [--directory DIR] [--json]
+lockstep bench loader --files FILES [--inputs NAMES] [--targets NAMES] [--shuffle full|block|none]
+    An epoch read by each rank's loader, from files that are in the page cache. small: 60,000 samples
+    of 784 bytes; large: of 4 MiB; deflate: compressed chunks. memory: as with data.cache = memory.
+    yardstick: what bounds it: for small, threads that copy and convert out of an array; for large,
+    one thread that reads the file from end to end; for deflate, threads that only decompress.
 lockstep bench step [--model mlp18m|cnn] [--variant engine|alone|bare] [--batch N] [--steps N]
                     [--json]
     One training step with AdamW on fresh random images, each rank a replica. engine: as in
@@ -43,6 +50,9 @@ ExitCode bench_command(Invocation const& invocation) {
     if (what == "allreduce") {
         return bench_allreduce_command(rest);
     }
+    if (what == "loader") {
+        return bench_loader_command(rest);
+    }
     if (what == "step") {
         return train_side_command("bench step", rest);
     }
@@ -50,8 +60,8 @@ ExitCode bench_command(Invocation const& invocation) {
         return bench_checkpoint_command(rest);
     }
     throw Error(ExitCode::usage,
-                {concat("lockstep bench ", what), "there are allreduce, step and checkpoint",
-                 "See lockstep bench --help"});
+                {concat("lockstep bench ", what),
+                 "there are allreduce, step, loader and checkpoint", "See lockstep bench --help"});
 }
 
 } // namespace lockstep::app

@@ -31,6 +31,7 @@ ExitCode checkpoint_command(Invocation const& invocation);
 ExitCode verify_resume_command(Invocation const& invocation);
 ExitCode bench_command(Invocation const& invocation);
 ExitCode bench_checkpoint_command(Invocation const& invocation);
+ExitCode bench_loader_command(Invocation const& invocation);
 ExitCode bench_allreduce_command(Invocation const& invocation);
 
 /// Commands that need LibTorch, by name; found in the training library, which is loaded then.

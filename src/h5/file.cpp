@@ -168,6 +168,25 @@ void File::create_compressed(std::string const& path, Type type, Shape const& sh
         H5Dclose};
 }
 
+void File::create_chunked_dataset(std::string const& path, Type type, Shape const& shape,
+                                  Chunking chunking) {
+    auto const creation = property_list(H5P_DATASET_CREATE);
+    std::vector<hsize_t> chunk(shape.begin(), shape.end());
+    chunk.at(0) = std::min(chunking.rows, shape[0]);
+    check(H5Pset_chunk(creation.id(), static_cast<int>(chunk.size()), chunk.data()),
+          "H5Pset_chunk");
+    if (chunking.level > 0) {
+        check(H5Pset_shuffle(creation.id()), "H5Pset_shuffle");
+        check(H5Pset_deflate(creation.id(), static_cast<unsigned>(chunking.level)),
+              "H5Pset_deflate");
+    }
+    Handle const dataset{
+        check(H5Dcreate2(file_.id(), path.c_str(), stored_type(type).id(), space_of(shape).id(),
+                         link_creation().id(), creation.id(), H5P_DEFAULT),
+              "H5Dcreate2 of " + path),
+        H5Dclose};
+}
+
 void File::create_view(View const& view, Type type) {
     auto const source = open_dataset(file_, view.source);
     Handle const source_space{check(H5Dget_space(source.id()), "H5Dget_space"), H5Sclose};

@@ -49,21 +49,36 @@ def step(model, parameters, ranks):
           f"{model}: ranks learn from each other: {losses}")
 
 
+def loader(kind, samples, ranks):
+    lines = measured(["loader", "--kind", kind, "--repeats", 2], ranks)
+    check([line["variant"] for line in lines] == ["loader", "memory", "yardstick"],
+          f"every variant: {lines}")
+    for line in lines:
+        read = samples * (ranks if line["variant"] == "yardstick" else 1)
+        check(line["what"] == f"loader {kind}" and
+              abs(line["samples_per_s"] * line["median_s"] / read - 1) < 1e-9,
+              f"samples a second in {line}")
+
+
 for count in (1, 2):
     all_reduce(count)
+    loader("deflate", 16384, count)
     step("cnn", 105962, count)
 step("mlp18m", 18411530, 1)
+loader("small", 60000, 1)
+loader("large", 64, 2)
 [line] = measured(["step", "--model", "cnn", "--variant", "dp", "--batch", 16, "--steps", 3], 1)
 check(abs(line["samples_per_s"] * line["median_s"] - 2 * 16) < 1e-6, f"two replicas in {line}")
 lines = measured(["checkpoint", "--mb", 4, "--repeats", 2], 2)
 check([line["variant"] for line in lines] ==
       ["raw-write", "synchronous", "copy", "stall", "checksum", "raw-read", "load"],
       f"every variant: {lines}")
-for words, phrase in ((["loading"], "there are allreduce, step and checkpoint"),
+for words, phrase in ((["loading"], "there are allreduce, step, loader and checkpoint"),
                       (["allreduce", "--variant", "tree"], "There are ordered, mpi, copy"),
                       (["allreduce", "--sizes", "0"], "--sizes 0"),
                       (["allreduce", "--sizes", "25G"], "--sizes 25G"),
                       (["allreduce", "--size", "1M"], "unknown option --size"),
+                      (["loader", "--kind", "tiny"], "there are small, large and deflate"),
                       (["step", "--model", "rnn"], "There are mlp18m, cnn"),
                       (["step", "--variant", "fast"], "There are engine, native, dp, alone, bare"),
                       (["step", "--steps", "-1"], "--steps -1")):

@@ -75,6 +75,13 @@ class File {
     /// Groups on the way to a dataset are made by themselves, but hold the time of it.
     void create_group(std::string const& path);
     void create_dataset(std::string const& path, Type type, Shape const& shape);
+    /// A dataset in chunks of `rows` rows, shuffled and deflated where `level` is above 0.
+    struct Chunking {
+        std::uint64_t rows = 1;
+        int level = 0;
+    };
+    void create_chunked_dataset(std::string const& path, Type type, Shape const& shape,
+                                Chunking chunking);
     void create_view(View const& view, Type type);
     /// A dataset in chunks of `chunk_rows` rows, shuffled, deflated and each with a checksum, which
     /// `write_rows` fills.

@@ -1,0 +1,207 @@
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/data/loader.hpp"
+#include "lockstep/data/plan.hpp"
+#include "lockstep/h5/file.hpp"
+#include "lockstep/monitor/collective_command.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <optional>
+#include <unistd.h>
+
+#include "bench_loader.hpp"
+#include "command.hpp"
+#include "measurement.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+using comm::Communicator;
+
+struct Options {
+    std::optional<GeneratedSet> generated; ///< none: files of the user
+    data::DatasetOptions files;
+    std::filesystem::path directory;
+    std::vector<std::string> variants;
+    std::string shuffle;
+    std::int64_t batch = 0;
+    int workers = 2;
+    std::int64_t repeats = 0;
+    bool json = false;
+};
+
+Options parsed(std::vector<std::string> arguments) {
+    Options options;
+    options.json = take_flag(arguments, "--json");
+    options.files = {take_option(arguments, "--files", ""),
+                     take_option(arguments, "--inputs", "inputs"),
+                     take_option(arguments, "--targets", "targets")};
+    auto const kind = take_option(arguments, "--kind", "small");
+    if (options.files.files.empty()) {
+        options.generated = generated_set(kind);
+    }
+    options.directory =
+        take_option(arguments, "--directory", std::filesystem::temp_directory_path().string());
+    options.variants = {"loader", "memory"};
+    if (options.generated) {
+        options.variants.emplace_back("yardstick");
+    }
+    if (auto const variant = take_option(arguments, "--variant", ""); !variant.empty()) {
+        if (std::find(options.variants.begin(), options.variants.end(), variant) ==
+            options.variants.end()) {
+            throw Error(ExitCode::usage, {concat("--variant ", variant), "there is no such variant",
+                                          concat("There are ", joined(options.variants, ", "))});
+        }
+        options.variants = {variant};
+    }
+    auto const& generated = options.generated;
+    options.shuffle = take_option(arguments, "--shuffle", generated ? generated->shuffle : "full");
+    options.batch =
+        whole_number("--batch", take_option(arguments, "--batch",
+                                            std::to_string(generated ? generated->batch : 32)));
+    options.workers =
+        static_cast<int>(whole_number("--workers", take_option(arguments, "--workers", "2")));
+    options.repeats = whole_number("--repeats", take_option(arguments, "--repeats", "5"));
+    expect_arguments(arguments, 0, 0, "lockstep bench loader [--kind small|large|deflate]");
+    return options;
+}
+
+/// A loader that goes on from epoch to epoch, each rank a replica, so that buffers are made once.
+class EpochReader {
+  public:
+    EpochReader(Communicator const& world, data::Dataset const& set, Options const& options)
+        : plan_({.samples = set.samples(),
+                 .batch = options.batch,
+                 .replicas = world.size(),
+                 .shuffle = options.shuffle == "full"    ? data::Shuffle::full
+                            : options.shuffle == "block" ? data::Shuffle::block
+                                                         : data::Shuffle::none,
+                 .blocks = set.blocks()}),
+          loader_(set,
+                  [this, rank = world.rank()](std::int64_t k) {
+                      auto const steps = plan_.steps_per_epoch();
+                      return std::optional(
+                          plan_.indices(k / steps, plan_.part(k % steps, 0, rank)));
+                  },
+                  {options.workers, 4}) {}
+
+    void read_epoch() {
+        for (std::int64_t step = 0; step < plan_.steps_per_epoch(); ++step) {
+            loader_.next();
+        }
+    }
+
+  private:
+    data::TrainPlan plan_;
+    data::Loader loader_;
+};
+
+Measurement measure(Communicator const& world, Options const& options, std::string const& variant) {
+    std::optional<data::Dataset> set;
+    comm::agree(world, "opening the data", [&] { set.emplace(options.files); });
+    if (variant == "memory") {
+        set->keep_in_memory(world.split_by_host());
+    }
+    // Chunks that were decoded in one epoch must not be there in the next.
+    bool const anew =
+        variant == "loader" && options.generated && options.generated->name == "deflate";
+    std::optional<EpochReader> reader;
+    std::vector<double> seconds;
+    for (std::int64_t repeat = -1; repeat < options.repeats; ++repeat) {
+        comm::agree(world, "starting the loader", [&] {
+            if (anew) {
+                reader.reset();
+                set.emplace(options.files);
+            }
+            if (!reader && variant != "yardstick") {
+                reader.emplace(world, *set, options);
+            }
+        });
+        comm::barrier(world);
+        Stopwatch const watch;
+        comm::agree(world, "reading", [&] {
+            if (variant == "yardstick") {
+                options.generated->yardstick(options.files.files, options.files, options.workers);
+            } else {
+                reader->read_epoch();
+            }
+        });
+        if (repeat >= 0) {
+            seconds.push_back(watch.seconds());
+        }
+    }
+    std::uint64_t sample_bytes = 0;
+    for (auto const& field : set->inputs()) {
+        sample_bytes += h5::elements(field.shape) * h5::size_of(field.type);
+    }
+    auto const read = static_cast<std::uint64_t>(set->samples()) * sample_bytes;
+    double const typical = median(seconds);
+    // A yardstick is done by every rank for all samples.
+    double const epochs = variant == "yardstick" ? world.size() : 1;
+    return {concat("loader ", options.generated ? options.generated->name : "files"),
+            variant,
+            read,
+            world.size(),
+            seconds,
+            {{"samples_per_s", epochs * static_cast<double>(set->samples()) / typical},
+             {"bytes_per_s", epochs * static_cast<double>(read) / typical},
+             {"workers", options.workers}}};
+}
+
+/// The generated file, gone with this object.
+class BenchFile {
+  public:
+    BenchFile(Communicator const& world, Options& options) : owner_(world.is_root()) {
+        std::int64_t attempt = ::getpid();
+        comm::broadcast(world, std::span(&attempt, 1));
+        path_ = options.directory / concat("lockstep-bench-loader-", attempt, ".h5");
+        options.files.files = path_.string();
+        comm::agree(world, "writing the data", [&] {
+            if (owner_) {
+                options.generated->write(path_);
+            }
+        });
+    }
+    BenchFile(BenchFile const&) = delete;
+    BenchFile& operator=(BenchFile const&) = delete;
+    ~BenchFile() {
+        std::error_code ignored;
+        if (owner_) {
+            std::filesystem::remove(path_, ignored);
+        }
+    }
+
+  private:
+    bool owner_;
+    std::filesystem::path path_;
+};
+
+} // namespace
+
+ExitCode bench_loader_command(Invocation const& invocation) {
+    return monitor::run_collectively(
+        invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
+            auto const& world = context.world;
+            Options options;
+            comm::agree(world, "reading the command line",
+                        [&] { options = parsed(invocation.arguments); });
+            std::optional<BenchFile> file;
+            if (options.generated) {
+                file.emplace(world, options);
+            }
+            for (auto const& variant : options.variants) {
+                auto const measured = measure(world, options, variant);
+                if (world.is_root()) {
+                    print(std::cout, measured, options.json);
+                    std::cout << std::flush;
+                }
+            }
+            return ExitCode::ok;
+        });
+}
+
+} // namespace lockstep::app
