@@ -156,7 +156,7 @@ void Console::show(train::CheckpointWritten const& e) {
 
 void Console::show(train::CheckpointFailed const& e) {
     line(concat("warning: no checkpoint of step ", e.step, ": ", e.cause, ": ", e.message,
-                " The run goes on; older checkpoints are there"));
+                ". The run goes on; older checkpoints are there"));
 }
 
 void Console::show(train::Remark const& e) {

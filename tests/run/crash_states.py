@@ -113,7 +113,7 @@ def test(scratch, ranks, times, choose):
         if call:
             disk.take(call, directory)
         for _ in range(times):
-            check(holds_complete(scratch, disk.after_crash(choose), seen),
+            check(holds_complete(scratch / f"on{ranks}", disk.after_crash(choose), seen),
                   f"torn after {call and call[:3]}, on {ranks} ranks")
             states += 1
     # The recorder has missed nothing: the last state is what lies on the disk.

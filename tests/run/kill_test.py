@@ -91,7 +91,7 @@ with Scratch() as scratch:
         if newest < 0 or newest >= STEPS:
             runs, newest, compared = runs + 1, -1, set()
         directory, ranks = scratch / f"killed{runs}", choose.randint(1, REPLICAS)
-        if number % 2 == 0 and newest >= 0 or number % 5 == 1:
+        if 2 * by_phase <= number:
             what = kill_by_phase(directory, ranks, max(newest, 0), choose)
             by_phase += 1
         else:

