@@ -23,6 +23,32 @@ int launched_tasks() {
     return 0;
 }
 
+/// Whether srun started several tasks without a plug-in that lets them find each other. Open MPI
+/// would end each of them in MPI_Init, with a code of its own.
+bool srun_left_us_alone() {
+    char const* const tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+    if (tasks == nullptr || std::atoi(tasks) <= 1) {
+        return false;
+    }
+    for (char const* name : {"PMIX_RANK", "PMI_RANK", "PMI_FD", "OMPI_COMM_WORLD_SIZE"}) {
+        if (std::getenv(name) != nullptr) {
+            return false;
+        }
+    }
+    return true;
+}
+
+[[noreturn]] void refuse_lonely_ranks(int tasks) {
+    char const* const task = std::getenv("SLURM_PROCID");
+    if (task != nullptr && std::atoi(task) != 0) {
+        std::exit(static_cast<int>(ExitCode::unavailable)); // task 0 says why
+    }
+    throw Error(ExitCode::unavailable,
+                {concat("the launcher started ", tasks, " tasks, but each of them is rank 0 of 1"),
+                 "this launcher does not speak to this MPI",
+                 "Use srun --mpi=pmix, or mpirun inside the allocation"});
+}
+
 /// Where ranks fill a host's cores, a rank that waits must leave its core to the threads that read
 /// data and to ranks that compute: Open MPI spins unless it is told. A choice of the user's stays.
 void wait_politely() {
@@ -36,6 +62,9 @@ void wait_politely() {
 } // namespace
 
 MpiSession::Environment::Environment(int& argc, char**& argv) {
+    if (srun_left_us_alone()) {
+        refuse_lonely_ranks(launched_tasks());
+    }
     wait_politely();
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &thread_level) != MPI_SUCCESS) {
         throw Error(ExitCode::unavailable, {"MPI_Init_thread failed", "MPI cannot be started here",
@@ -48,14 +77,7 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
         return;
     }
     MPI_Finalize();
-    char const* const task = std::getenv("SLURM_PROCID");
-    if (task != nullptr && std::atoi(task) != 0) {
-        std::exit(static_cast<int>(ExitCode::unavailable)); // task 0 says why
-    }
-    throw Error(ExitCode::unavailable,
-                {concat("the launcher started ", tasks, " tasks, but each of them is rank 0 of 1"),
-                 "this launcher does not speak to this MPI",
-                 "Use srun --mpi=pmix, or mpirun inside the allocation"});
+    refuse_lonely_ranks(tasks);
 }
 
 MpiSession::Environment::~Environment() {

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import (BUILD, DATA, SOURCE, Scratch, check, checkpoints, records,  # noqa: E402
+from harness import (BUILD, DATA, LOCKSTEP, SOURCE, Scratch, check, checkpoints, records,  # noqa: E402
                      same_state)
 import slurm  # noqa: E402
 
@@ -91,6 +91,11 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
     limited = Job(cluster, scratch, "walltime", "--time=1", "--signal=B:CONT@1", fault=SLOW,
                   profile="sleep 28")
     cancelled = Job(cluster, scratch, "cancelled", fault=SLOW)
+
+    alone = slurm.run("srun", "--mpi=none", "--ntasks=2", "--mem-per-cpu=100", LOCKSTEP, "train",
+                      "deck.ini", cwd=whole.checkout)
+    check(alone.returncode == 69 and alone.stderr.count("rank 0 of 1") == 1,
+          f"ranks that are alone: {alone.returncode} {alone.stderr}")
 
     cancelled.wait_for_step(5)
     slurm.run("scancel", cancelled.number)
