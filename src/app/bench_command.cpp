@@ -21,7 +21,8 @@ lockstep bench loader --files FILES [--inputs NAMES] [--targets NAMES] [--shuffl
     of 784 bytes; large: of 4 MiB; deflate: compressed chunks. memory: as with data.cache = memory.
     yardstick: what bounds it: for small, threads that copy and convert out of an array; for large,
     one thread that reads the file from end to end; for deflate, threads that only decompress.
-lockstep bench step [--model mlp18m|cnn] [--variant engine|alone|bare] [--batch N] [--steps N]
+lockstep bench step [--model mlp18m|cnn] [--variant engine|native|dp|alone|bare]
+                    [--batch N] [--steps N]
                     [--json]
     One training step with AdamW on fresh random images, each rank a replica. engine: as in
     training; alone: every rank trains by itself, without a word to the others; bare: that, by a
