@@ -16,7 +16,8 @@ namespace {
 struct Fault {
     std::string kind;
     std::int64_t rank = 0;
-    std::int64_t step = 0;
+    std::int64_t step = -1; ///< -1: any
+    std::string phase;      ///< empty: at the beginning of a step
 };
 
 Fault parse(std::string const& text) {
@@ -26,6 +27,8 @@ Fault parse(std::string const& text) {
             fault.rank = std::atoll(part.c_str() + 5);
         } else if (part.starts_with("step=")) {
             fault.step = std::atoll(part.c_str() + 5);
+        } else if (part.starts_with("phase=")) {
+            fault.phase = part.substr(6);
         } else {
             fault.kind = part;
         }
@@ -33,23 +36,17 @@ Fault parse(std::string const& text) {
     return fault;
 }
 
-} // namespace
-
-bool inject_fault(int rank, std::int64_t step) {
-    char const* const text = std::getenv("LOCKSTEP_INJECT");
-    if (text == nullptr) {
-        return false;
-    }
-    auto const fault = parse(text);
-    if (fault.rank != rank || (fault.step != step && fault.kind != "slow")) {
-        return false;
-    }
+Damage commit(Fault const& fault, char const* text) {
     if (fault.kind == "kill") {
         std::raise(SIGKILL);
+    } else if (fault.kind == "stop") {
+        std::raise(SIGSTOP);
     } else if (fault.kind == "throw") {
         throw Error(ExitCode::software, {"an injected fault", text, "Unset LOCKSTEP_INJECT"});
     } else if (fault.kind == "nan") {
-        return true;
+        return Damage::nan;
+    } else if (fault.kind == "bitflip") {
+        return Damage::bit_flip;
     } else if (fault.kind == "slow") {
         ::usleep(100'000);
     } else if (fault.kind == "oom") {
@@ -61,10 +58,39 @@ bool inject_fault(int rank, std::int64_t step) {
     } else {
         throw Error(ExitCode::usage,
                     {concat("LOCKSTEP_INJECT = ", text),
-                     "expected kill, throw, hang, nan, slow or oom, with :rank=R:step=S",
+                     "expected kill, stop, throw, hang, nan, bitflip, slow or oom, with "
+                     ":rank=R:step=S or :rank=R:phase=P",
                      "Correct or unset it"});
     }
-    return false;
+    return Damage::none;
+}
+
+} // namespace
+
+Damage inject_fault(int rank, std::int64_t step) {
+    char const* const text = std::getenv("LOCKSTEP_INJECT");
+    if (text == nullptr) {
+        return Damage::none;
+    }
+    auto const fault = parse(text);
+    bool const every_step = fault.kind == "slow" && fault.step < 0;
+    if (fault.rank != rank || !fault.phase.empty() || (fault.step != step && !every_step)) {
+        return Damage::none;
+    }
+    return commit(fault, text);
+}
+
+void inject_fault_in(int rank, std::string_view phase, std::int64_t step) {
+    char const* const text = std::getenv("LOCKSTEP_INJECT");
+    if (text == nullptr) {
+        return;
+    }
+    auto const fault = parse(text);
+    if (fault.rank == rank && !fault.phase.empty() &&
+        phase.find(fault.phase) != std::string_view::npos &&
+        (fault.step < 0 || fault.step == step)) {
+        commit(fault, text);
+    }
 }
 
 } // namespace lockstep

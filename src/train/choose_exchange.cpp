@@ -46,7 +46,8 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                 [&] { require_nccl(options, all_on_gpus); });
     comm::Partition const partition(needs.size, world.size(), elements(options.first_bucket_mb),
                                     elements(options.bucket_mb));
-    auto const timeout = static_cast<double>(options.timeout_seconds);
+    // The watchdog, which knows more of the others, comes first.
+    auto const timeout = static_cast<double>(options.timeout_seconds) + 2;
     bool const native = options.reduction == "native";
     // NCCL refuses ranks that share a GPU; these go through host memory.
     if (options.backend != "mpi" && comm::nccl_available() && all_on_gpus &&

@@ -6,6 +6,7 @@
 #include "lockstep/base/random.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 
 #include <algorithm>
@@ -130,7 +131,7 @@ Engine::Engine(Parts parts)
       optimizer_(options_, layout_, arena_.parameters(), updated_),
       local_({lanes_, parts.task, layout_, buffers_,
               nodes_[static_cast<std::size_t>(world_.rank())], parts.sample_shape, parts.device,
-              *exchange_, parts.deck.precision, sums_.get()}),
+              *exchange_, world_, parts.deck.precision, sums_.get()}),
       loss_scale_(parts.deck.precision),
       state_({layout_, arena_, buffers_, parts.model, optimizer_,
               exchange_->partition().owned(world_.rank()), world_.is_root()}) {}
@@ -176,7 +177,10 @@ StepOutcome Engine::step(StepInput const& input) {
     StepOutcome outcome;
     auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
     exchange_->begin();
-    local_.run(input.loader, input.micro_batches, key, loss_scale_.value(), input.poison);
+    {
+        comm::PhaseScope const phase(world_, comm::Phase::compute);
+        local_.run(input.loader, input.micro_batches, key, loss_scale_.value(), input.poison);
+    }
     outcome.local = local_.times();
 
     Vote vote(replicas_, world_.size(), layout_.entries.size());
@@ -190,7 +194,11 @@ StepOutcome Engine::step(StepInput const& input) {
     vote.signal(world_.rank()) = input.signal;
     vote.minutes() = world_.is_root() && input.minutes_passed ? 1 : 0;
     vote.set_used(local_.used());
-    exchange_->finish(vote.values(), buffers_.bytes());
+    {
+        comm::PhaseScope const phase(world_, comm::Phase::exchange);
+        comm::WaitScope const wait(world_, comm::Wait::exchange);
+        exchange_->finish(vote.values(), buffers_.bytes());
+    }
     buffers_.restore_into(*lanes_.front()); // which ran other replicas last, or on other ranks
 
     outcome.loss_sum = vote.sum(0);
@@ -207,6 +215,7 @@ StepOutcome Engine::step(StepInput const& input) {
     settle_unused(vote, input.step + 1);
 
     Stopwatch watch;
+    comm::PhaseScope const phase(world_, comm::Phase::update);
     torch::NoGradGuard const no_grad;
     auto const squares = exchange_->squares();
     // Divided once, by the weight of all replicas and the loss scale, after the sum; the update
@@ -227,7 +236,10 @@ StepOutcome Engine::step(StepInput const& input) {
     }
     outcome.update_s = watch.restart();
 
-    exchange_->publish();
+    {
+        comm::WaitScope const wait(world_, comm::Wait::exchange);
+        exchange_->publish();
+    }
     arena_.refresh();
     outcome.exchange = exchange_->cost();
     return outcome;
@@ -331,6 +343,13 @@ AveragedWeights Engine::averaged_weights() {
     exchange_->publish();
     arena_.refresh();
     return averaged;
+}
+
+void Engine::flip_bit() {
+    torch::NoGradGuard const no_grad;
+    auto const bits = arena_.parameters().narrow(0, 0, 1).view(torch::kInt32);
+    bits.bitwise_xor_(1 << 12);
+    arena_.refresh();
 }
 
 void Engine::check_replicas(std::int64_t step) const {

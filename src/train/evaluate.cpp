@@ -2,6 +2,7 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/data/plan.hpp"
@@ -46,6 +47,7 @@ Evaluation evaluate(comm::Communicator const& comm, nn::Model& model, task::Task
         std::vector<std::int64_t> const shape(dataset.sample_shape().begin(),
                                               dataset.sample_shape().end());
         for (std::int64_t k = 0; k < mine.count; ++k) {
+            comm::progressed(comm);
             Autocast const autocast(options.precision, options.device);
             auto const tally =
                 task.evaluate(model, to_tensors(loader.next(), shape, options.device));

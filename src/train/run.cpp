@@ -6,6 +6,7 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/placement.hpp"
@@ -25,6 +26,7 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
       store_(std::filesystem::path(deck_.run.directory) / "checkpoints",
              static_cast<int>(deck_.checkpoint.keep)) {
     keep_large_blocks();
+    comm::PhaseScope const phase(world_, comm::Phase::start_up);
     comm::agree(world_, "start-up", [&] {
         device_ = choose_device(deck_.run, topology_);
         configure_torch(deck_.run);
@@ -158,6 +160,7 @@ void Run::loop() {
     data::Loader loader(
         *work_.train, requests(),
         {static_cast<int>(deck_.data.workers), static_cast<int>(deck_.data.prefetch)});
+    comm::PhaseScope const phase(world_, comm::Phase::train);
     while (!done() && ended_.reason.empty()) {
         Stopwatch watch;
         auto const outcome = one_step(loader);
@@ -173,15 +176,20 @@ StepOutcome Run::one_step(data::Loader& loader) {
     auto const in_epoch = progress_.step % plan_->steps_per_epoch();
     auto const minutes = deck_.checkpoint.every_minutes;
     try {
-        bool const poison = inject_fault(world_.rank(), progress_.step + 1);
-        return engine_->step(
+        comm::set_step(world_, progress_.step + 1);
+        auto const damage = inject_fault(world_.rank(), progress_.step + 1);
+        auto outcome = engine_->step(
             {.loader = loader,
              .step = progress_.step,
              .micro_batches = plan_->micro_batches(in_epoch),
              .rate = schedule_->rate(progress_.step),
              .signal = signals_.pending(),
              .minutes_passed = minutes > 0 && checkpoint_watch_.seconds() > 60 * minutes,
-             .poison = poison});
+             .poison = damage == Damage::nan});
+        if (damage == Damage::bit_flip) {
+            engine_->flip_bit();
+        }
+        return outcome;
     } catch (AgreedError const&) {
         throw;
     } catch (...) {

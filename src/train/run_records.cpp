@@ -1,5 +1,6 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/device.hpp"
 
@@ -92,6 +93,7 @@ Measured Run::measure(data::Dataset const& dataset, std::string const& set) {
 }
 
 void Run::validate() {
+    comm::PhaseScope const phase(world_, comm::Phase::validation);
     auto const averaged = engine_->averaged_weights();
     auto measured = measure(*work_.validation, "validation");
     nlohmann::json line{{"event", "validation"},
@@ -150,6 +152,7 @@ checkpoint::Record Run::record() const {
 }
 
 void Run::save_checkpoint() {
+    comm::PhaseScope const phase(world_, comm::Phase::checkpoint);
     auto snapshot = engine_->state().snapshot();
     snapshot.record = record();
     auto const written = store_.save(world_, snapshot, progress_.step, attempt_);
@@ -163,6 +166,7 @@ void Run::test() {
     if (work_.test == nullptr) {
         return;
     }
+    comm::PhaseScope const phase(world_, comm::Phase::test);
     auto const averaged = engine_->averaged_weights();
     if (progress_.best_step >= 0) {
         comm::agree(world_, "reading the best model", [&] {

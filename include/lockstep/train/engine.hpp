@@ -86,7 +86,14 @@ class Engine {
     /// Collective  over the world
     [[nodiscard]] AveragedWeights averaged_weights();
 
-    /// Compares the parameters of all ranks.
+    /// Turns a bit of this rank's first parameter over, as faulty memory does; for tests. Where the
+    /// parameters are one array for all ranks of the host, it is turned for all of them.
+    ///
+    /// Not collective
+    void flip_bit();
+
+    /// Compares the parameters of all ranks. A change in an array that the ranks of a host share is
+    /// the same for all of them: it shows on other hosts only.
     ///
     /// Collective  over the world
     /// Throws      AgreedError 76 naming the rank that differs
