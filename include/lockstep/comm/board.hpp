@@ -149,9 +149,10 @@ class Board {
 };
 
 /// The rank is in this phase while the object lives, and in the former one afterwards.
-/// LOCKSTEP_INJECT may ask for a fault at its beginning. Not collective.
+/// LOCKSTEP_INJECT may ask for a fault at its beginning.
 class PhaseScope {
   public:
+    /// Not collective
     PhaseScope(Communicator const& comm, Phase phase);
     PhaseScope(PhaseScope const&) = delete;
     PhaseScope& operator=(PhaseScope const&) = delete;
@@ -162,9 +163,10 @@ class PhaseScope {
     Phase former_ = Phase::start_up;
 };
 
-/// The rank waits for others while the object lives. Not collective.
+/// The rank waits for others while the object lives.
 class WaitScope {
   public:
+    /// Not collective
     WaitScope(Communicator const& comm, Wait wait);
     WaitScope(WaitScope const&) = delete;
     WaitScope& operator=(WaitScope const&) = delete;
@@ -174,9 +176,10 @@ class WaitScope {
     Board const* board_; ///< null: nobody watches, or the wait is part of another
 };
 
-/// What the rank is at within its phase, while the object lives. Not collective.
+/// What the rank is at within its phase, while the object lives.
 class ActivityScope {
   public:
+    /// Not collective
     ActivityScope(Communicator const& comm, std::string_view activity);
     ActivityScope(ActivityScope const&) = delete;
     ActivityScope& operator=(ActivityScope const&) = delete;

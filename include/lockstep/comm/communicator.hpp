@@ -72,6 +72,7 @@ class Communicator {
   private:
     struct Adopt {};
     Communicator(Adopt, MPI_Comm handle);
+    /// Not collective
     Communicator(Adopt, MPI_Comm handle, Communicator const& parent);
 
     MPI_Comm raw_ = MPI_COMM_NULL;
