@@ -80,14 +80,15 @@ Damage inject_fault(int rank, std::int64_t step) {
     return commit(fault, text);
 }
 
-void inject_fault_in(int rank, std::string_view phase, std::int64_t step) {
+void inject_fault_in(int rank, std::string_view phase, std::int64_t step, Names names) {
     char const* const text = std::getenv("LOCKSTEP_INJECT");
     if (text == nullptr) {
         return;
     }
     auto const fault = parse(text);
     if (fault.rank == rank && !fault.phase.empty() &&
-        phase.find(fault.phase) != std::string_view::npos &&
+        (names == Names::whole ? phase == fault.phase
+                               : phase.find(fault.phase) != std::string_view::npos) &&
         (fault.step < 0 || fault.step == step)) {
         commit(fault, text);
     }

@@ -109,7 +109,7 @@ PhaseScope::PhaseScope(Communicator const& comm, Phase phase) : board_(own_board
     slot.phase.store(phase, std::memory_order_relaxed);
     board_->progressed();
     inject_fault_in(slot.rank.load(std::memory_order_relaxed), name_of(phase),
-                    slot.step.load(std::memory_order_relaxed));
+                    slot.step.load(std::memory_order_relaxed), Names::part);
 }
 
 PhaseScope::~PhaseScope() {
@@ -144,8 +144,11 @@ WaitScope::~WaitScope() {
 ActivityScope::ActivityScope(Communicator const& comm, std::string_view activity)
     : board_(own_board(comm)) {
     if (board_ != nullptr) {
-        board_->own().activity.set(activity);
+        auto& slot = board_->own();
+        slot.activity.set(activity);
         board_->progressed();
+        inject_fault_in(slot.rank.load(std::memory_order_relaxed), activity,
+                        slot.step.load(std::memory_order_relaxed), Names::whole);
     }
 }
 

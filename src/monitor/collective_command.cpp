@@ -30,7 +30,7 @@ ExitCode run_collectively(int argc, char** argv,
     FirstCause first_cause;
     std::optional<Watchdog> watchdog; // watches MPI's end, too
     comm::MpiSession session(argc, argv);
-    watchdog.emplace(session.board(), first_cause);
+    watchdog.emplace(session.world(), session.board(), first_cause);
     CommandContext context{session, session.world(), first_cause, *watchdog};
     try {
         return command(context);

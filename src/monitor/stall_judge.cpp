@@ -1,7 +1,6 @@
 #include "lockstep/monitor/stall_judge.hpp"
 
 #include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
 
 #include <algorithm>
 
@@ -61,7 +60,7 @@ constexpr char const* limit =
 } // namespace
 
 std::string place_of(RankView const& rank) {
-    auto place = concat("rank ", rank.rank, " (", comm::host_name(), ", ", rank.device, ") in ",
+    auto place = concat("rank ", rank.rank, " (", rank.host, ", ", rank.device, ") in ",
                         comm::name_of(rank.phase));
     if (!rank.activity.empty() && rank.activity != comm::name_of(rank.phase)) {
         place += concat(" (", rank.activity, ")");

@@ -63,8 +63,8 @@ ExchangeNeeds needs_of(Engine::Parts const& parts, std::vector<comm::TreeNode> c
 } // namespace
 
 /// What all ranks tell each other: three values for each replica, non-zero on the rank that hosts
-/// it only; a signal number for each rank; rank 0's clock; and for each parameter on how many ranks
-/// it got a gradient.
+/// it only; a signal number for each rank, and how long it waited in the step before; rank 0's
+/// clock; and for each parameter on how many ranks it got a gradient.
 class Engine::Vote {
   public:
     Vote(int replicas, int ranks, std::size_t entries)
@@ -72,13 +72,14 @@ class Engine::Vote {
           values_(count(replicas, ranks, entries), 0) {}
 
     static std::size_t count(int replicas, int ranks, std::size_t entries) {
-        return static_cast<std::size_t>(3 * replicas + ranks + 1) + entries;
+        return static_cast<std::size_t>(3 * replicas + 2 * ranks + 1) + entries;
     }
 
     std::span<double> values() { return values_; }
     double& of_replica(int replica, int which) { return at(3 * replica + which); }
     double& signal(int rank) { return at(3 * replicas_ + rank); }
-    double& minutes() { return at(3 * replicas_ + ranks_); }
+    double& waited(int rank) { return at(3 * replicas_ + ranks_ + rank); }
+    double& minutes() { return at(3 * replicas_ + 2 * ranks_); }
 
     double sum(int which) {
         std::vector<double> of_all;
@@ -192,12 +193,15 @@ StepOutcome Engine::step(StepInput const& input) {
         vote.of_replica(replica, 2) = static_cast<double>(result.correct);
     }
     vote.signal(world_.rank()) = input.signal;
+    vote.waited(world_.rank()) = waited_s_;
     vote.minutes() = world_.is_root() && input.minutes_passed ? 1 : 0;
     vote.set_used(local_.used());
     {
         comm::PhaseScope const phase(world_, comm::Phase::exchange);
         comm::WaitScope const wait(world_, comm::Wait::exchange);
+        Stopwatch const watch;
         exchange_->finish(vote.values(), buffers_.bytes());
+        waited_s_ = watch.seconds();
     }
     buffers_.restore_into(*lanes_.front()); // which ran other replicas last, or on other ranks
 
@@ -210,6 +214,7 @@ StepOutcome Engine::step(StepInput const& input) {
             outcome.signal = static_cast<int>(vote.signal(rank));
             outcome.signalled_rank = rank;
         }
+        outcome.waited_s.push_back(vote.waited(rank));
     }
     check_losses(vote, input.step + 1);
     settle_unused(vote, input.step + 1);
@@ -370,9 +375,12 @@ void Engine::check_replicas(std::int64_t step) const {
     auto const odd =
         std::find_if(hashes.begin(), hashes.end(), [&](auto each) { return each != right->first; });
     auto const rank = static_cast<int>(odd - hashes.begin());
+    bool const most_agree = 2 * right->second > world_.size();
     throw AgreedError(ExitCode::rank_lost,
-                      {concat("the replica of rank ", rank, " differs from the others"),
-                       "its memory or processor is faulty, or the hosts' processors differ",
+                      {most_agree ? concat("the replica of rank ", rank, " differs from the others")
+                                  : std::string("the ranks' replicas differ, and none is that of "
+                                                "most: which are right cannot be told"),
+                       "a rank's memory or processor is faulty, or the hosts' processors differ",
                        "Restart from the last checkpoint, without that host if it happens again"},
                       rank, concat("rank ", rank, " in training at step ", step));
 }

@@ -213,6 +213,8 @@ void Run::account(StepOutcome const& outcome, double step_s) {
     imbalance_s_ += outcome.exchange.imbalance_s;
     bool const logged =
         progress_.step % deck_.monitor.log_every == 0 || progress_.step == 1 || done();
+    stragglers_.add(outcome.waited_s, step_s);
+    auto const straggler = logged ? stragglers_.report() : Stragglers::Report{};
     auto const memory = logged ? device_memory(device_) : DeviceMemory{};
     tell(Step{.step = progress_.step,
               .total_steps = total_steps_,
@@ -229,6 +231,9 @@ void Run::account(StepOutcome const& outcome, double step_s) {
               .communication_s = outcome.exchange.exposed_s,
               .imbalance_s = outcome.exchange.imbalance_s,
               .hidden_s = outcome.exchange.hidden_s,
+              .straggler = straggler.rank,
+              .straggler_s = straggler.late_s,
+              .straggler_stays = straggler.stays,
               .exchanged_bytes = outcome.exchange.bytes,
               .update_s = outcome.update_s,
               .loss_scale = outcome.loss_scale,

@@ -44,7 +44,37 @@ fails("hang:rank=1:phase=data:step=5", "rank 1 (", "in reading data at step 5", 
 fails("hang:rank=1:phase=checkpoint:step=5", "rank 1 (", "in writing a checkpoint at step 5")
 fails("hang:rank=0:phase=validation", "rank 0 (", "in validation at step 10")
 
-# Slower than the others is not dead.
+fails("hang:rank=2:phase=opening the data and the model", "rank 2 (",
+      "in start-up (opening the data and the model)")
+
 with Scratch() as scratch:
-    train(scratch / "run", "--communication.timeout-seconds", TIMEOUT, "--train.steps", 12,
-          ranks=2, env={"LOCKSTEP_INJECT": "slow:rank=1"}).expect(0)
+    # Slower than the others is not dead, but it is said, once.
+    slow = train(scratch / "slow", "--communication.timeout-seconds", TIMEOUT, ranks=2,
+                 env={"LOCKSTEP_INJECT": "slow:rank=1"}).expect(0)
+    check(slow.text.count("rank 1 on ") == 1, f"the straggler is named once:\n{slow.text}")
+    named = [step for step in records(scratch / "slow", "step") if "straggler" in step]
+    check(len(named) > 20 and all(step["straggler"] == 1 for step in named[5:]), f"{named}")
+    check(60 < named[-1]["straggler_ms"] < 160, f"by a tenth of a second: {named[-1]}")
+
+    # A rank that is killed while another command than train runs.
+    imported = run(["data", "import", "hdf5", DATA / "train.h5", scratch / "out.h5"], ranks=2,
+                   env={"LOCKSTEP_INJECT": "kill:rank=0:phase=importing data"})
+    check(imported.code in ENDS, imported.text)
+    check("rank 0 (" in first_cause(imported) and "importing data" in imported.text, imported.text)
+
+    # Where a rank hangs, on request.
+    stacks = train(scratch / "stacks", "--communication.timeout-seconds", TIMEOUT, ranks=2,
+                   env={"LOCKSTEP_INJECT": "hang:rank=1:step=5", "LOCKSTEP_STACKS": "1"})
+    log = (scratch / "stacks/log.txt").read_text()
+    check(stacks.code == 76 and "the stacks of rank 1" in log and "inject_fault" in log, log)
+    check(log.splitlines()[-1].startswith("lockstep: first cause: rank 1"), log)
+
+    # Two ranks with an array of their own each: one differs, nobody knows which.
+    train(scratch / "flipped", "--optimizer.update", "replicated",
+          "--communication.check-replicas-every", 5, ranks=2,
+          env={"LOCKSTEP_INJECT": "bitflip:rank=1:step=6"}).expect(
+              76, "first cause: rank ", "at step 10", "which are right cannot be told")
+    result = train(scratch / "odd", "--optimizer.update", "replicated",
+                   "--communication.check-replicas-every", 5, ranks=3,
+                   env={"LOCKSTEP_INJECT": "bitflip:rank=1:step=6"})
+    check(result.code == 76 and "the replica of rank 1 differs" in first_cause(result), result.text)

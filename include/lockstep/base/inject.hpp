@@ -22,7 +22,8 @@ enum class Damage {
 Damage inject_fault(int rank, std::int64_t step);
 
 /// The same at the beginning of a phase: "kill:rank=1:phase=checkpoint", with ":step=50" in that
-/// step only; the phase is a word of its name.
-void inject_fault_in(int rank, std::string_view phase, std::int64_t step);
+/// step only. `names`: how the phase is asked for, by a part of its name or by all of it.
+enum class Names { part, whole };
+void inject_fault_in(int rank, std::string_view phase, std::int64_t step, Names names);
 
 } // namespace lockstep

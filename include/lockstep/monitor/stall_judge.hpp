@@ -13,6 +13,7 @@ namespace lockstep::monitor {
 /// What a rank of this host has said on the board, and what the kernel says of its process.
 struct RankView {
     int rank = 0;
+    std::string host;
     std::string device = "cpu";
     comm::Phase phase = comm::Phase::start_up;
     comm::Wait wait = comm::Wait::nothing;

@@ -27,6 +27,9 @@ struct StepOutcome {
     LocalTimes local;
     comm::ExchangeCost exchange;
     double update_s = 0;
+    /// What each rank spent in the sum of gradients of the step before: the least on the rank that
+    /// came last.
+    std::vector<double> waited_s;
     double loss_scale = 1;
     bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
 };
@@ -135,6 +138,7 @@ class Engine {
     LocalStep local_;
     LossScale loss_scale_;
     ReplicaState state_;
+    double waited_s_ = 0;         ///< in the last sum of gradients
     bool graph_is_known_ = false; ///< a step has shown which parameters get gradients
     std::vector<char> idle_;      ///< by entry: no gradient on any replica in the last step
 };
