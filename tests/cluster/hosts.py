@@ -94,10 +94,7 @@ class Hosts:
             ["nsenter", "-t", str(first), "-n", "-u", "-m", f"--wd={os.getcwd()}", "--",
              os.environ["LOCKSTEP_MPIEXEC"], "--mca", "plm_rsh_agent", str(self.agent),
              "--mca", "btl_tcp_if_include", "eth0", "--mca", "oob_tcp_if_include", "eth0",
-             # Without these mpirun itself waits eight minutes for a host that is cut off; with them
-             # longer than the program's own watch.
-             "--mca", "oob_tcp_keepalive_time", "10", "--mca", "oob_tcp_keepalive_intvl", "2",
-             "--mca", "oob_tcp_keepalive_probes", "3", "-x", "LOCKSTEP_INJECT", "--host", where, *map(str, words)],
+             "-x", "LOCKSTEP_INJECT", "--host", where, *map(str, words)],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
             env={**os.environ, "LOCKSTEP_INJECT": "", **(env or {})})
 

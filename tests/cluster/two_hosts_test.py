@@ -76,11 +76,15 @@ with Scratch() as scratch, Hosts(2) as hosts:
         time.sleep(0.1)
     since = time.monotonic()
     hosts.cut("host2")
-    cut = finish(running, since)
-    check(cut.seconds < 40, f"{cut.seconds:.1f} s are too long")
-    first_cause(cut, "(host2, cpu)", "has not been heard")
-    check((directory / "log.txt").read_text().count("first cause") == 1, "and one line in the log")
+    # mpirun itself may wait for the lost host for minutes: the ranks do not.
+    while hosts.processes("host1", "lockstep") and time.monotonic() - since < 40:
+        time.sleep(0.2)
+    seconds = time.monotonic() - since
     check(not hosts.processes("host1", "lockstep"), "the ranks that tell end")
+    log = (directory / "log.txt").read_text()
+    causes = [line for line in log.splitlines() if "lockstep: first cause" in line]
+    check(len(causes) == 1 and "(host2, cpu)" in causes[0] and "has not been heard" in causes[0], log)
+    print(f"{seconds:.1f} s: {causes[0]}", flush=True)
     while hosts.processes("host2", "lockstep") and time.monotonic() - since < 40:
         time.sleep(0.2)
     check(not hosts.processes("host2", "lockstep"), "the ranks that were cut off end themselves")
