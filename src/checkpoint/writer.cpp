@@ -275,8 +275,9 @@ Written write(comm::Communicator const& comm, Snapshot const& snapshot,
         Commit commit(comm, snapshot, path, partial);
         auto const reach = [&](char const* phase) {
             auto const step = snapshot.record.integers.find("step");
-            inject_fault_in_phase(comm.rank(), phase,
-                                  step == snapshot.record.integers.end() ? -1 : step->second);
+            inject_fault_in(comm.rank(), phase,
+                            step == snapshot.record.integers.end() ? -1 : step->second,
+                            Names::whole);
         };
         reach("check");
         commit.check();

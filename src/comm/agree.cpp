@@ -1,6 +1,7 @@
 #include "lockstep/comm/agree.hpp"
 
 #include "lockstep/base/text.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 
 #include <array>
@@ -24,7 +25,11 @@ std::optional<Error> failure_of(std::function<void()> const& work) {
 }
 
 void agree(Communicator const& comm, std::string_view phase, std::function<void()> const& work) {
-    agree_on(comm, phase, failure_of(work));
+    auto const failure = [&] {
+        ActivityScope const activity(comm, phase);
+        return failure_of(work);
+    }();
+    agree_on(comm, phase, failure);
 }
 
 void agree_on(Communicator const& comm, std::string_view phase,

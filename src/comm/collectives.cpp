@@ -2,6 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/comm/board.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -40,6 +41,7 @@ void in_pieces(std::span<T> values, Call const& call) {
 
 template <Element T>
 void broadcast(Communicator const& comm, std::span<T> values, int root) {
+    WaitScope const wait(comm, Wait::broadcast);
     in_pieces(values, [&](std::span<T> piece) {
         check(MPI_Bcast(piece.data(), static_cast<int>(piece.size()), datatype<T>(), root,
                         comm.raw()),
@@ -56,6 +58,7 @@ void broadcast_text(Communicator const& comm, std::string& text, int root) {
 
 template <Element T>
 void all_reduce(Communicator const& comm, std::span<T> values, Reduce operation) {
+    WaitScope const wait(comm, Wait::all_reduce);
     in_pieces(values, [&](std::span<T> piece) {
         check(MPI_Allreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()),
                             datatype<T>(), raw(operation), comm.raw()),
@@ -65,6 +68,7 @@ void all_reduce(Communicator const& comm, std::span<T> values, Reduce operation)
 
 template <Element T>
 std::vector<T> all_gather(Communicator const& comm, T value) {
+    WaitScope const wait(comm, Wait::all_gather);
     std::vector<T> values(static_cast<std::size_t>(comm.size()));
     check(MPI_Allgather(&value, 1, datatype<T>(), values.data(), 1, datatype<T>(), comm.raw()),
           "MPI_Allgather");
@@ -87,6 +91,7 @@ void all_gather_slices(Communicator const& comm, std::span<T> whole,
         counts[rank] = static_cast<int>(count);
         offsets[rank] = static_cast<int>(bounds[rank]);
     }
+    WaitScope const wait(comm, Wait::all_gather);
     check(MPI_Allgatherv(MPI_IN_PLACE, 0, datatype<T>(), whole.data(), counts.data(),
                          offsets.data(), datatype<T>(), comm.raw()),
           "MPI_Allgatherv");
@@ -109,6 +114,7 @@ std::vector<std::string> all_gather_text(Communicator const& comm, std::string c
 }
 
 void barrier(Communicator const& comm) {
+    WaitScope const wait(comm, Wait::barrier);
     check(MPI_Barrier(comm.raw()), "MPI_Barrier");
 }
 

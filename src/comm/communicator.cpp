@@ -2,6 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/comm/board.hpp"
 
 #include <array>
 #include <exception>
@@ -27,6 +28,12 @@ Communicator::Communicator(Adopt, MPI_Comm handle) : raw_(handle) {
     check(MPI_Comm_size(raw_, &size_), "MPI_Comm_size");
 }
 
+Communicator::Communicator(Adopt, MPI_Comm handle, Communicator const& parent)
+    : Communicator(Adopt{}, handle) {
+    device_ = parent.device_;
+    board_ = parent.board_;
+}
+
 Communicator::Communicator(MPI_Comm parent)
     : Communicator(Adopt{}, [parent] {
           MPI_Comm copy = MPI_COMM_NULL;
@@ -40,13 +47,14 @@ Communicator Communicator::self() {
 
 Communicator::Communicator(Communicator&& other) noexcept
     : raw_(std::exchange(other.raw_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_),
-      device_(std::move(other.device_)) {}
+      device_(std::move(other.device_)), board_(std::move(other.board_)) {}
 
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
     std::swap(raw_, other.raw_);
     std::swap(rank_, other.rank_);
     std::swap(size_, other.size_);
     std::swap(device_, other.device_);
+    std::swap(board_, other.board_);
     return *this;
 }
 
@@ -54,27 +62,31 @@ Communicator::~Communicator() {
     // While an error that was not agreed unwinds this rank the others may never come to free
     // theirs, and freeing waits for them: leave the handle to the end of the process.
     if (raw_ != MPI_COMM_NULL && std::uncaught_exceptions() == 0) {
+        WaitScope const wait(*this, Wait::communicator);
         MPI_Comm_free(&raw_);
     }
 }
 
 Communicator Communicator::duplicate() const {
-    Communicator copy(raw_);
-    copy.device_ = device_;
-    return copy;
+    WaitScope const wait(*this, Wait::communicator);
+    MPI_Comm copy = MPI_COMM_NULL;
+    check(MPI_Comm_dup(raw_, &copy), "MPI_Comm_dup");
+    return {Adopt{}, copy, *this};
 }
 
 Communicator Communicator::split(int group) const {
+    WaitScope const wait(*this, Wait::communicator);
     MPI_Comm part = MPI_COMM_NULL;
     check(MPI_Comm_split(raw_, group, rank_, &part), "MPI_Comm_split");
-    return {Adopt{}, part};
+    return {Adopt{}, part, *this};
 }
 
 Communicator Communicator::split_by_host() const {
+    WaitScope const wait(*this, Wait::communicator);
     MPI_Comm part = MPI_COMM_NULL;
     check(MPI_Comm_split_type(raw_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &part),
           "MPI_Comm_split_type");
-    return {Adopt{}, part};
+    return {Adopt{}, part, *this};
 }
 
 } // namespace lockstep::comm

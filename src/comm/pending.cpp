@@ -2,6 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/comm/board.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -128,6 +129,7 @@ void Pending::wait(double timeout_seconds) {
 }
 
 void sum_with_deadline(Communicator const& comm, std::span<double> values, double timeout_seconds) {
+    WaitScope const wait(comm, Wait::all_reduce);
     std::vector<MPI_Request> requests(1);
     check(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE,
                          MPI_SUM, comm.raw(), requests.data()),

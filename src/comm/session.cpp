@@ -2,10 +2,13 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/comm/board.hpp"
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <thread>
+#include <unistd.h>
 
 namespace lockstep::comm {
 
@@ -88,9 +91,22 @@ MpiSession::Environment::~Environment() {
 }
 
 MpiSession::MpiSession(int& argc, char**& argv)
-    : environment_(argc, argv), world_(MPI_COMM_WORLD), thread_level_(environment_.thread_level) {}
+    : environment_(argc, argv), world_(MPI_COMM_WORLD), board_(std::make_shared<Board>(world_)),
+      thread_level_(environment_.thread_level) {
+    world_.set_board(board_);
+}
 
-MpiSession::~MpiSession() = default;
+MpiSession::~MpiSession() {
+    auto& slot = board_->own();
+    slot.phase.store(Phase::end);
+    slot.wait.store(Wait::finalize);
+    board_->progressed();
+}
+
+void MpiSession::bind_device(std::string device) {
+    board_->set_device(device);
+    world_.set_device(std::move(device));
+}
 
 bool threads_may_speak() {
     int level = MPI_THREAD_SINGLE;
@@ -99,8 +115,23 @@ bool threads_may_speak() {
 }
 
 void abort_job(int exit_code) {
-    MPI_Abort(MPI_COMM_WORLD, exit_code);
-    std::_Exit(exit_code);
+    // The launcher may be out of reach, and MPI_Abort would wait for it: then the signal ends this.
+    std::signal(SIGALRM, SIG_DFL);
+    ::alarm(5);
+    int initialized = 0;
+    int finalized = 0;
+    int level = MPI_THREAD_SINGLE;
+    int on_main_thread = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (initialized != 0 && finalized == 0) {
+        MPI_Query_thread(&level);
+        MPI_Is_thread_main(&on_main_thread);
+    }
+    if (level == MPI_THREAD_MULTIPLE || on_main_thread != 0) {
+        MPI_Abort(MPI_COMM_WORLD, exit_code);
+    }
+    std::_Exit(exit_code); // a launcher ends the others when one leaves like this
 }
 
 } // namespace lockstep::comm

@@ -1,63 +1,54 @@
 #include "lockstep/monitor/collective_command.hpp"
 
-#include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 
-#include <nlohmann/json.hpp>
-
-#include <iostream>
+#include <optional>
 
 namespace lockstep::monitor {
 
 namespace {
 
-void tell_first_cause(CommandContext const& context, std::string const& cause, Error const& error) {
-    auto const line = concat("lockstep: first cause: ", cause, ": ", error.what(), "\n");
-    std::cerr << line << std::flush;
-    auto const& directory = context.run_directory;
-    if (directory.empty() || !std::filesystem::exists(directory / "log.txt")) {
-        return;
-    }
+/// "rank 3 (host, device) in PHASE", for an error of this rank alone.
+std::string place_of_error(comm::Communicator const& world) {
+    std::string where = "start-up";
     try {
-        File::append(directory / "log.txt").append_text(line);
-        nlohmann::ordered_json const record{
-            {"event", "failure"},      {"cause", cause},
-            {"message", error.what()}, {"exit_code", static_cast<int>(error.code())},
-            {"time", utc_now()},       {"elapsed_s", context.since_start.seconds()}};
-        File::append(directory / "metrics.jsonl").append_text(record.dump() + "\n");
-    } catch (Error const&) {
-        // It was said on standard error; a log that cannot be written is not the first cause.
+        throw;
+    } catch (RankError const& error) {
+        where = error.where();
+    } catch (...) {
+        // Nothing is known of the place.
     }
+    return concat("rank ", world.rank(), " (", comm::host_name(), ", ", world.device(), ") in ",
+                  where);
 }
 
 } // namespace
 
 ExitCode run_collectively(int argc, char** argv,
                           std::function<ExitCode(CommandContext&)> const& command) {
+    FirstCause first_cause;
+    std::optional<Watchdog> watchdog; // watches MPI's end, too
     comm::MpiSession session(argc, argv);
-    CommandContext context{session, session.world(), {}, {}};
+    watchdog.emplace(session.world(), session.board(), first_cause);
+    CommandContext context{session, session.world(), first_cause, *watchdog};
     try {
         return command(context);
     } catch (AgreedError const& error) {
-        if (session.world().is_root()) {
-            tell_first_cause(context, error.cause(), error);
+        if (session.world().is_root() && watchdog->may_tell(comm::Board::Ending::agreed)) {
+            first_cause.tell(error.cause(), error);
         }
         return error.code();
     } catch (...) {
         auto const error = current_error();
-        std::string where = "start-up";
-        try {
-            throw;
-        } catch (RankError const& rank_error) {
-            where = rank_error.where();
-        } catch (...) {
-            // Nothing is known of the place.
+        if (error.code() == ExitCode::rank_lost) {
+            watchdog->wait_for_verdict(); // that this rank waited in vain is not the first cause
         }
-        tell_first_cause(context,
-                         concat("rank ", session.world().rank(), " (", comm::host_name(), ", ",
-                                session.world().device(), ") in ", where),
-                         error);
+        if (watchdog->may_tell(comm::Board::Ending::abort)) {
+            first_cause.tell(place_of_error(session.world()), error);
+        } else {
+            watchdog->wait_for_the_end();
+        }
         comm::abort_job(static_cast<int>(error.code()));
     }
 }

@@ -61,6 +61,7 @@ void Console::line(std::string const& text) {
 
 void Console::show(train::Started const& e) {
     directory_ = e.directory;
+    host_of_rank_ = e.host_of_rank;
     std::map<std::string, int> hosts;
     for (auto const& host : e.host_of_rank) {
         ++hosts[host];
@@ -105,6 +106,13 @@ void Console::show(train::Resumed const& e) {
 }
 
 void Console::show(train::Step const& e) {
+    if (e.straggler_stays) {
+        line(concat("rank ", e.straggler, " on ",
+                    host_of_rank_[static_cast<std::size_t>(e.straggler)],
+                    " comes last, step after step: the others wait ", fixed(1e3 * e.straggler_s, 1),
+                    " ms of ", fixed(1e3 * e.step_s, 1),
+                    " for it. Its host or device is slower or busy, or it has more replicas"));
+    }
     auto const now = static_cast<double>(e.samples) / e.step_s;
     rate_ = rate_ == 0 ? now : 0.95 * rate_ + 0.05 * now;
     auto const left =

@@ -62,6 +62,10 @@ struct ToJson {
             json["loss_scale"] = e.loss_scale;
             json["skipped"] = e.skipped;
         }
+        if (e.straggler >= 0) {
+            json["straggler"] = e.straggler;
+            json["straggler_ms"] = 1e3 * e.straggler_s;
+        }
         if (e.device_memory > 0) {
             json["device_memory_bytes"] = e.device_memory;
             json["device_memory_reserved_bytes"] = e.device_memory_reserved;

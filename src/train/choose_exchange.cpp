@@ -97,7 +97,8 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                              everywhere(needs, size, is_first));
                                   });
     }
-    auto const timeout = static_cast<double>(options.timeout_seconds);
+    // The watchdog, which knows more of the others, comes first.
+    auto const timeout = static_cast<double>(options.timeout_seconds) + 2;
     bool const native = options.reduction == "native";
     // NCCL refuses ranks that share a GPU; these go through host memory.
     if (options.backend != "mpi" && comm::nccl_available() && all_on_gpus &&

@@ -6,6 +6,7 @@
 #include "lockstep/base/random.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 
 #include <algorithm>
@@ -89,8 +90,8 @@ double compression_scale(config::Deck const& deck) {
 } // namespace
 
 /// What all ranks tell each other: three values for each replica, non-zero on the rank that hosts
-/// it only; a signal number for each rank; rank 0's clock; and for each parameter on how many ranks
-/// it got a gradient.
+/// it only; a signal number for each rank, and how long it waited in the step before; rank 0's
+/// clock; and for each parameter on how many ranks it got a gradient.
 class Engine::Vote {
   public:
     Vote(int replicas, int ranks, std::size_t entries)
@@ -98,13 +99,14 @@ class Engine::Vote {
           values_(count(replicas, ranks, entries), 0) {}
 
     static std::size_t count(int replicas, int ranks, std::size_t entries) {
-        return static_cast<std::size_t>(3 * replicas + ranks + 1) + entries;
+        return static_cast<std::size_t>(3 * replicas + 2 * ranks + 1) + entries;
     }
 
     std::span<double> values() { return values_; }
     double& of_replica(int replica, int which) { return at(3 * replica + which); }
     double& signal(int rank) { return at(3 * replicas_ + rank); }
-    double& minutes() { return at(3 * replicas_ + ranks_); }
+    double& waited(int rank) { return at(3 * replicas_ + ranks_ + rank); }
+    double& minutes() { return at(3 * replicas_ + 2 * ranks_); }
 
     double sum(int which) {
         std::vector<double> of_all;
@@ -157,7 +159,7 @@ Engine::Engine(Parts parts)
       optimizer_(options_, layout_, arena_.parameters(), updated_),
       local_({lanes_, parts.task, layout_, buffers_, kept_buffers_,
               nodes_[static_cast<std::size_t>(world_.rank())], parts.sample_shape, parts.device,
-              *exchange_, parts.deck.precision, sums_.get(), rounding_of(communication_)}),
+              *exchange_, world_, parts.deck.precision, sums_.get(), rounding_of(communication_)}),
       loss_scale_(parts.deck.precision), compression_scale_(compression_scale(parts.deck)),
       state_({layout_, arena_, buffers_, parts.model, optimizer_,
               exchange_->partition().owned(world_.rank()), world_.is_root(), exchange_->carried(),
@@ -214,7 +216,10 @@ StepOutcome Engine::step(StepInput const& input) {
     auto const scale = loss_scale_.value() * compression_scale_;
     exchange_->set_unit(static_cast<double>(input.samples) * scale);
     exchange_->begin();
-    local_.run(input.loader, input.micro_batches, key, scale, input.poison);
+    {
+        comm::PhaseScope const phase(world_, comm::Phase::compute);
+        local_.run(input.loader, input.micro_batches, key, scale, input.poison);
+    }
     outcome.local = local_.times();
 
     Vote vote(replicas_, world_.size(), layout_.entries.size());
@@ -226,9 +231,16 @@ StepOutcome Engine::step(StepInput const& input) {
         vote.of_replica(replica, 2) = static_cast<double>(result.correct);
     }
     vote.signal(world_.rank()) = input.signal;
+    vote.waited(world_.rank()) = waited_s_;
     vote.minutes() = world_.is_root() && input.minutes_passed ? 1 : 0;
     vote.set_used(local_.used());
-    exchange_->finish(vote.values(), buffers_.bytes());
+    {
+        comm::PhaseScope const phase(world_, comm::Phase::exchange);
+        comm::WaitScope const wait(world_, comm::Wait::exchange);
+        Stopwatch const watch;
+        exchange_->finish(vote.values(), buffers_.bytes());
+        waited_s_ = watch.seconds();
+    }
     buffers_.restore_into(*lanes_.front()); // which ran other replicas last, or on other ranks
 
     outcome.loss_sum = vote.sum(0);
@@ -240,11 +252,13 @@ StepOutcome Engine::step(StepInput const& input) {
             outcome.signal = static_cast<int>(vote.signal(rank));
             outcome.signalled_rank = rank;
         }
+        outcome.waited_s.push_back(vote.waited(rank));
     }
     check_losses(vote, input.step + 1);
     settle_unused(vote, input.step + 1);
 
     Stopwatch watch;
+    comm::PhaseScope const phase(world_, comm::Phase::update);
     torch::NoGradGuard const no_grad;
     auto const squares = exchange_->squares();
     // Divided once, by the weight of all replicas and the loss scale, after the sum; the update
@@ -265,7 +279,10 @@ StepOutcome Engine::step(StepInput const& input) {
     }
     outcome.update_s = watch.restart();
 
-    exchange_->publish();
+    {
+        comm::WaitScope const wait(world_, comm::Wait::exchange);
+        exchange_->publish();
+    }
     arena_.refresh();
     outcome.exchange = exchange_->cost();
     return outcome;
@@ -371,6 +388,13 @@ AveragedWeights Engine::averaged_weights() {
     return averaged;
 }
 
+void Engine::flip_bit() {
+    torch::NoGradGuard const no_grad;
+    auto const bits = arena_.parameters().narrow(0, 0, 1).view(torch::kInt32);
+    bits.bitwise_xor_(1 << 12);
+    arena_.refresh();
+}
+
 void Engine::check_replicas(std::int64_t step) const {
     auto const host = arena_.parameters().cpu();
     auto const hash = hash64(std::span(static_cast<std::byte const*>(host.const_data_ptr()),
@@ -389,9 +413,12 @@ void Engine::check_replicas(std::int64_t step) const {
     auto const odd =
         std::find_if(hashes.begin(), hashes.end(), [&](auto each) { return each != right->first; });
     auto const rank = static_cast<int>(odd - hashes.begin());
+    bool const most_agree = 2 * right->second > world_.size();
     throw AgreedError(ExitCode::rank_lost,
-                      {concat("the replica of rank ", rank, " differs from the others"),
-                       "its memory or processor is faulty, or the hosts' processors differ",
+                      {most_agree ? concat("the replica of rank ", rank, " differs from the others")
+                                  : std::string("the ranks' replicas differ, and none is that of "
+                                                "most: which are right cannot be told"),
+                       "a rank's memory or processor is faulty, or the hosts' processors differ",
                        "Restart from the last checkpoint, without that host if it happens again"},
                       rank, concat("rank ", rank, " in training at step ", step));
 }

@@ -2,6 +2,7 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/data/plan.hpp"
@@ -65,6 +66,7 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     std::vector<std::int64_t> const shape(dataset.sample_shape().begin(),
                                           dataset.sample_shape().end());
     auto const evaluate_batch = [&](std::int64_t k) {
+        comm::progressed(comm);
         Autocast const autocast(options.precision, options.device);
         auto const tally = task.evaluate(model, to_tensors(loader->next(), shape, options.device));
         auto const batch = static_cast<std::size_t>(mine.first + k);

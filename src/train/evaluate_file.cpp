@@ -1,6 +1,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/evaluate.hpp"
@@ -38,6 +39,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         load_model(*model, file);
     });
     keep_in_memory(data, {dataset.get()}, world);
+    comm::PhaseScope const phase(world, comm::Phase::test);
     auto const result =
         evaluate(world, *model, *task, *dataset, evaluate_options(deck, device)).value();
     return {.set = has_test ? "test" : "validation",

@@ -2,9 +2,11 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/random.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/tree_sum.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "lane_threads.hpp"
 
@@ -121,7 +123,10 @@ void LocalStep::run_replica(int replica, std::size_t depth, data::Loader& loader
     start_replica(lane, replica, arrays_[depth]);
     for (int micro = 0; micro < micro_batches_; ++micro) {
         Stopwatch watch;
-        auto const& batch = loader.next();
+        auto const& batch = [&]() -> data::Batch const& {
+            comm::PhaseScope const phase(parts_.world, comm::Phase::data);
+            return loader.next();
+        }();
         auto const tensors = to_tensors(batch, parts_.sample_shape, parts_.device);
         times_.data += watch.seconds();
         if (is_last && micro + 1 == micro_batches_) {
@@ -183,11 +188,13 @@ void LocalStep::run_on_threads(data::Loader& loader) {
     auto const count = lanes_.size();
     Stopwatch watch;
     std::vector<std::vector<task::Tensors>> batches(count);
+    std::optional<comm::PhaseScope> reading(std::in_place, parts_.world, comm::Phase::data);
     for (auto& of_replica : batches) {
         for (int micro = 0; micro < micro_batches_; ++micro) {
             of_replica.push_back(to_tensors(loader.next(), parts_.sample_shape, parts_.device));
         }
     }
+    reading.reset();
     times_.data = watch.restart();
     std::vector<LocalTimes> times(count);
     auto const play = [&](int which) {

@@ -6,6 +6,7 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/placement.hpp"
@@ -30,6 +31,7 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
           opened_.local),
       walltime_(world.is_root() ? order.seconds_left : std::nullopt) {
     keep_large_blocks();
+    comm::PhaseScope const phase(world_, comm::Phase::start_up);
     comm::agree(world_, "start-up", [&] {
         device_ = choose_device(deck_.run, topology_);
         configure_torch(deck_.run);
@@ -179,6 +181,7 @@ void Run::loop() {
     data::Loader loader(
         *work_.train, requests(),
         {static_cast<int>(deck_.data.workers), static_cast<int>(deck_.data.prefetch)});
+    comm::PhaseScope const phase(world_, comm::Phase::train);
     vote_to_leave(); // whoever was signalled while we started
     if (progress_.owes_validation && ended_.reason.empty()) {
         validate();
@@ -200,8 +203,9 @@ StepOutcome Run::one_step(data::Loader& loader) {
     auto const in_epoch = progress_.step % plan_->steps_per_epoch();
     auto const minutes = deck_.checkpoint.every_minutes;
     try {
-        bool const poison = inject_fault(world_.rank(), progress_.step + 1);
-        return engine_->step(
+        comm::set_step(world_, progress_.step + 1);
+        auto const damage = inject_fault(world_.rank(), progress_.step + 1);
+        auto outcome = engine_->step(
             {.loader = loader,
              .step = progress_.step,
              .micro_batches = plan_->micro_batches(in_epoch),
@@ -209,7 +213,11 @@ StepOutcome Run::one_step(data::Loader& loader) {
              .rate = schedule_->rate(progress_.step),
              .signal = asked_to_leave(),
              .minutes_passed = minutes > 0 && checkpoint_watch_.seconds() > 60 * minutes,
-             .poison = poison});
+             .poison = damage == Damage::nan});
+        if (damage == Damage::bit_flip) {
+            engine_->flip_bit();
+        }
+        return outcome;
     } catch (AgreedError const&) {
         throw;
     } catch (...) {
@@ -234,6 +242,8 @@ void Run::account(StepOutcome const& outcome, double step_s) {
     imbalance_s_ += outcome.exchange.imbalance_s;
     bool const logged =
         progress_.step % deck_.monitor.log_every == 0 || progress_.step == 1 || done();
+    stragglers_.add(outcome.waited_s, step_s);
+    auto const straggler = logged ? stragglers_.report() : Stragglers::Report{};
     auto const memory = logged ? device_memory(device_) : DeviceMemory{};
     tell(Step{.step = progress_.step,
               .total_steps = total_steps_,
@@ -250,6 +260,9 @@ void Run::account(StepOutcome const& outcome, double step_s) {
               .communication_s = outcome.exchange.exposed_s,
               .imbalance_s = outcome.exchange.imbalance_s,
               .hidden_s = outcome.exchange.hidden_s,
+              .straggler = straggler.rank,
+              .straggler_s = straggler.late_s,
+              .straggler_stays = straggler.stays,
               .exchanged_bytes = outcome.exchange.bytes,
               .update_s = outcome.update_s,
               .loss_scale = outcome.loss_scale,

@@ -6,6 +6,7 @@
 #include "lockstep/train/evaluate.hpp"
 #include "lockstep/train/progress.hpp"
 #include "lockstep/train/schedule.hpp"
+#include "lockstep/train/stragglers.hpp"
 #include "lockstep/train/walltime.hpp"
 
 #include <optional>
@@ -87,6 +88,7 @@ class Run {
     double training_s_ = 0;
     double communication_s_ = 0; ///< exposed
     double imbalance_s_ = 0;
+    Stragglers stragglers_;
     std::string attempt_;
     std::string remark_; ///< on what the deck asks for and does not get
 };

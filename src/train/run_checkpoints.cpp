@@ -94,6 +94,7 @@ checkpoint::Snapshot Run::snapshot() {
 
 /// Writes one while all wait; a failure is the caller's.
 void Run::save_checkpoint() {
+    comm::PhaseScope const phase(world_, comm::Phase::checkpoint);
     settle_background();
     auto const written = store_.save(world_, snapshot(), progress_.step, attempt_);
     saved_step_ = progress_.step;

@@ -1,5 +1,6 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/device.hpp"
 
@@ -116,6 +117,7 @@ std::optional<Measured> Run::measure(data::Dataset const& dataset, std::string c
 }
 
 void Run::validate() {
+    comm::PhaseScope const phase(world_, comm::Phase::validation);
     auto const averaged = engine_->averaged_weights();
     auto measured = measure(*work_.validation, "validation");
     if (!measured) {
@@ -185,6 +187,7 @@ void Run::test() {
     if (work_.test == nullptr) {
         return;
     }
+    comm::PhaseScope const phase(world_, comm::Phase::test);
     auto const averaged = engine_->averaged_weights();
     if (progress_.best_step >= 0) {
         comm::agree(world_, "reading the best model", [&] {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -11,6 +12,8 @@
 #include <mpi.h>
 
 namespace lockstep::comm {
+
+class Board;
 
 /// Throws an `Error` (69) that names the call and says MPI's own text, unless `code` is success.
 /// Works because every communicator of ours has MPI_ERRORS_RETURN set.
@@ -46,6 +49,11 @@ class Communicator {
     std::string const& device() const noexcept { return device_; }
     void set_device(std::string device) { device_ = std::move(device); }
 
+    /// Where this rank tells its host what it is at; null where nobody watches. Duplicates and
+    /// parts have the same.
+    Board const* board() const noexcept { return board_.get(); }
+    void set_board(std::shared_ptr<Board const> board) { board_ = std::move(board); }
+
     /// The same ranks with a message space of their own.
     ///
     /// Collective  over this communicator
@@ -64,11 +72,14 @@ class Communicator {
   private:
     struct Adopt {};
     Communicator(Adopt, MPI_Comm handle);
+    /// Not collective
+    Communicator(Adopt, MPI_Comm handle, Communicator const& parent);
 
     MPI_Comm raw_ = MPI_COMM_NULL;
     int rank_ = 0;
     int size_ = 1;
     std::string device_ = "cpu";
+    std::shared_ptr<Board const> board_;
 };
 
 } // namespace lockstep::comm

@@ -23,7 +23,10 @@ class MpiSession {
     Communicator const& world() const noexcept { return world_; }
 
     /// Says which device this rank computes on, for messages.
-    void bind_device(std::string device) { world_.set_device(std::move(device)); }
+    void bind_device(std::string device);
+
+    /// Where the ranks of this host say what they are at; it outlives MPI with who watches it.
+    std::shared_ptr<Board const> board() const noexcept { return board_; }
 
     /// MPI_THREAD_SINGLE … MPI_THREAD_MULTIPLE, as MPI granted it.
     int thread_level() const noexcept { return thread_level_; }
@@ -37,6 +40,7 @@ class MpiSession {
 
     Environment environment_;
     Communicator world_;
+    std::shared_ptr<Board const> board_;
     int thread_level_;
 };
 
@@ -45,7 +49,7 @@ class MpiSession {
 bool threads_may_speak();
 
 /// Ends all ranks at once with this exit code. The last resort for an error on one rank that the
-/// others do not know of; everything worth saying has been printed before.
+/// others do not know of; everything worth saying has been printed before. Any thread may call it.
 [[noreturn]] void abort_job(int exit_code);
 
 } // namespace lockstep::comm

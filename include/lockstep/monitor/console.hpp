@@ -5,6 +5,9 @@
 #include "lockstep/monitor/progress_bar.hpp"
 #include "lockstep/train/report.hpp"
 
+#include <string>
+#include <vector>
+
 namespace lockstep::monitor {
 
 /// A run as a person reads it: a listing at the start, a bar on a terminal or sparse lines in a
@@ -33,6 +36,7 @@ class Console : public train::Observer {
     ProgressBar bar_;
     bool plain_;
     std::string directory_;
+    std::vector<std::string> host_of_rank_;
     Stopwatch since_line_;
     double rate_ = 0; ///< samples/s, smoothed
 };

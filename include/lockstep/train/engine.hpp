@@ -27,6 +27,9 @@ struct StepOutcome {
     LocalTimes local;
     comm::ExchangeCost exchange;
     double update_s = 0;
+    /// What each rank spent in the sum of gradients of the step before: the least on the rank that
+    /// came last.
+    std::vector<double> waited_s;
     double loss_scale = 1;
     bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
 };
@@ -87,7 +90,14 @@ class Engine {
     /// Collective  over the world
     [[nodiscard]] AveragedWeights averaged_weights();
 
-    /// Compares the parameters of all ranks.
+    /// Turns a bit of this rank's first parameter over, as faulty memory does; for tests. Where the
+    /// parameters are one array for all ranks of the host, it is turned for all of them.
+    ///
+    /// Not collective
+    void flip_bit();
+
+    /// Compares the parameters of all ranks. A change in an array that the ranks of a host share is
+    /// the same for all of them: it shows on other hosts only.
     ///
     /// Collective  over the world
     /// Throws      AgreedError 76 naming the rank that differs
@@ -133,6 +143,7 @@ class Engine {
     LossScale loss_scale_;
     double compression_scale_; ///< of gradients as they travel
     ReplicaState state_;
+    double waited_s_ = 0;         ///< in the last sum of gradients
     bool graph_is_known_ = false; ///< a step has shown which parameters get gradients
     std::vector<char> idle_;      ///< by entry: no gradient on any replica in the last step
 };

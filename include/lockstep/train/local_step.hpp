@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/comm/communicator.hpp"
 #include "lockstep/comm/exchange.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/comm/rounding.hpp"
@@ -48,6 +49,7 @@ class LocalStep {
         std::vector<std::int64_t> sample_shape;
         torch::Device device;
         comm::Exchange& exchange;
+        comm::Communicator const& world; ///< which is told what the rank is at
         config::Precision precision{};
         /// For layers that speak with other replicas; then there is a lane for each replica. Null:
         /// none do.

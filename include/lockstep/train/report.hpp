@@ -60,6 +60,9 @@ struct Step {
     double communication_s = 0;       ///< exposed: after all ranks had arrived
     double imbalance_s = 0;           ///< waiting for ranks that still computed
     double hidden_s = 0;              ///< communication while backward ran
+    int straggler = -1;               ///< the rank that the others wait for most, if it matters
+    double straggler_s = 0;           ///< by how much it is later than they, since the last record
+    bool straggler_stays = false;     ///< it has been the same for long: once for each rank
     std::int64_t exchanged_bytes = 0; ///< read from or sent to other ranks by rank 0
     double update_s = 0;
     double loss_scale = 1;

@@ -26,6 +26,7 @@ ExitCode evaluate_command(Invocation const& invocation) {
             auto const [deck, others] = read_deck(context.world, arguments, 1);
             comm::agree(context.world, "reading the command line",
                         [&, &others = others] { expect_arguments(others, 1, 1, usage); });
+            context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(context.world, deck.run));
             checkpoint::verify_together(context.world, others[0]);
             auto const measured = train::evaluate_file(context.world, deck, others[0]);

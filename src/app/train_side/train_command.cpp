@@ -55,7 +55,8 @@ ExitCode train_command(Invocation const& invocation) {
             comm::agree(context.world, "reading the command line", [&, &others = others] {
                 expect_arguments(others, 0, 0, "lockstep train DECK... [--section.key VALUE]...");
             });
-            context.run_directory = deck.run.directory;
+            context.first_cause.set_run_directory(deck.run.directory);
+            context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(context.world, deck.run));
             auto const job = context.world.is_root() ? batch_job() : BatchJob{};
             auto const ended = train::train(context.world,

@@ -1,1 +1,2 @@
 lockstep_add_unit_test(monitor/ledger)
+lockstep_add_unit_test(monitor/stall_judge)

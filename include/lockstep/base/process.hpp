@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace lockstep {
+
+/// What the kernel says of a process of this host.
+struct ProcessState {
+    char state = '?';          ///< as in /proc: R runs, S sleeps, D waits for a disk, T is stopped
+    std::uint64_t started = 0; ///< clock ticks after the host's start: with the id, unique
+};
+
+/// Nothing when there is no such process; a zombie counts as none.
+std::optional<ProcessState> process_state(int id);
+
+/// Bytes that the other threads of this process have read and written by system calls, files and
+/// sockets alike; nothing where the kernel does not count them.
+std::optional<std::uint64_t> bytes_moved_by_other_threads();
+
+/// Seconds of processor time that the process has used, the calling thread left out.
+double processor_seconds_of_other_threads();
+
+/// A counter of processes that the kernel has killed for want of memory.
+struct MemoryKills {
+    std::string where; ///< "the control group /job_17", or "this host"
+    std::uint64_t count = 0;
+};
+
+/// Of the own control group, or of the host where that does not count them.
+MemoryKills memory_kills();
+
+} // namespace lockstep

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <filesystem>
+#include <mutex>
+#include <string>
+
+namespace lockstep::monitor {
+
+/// The one place that tells why a job failed: as the last line on standard error, and, where the
+/// job has a run directory, in its log and its records. Any thread may use it.
+class FirstCause {
+  public:
+    /// Whose log.txt and metrics.jsonl get the line, too, once they are there.
+    void set_run_directory(std::filesystem::path directory);
+
+    /// `cause`: "rank 3 (host, device) in PHASE at step N".
+    void tell(std::string const& cause, Error const& error);
+
+    /// Adds lines to log.txt, where there is one; else to standard error.
+    void note(std::string const& lines);
+
+  private:
+    std::mutex mutex_;
+    std::filesystem::path directory_;
+    Stopwatch since_start_;
+};
+
+} // namespace lockstep::monitor

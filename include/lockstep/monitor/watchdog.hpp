@@ -1,0 +1,85 @@
+#pragma once
+
+#include "lockstep/base/process.hpp"
+#include "lockstep/comm/board.hpp"
+#include "lockstep/monitor/first_cause.hpp"
+#include "lockstep/monitor/host_link.hpp"
+#include "lockstep/monitor/stall_judge.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace lockstep::monitor {
+
+/// A thread of every rank that looks at the board of its host four times a second, and at once when
+/// a process dies. A rank that is dead or stands still is named, by the first that sees it, and the
+/// job ends with 76. With LOCKSTEP_STACKS=1 a rank that stands still
+/// writes where each of its threads is. It also beats for its own rank, and counts what the rank
+/// reads and writes as progress, so that long input or output is no stall. Other hosts are watched
+/// by a HostLink.
+class Watchdog {
+  public:
+    static constexpr double default_patience_s = 300; ///< where there is no deck
+
+    /// Collective  over `world`
+    Watchdog(comm::Communicator const& world, std::shared_ptr<comm::Board const> board,
+             FirstCause& first_cause);
+    Watchdog(Watchdog const&) = delete;
+    Watchdog& operator=(Watchdog const&) = delete;
+    /// Says that the rank has ended well.
+    ~Watchdog();
+
+    /// communication.timeout-seconds.
+    void set_patience(double seconds) { patience_s_.store(seconds); }
+
+    /// Whether this rank is to tell the first cause; then it must, and end as it said.
+    bool may_tell(comm::Board::Ending ending) const;
+    /// Leaves a moment to watchdogs that know better what has happened.
+    void wait_for_verdict() const;
+    /// Somebody has told the first cause and ends the job: waits for that, not for ever.
+    void wait_for_the_end() const;
+
+  private:
+    class Descriptor;
+
+    /// What the threads of the rank have done, as the kernel counts it.
+    struct Work {
+        std::uint64_t bytes = 0;
+        double processor_s = 0;
+    };
+
+    void run();
+    void wait(double seconds);
+    void wake() const;
+    void note_own_progress();
+    void watch(double now);
+    void watch_hosts(double now);
+    std::vector<RankView> look() const;
+    void end_job(ErrorText text, RankView const& view, bool in_log);
+    void end_host() const;
+    void show_stacks(RankView const& view);
+    void write_own_stacks();
+
+    std::shared_ptr<comm::Board const> board_;
+    FirstCause& first_cause_;
+    std::string host_;
+    HostLink link_;
+    bool told_deaf_ = false;
+    std::atomic<double> patience_s_{default_patience_s};
+    StallJudge judge_{default_patience_s};
+    MemoryKills kills_at_start_ = memory_kills();
+    Stopwatch clock_;
+    Stopwatch since_measured_;
+    std::uint64_t progress_ = 0;        ///< when it was looked at last
+    std::optional<Work> work_;          ///< likewise, while the rank says nothing
+    std::vector<Descriptor> processes_; ///< of the host's ranks; none where it cannot be watched
+    std::vector<bool> gone_;            ///< which of them have ended
+    std::unique_ptr<Descriptor> wake_;
+    std::atomic<bool> stop_{false};
+    std::thread thread_; ///< last: it uses everything above
+};
+
+} // namespace lockstep::monitor

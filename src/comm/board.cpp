@@ -1,0 +1,174 @@
+#include "lockstep/comm/board.hpp"
+
+#include "lockstep/base/inject.hpp"
+#include "lockstep/base/process.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+
+#include <type_traits>
+#include <unistd.h>
+
+namespace lockstep::comm {
+
+namespace {
+
+/// The board of a communicator, if this thread speaks for the rank.
+Board const* own_board(Communicator const& comm) {
+    auto const* const board = comm.board();
+    return board != nullptr && board->spoken_for_by_this_thread() ? board : nullptr;
+}
+
+} // namespace
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
+              std::atomic<Phase>::is_always_lock_free);
+static_assert(std::is_trivially_destructible_v<Board::Slot>);
+
+std::string_view name_of(Phase phase) {
+    switch (phase) {
+    case Phase::start_up:
+        return "start-up";
+    case Phase::train:
+        return "training";
+    case Phase::data:
+        return "reading data";
+    case Phase::compute:
+        return "forward and backward";
+    case Phase::exchange:
+        return "the exchange of gradients";
+    case Phase::update:
+        return "the update";
+    case Phase::validation:
+        return "validation";
+    case Phase::test:
+        return "the test";
+    case Phase::checkpoint:
+        return "writing a checkpoint";
+    case Phase::end:
+        return "the end";
+    }
+    return "";
+}
+
+std::string_view name_of(Wait wait) {
+    switch (wait) {
+    case Wait::nothing:
+        return "nothing";
+    case Wait::barrier:
+        return "a barrier";
+    case Wait::all_reduce:
+        return "an all-reduce";
+    case Wait::broadcast:
+        return "a broadcast";
+    case Wait::all_gather:
+        return "an all-gather";
+    case Wait::exchange:
+        return "the exchange of gradients";
+    case Wait::communicator:
+        return "making or freeing a communicator";
+    case Wait::file:
+        return "a collective call on a file";
+    case Wait::finalize:
+        return "the end of MPI";
+    }
+    return "";
+}
+
+Board::Board(Communicator const& world) : world_size_(world.size()) {
+    auto const host = world.split_by_host();
+    auto const bytes = [](int ranks) {
+        return sizeof(Head) + static_cast<std::size_t>(ranks) * sizeof(Slot);
+    };
+    auto const refused =
+        failure_of([&] { block_ = std::make_unique<SharedBlock>(host, bytes(host.size())); });
+    if (refused) { // on all ranks of the host alike
+        block_ = std::make_unique<SharedBlock>(Communicator::self(), bytes(1));
+    } else {
+        size_ = host.size();
+        local_ = host.rank();
+    }
+    head_ = reinterpret_cast<Head*>(block_->data());
+    slots_ = reinterpret_cast<Slot*>(block_->data() + sizeof(Head));
+    auto& slot = own();
+    slot.rank.store(world.rank());
+    slot.device.set(world.device());
+    auto const process = process_state(::getpid());
+    slot.started.store(process ? process->started : 0);
+    slot.pid.store(::getpid());
+    if (size_ > 1) {
+        barrier(host); // from here on every rank's line can be read
+    }
+}
+
+PhaseScope::PhaseScope(Communicator const& comm, Phase phase) : board_(own_board(comm)) {
+    if (board_ == nullptr) {
+        return;
+    }
+    auto& slot = board_->own();
+    former_ = slot.phase.load(std::memory_order_relaxed);
+    slot.phase.store(phase, std::memory_order_relaxed);
+    board_->progressed();
+    inject_fault_in(slot.rank.load(std::memory_order_relaxed), name_of(phase),
+                    slot.step.load(std::memory_order_relaxed), Names::part);
+}
+
+PhaseScope::~PhaseScope() {
+    if (board_ != nullptr) {
+        board_->own().phase.store(former_, std::memory_order_relaxed);
+        board_->progressed();
+    }
+}
+
+WaitScope::WaitScope(Communicator const& comm, Wait wait) : board_(own_board(comm)) {
+    if (board_ == nullptr || board_->own().wait.load(std::memory_order_relaxed) != Wait::nothing ||
+        comm.size() == 1) {
+        board_ = nullptr;
+        return;
+    }
+    auto& slot = board_->own();
+    // Counted where all ranks take part, so that equal numbers mean the same call.
+    if (comm.size() == board_->world_size()) {
+        slot.collectives.fetch_add(1, std::memory_order_relaxed);
+    }
+    board_->progressed();
+    slot.wait.store(wait, std::memory_order_relaxed);
+}
+
+WaitScope::~WaitScope() {
+    if (board_ != nullptr) {
+        board_->own().wait.store(Wait::nothing, std::memory_order_relaxed);
+        board_->progressed();
+    }
+}
+
+ActivityScope::ActivityScope(Communicator const& comm, std::string_view activity)
+    : board_(own_board(comm)) {
+    if (board_ != nullptr) {
+        auto& slot = board_->own();
+        slot.activity.set(activity);
+        board_->progressed();
+        inject_fault_in(slot.rank.load(std::memory_order_relaxed), activity,
+                        slot.step.load(std::memory_order_relaxed), Names::whole);
+    }
+}
+
+ActivityScope::~ActivityScope() {
+    if (board_ != nullptr) {
+        board_->own().activity.set("");
+        board_->progressed();
+    }
+}
+
+void progressed(Communicator const& comm) noexcept {
+    if (comm.board() != nullptr) {
+        comm.board()->progressed();
+    }
+}
+
+void set_step(Communicator const& comm, std::int64_t step) noexcept {
+    if (comm.board() != nullptr) {
+        comm.board()->set_step(step);
+    }
+}
+
+} // namespace lockstep::comm

@@ -1,0 +1,49 @@
+#include "lockstep/monitor/first_cause.hpp"
+
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+
+namespace lockstep::monitor {
+
+void FirstCause::set_run_directory(std::filesystem::path directory) {
+    std::scoped_lock const lock(mutex_);
+    directory_ = std::move(directory);
+}
+
+void FirstCause::tell(std::string const& cause, Error const& error) {
+    std::scoped_lock const lock(mutex_);
+    auto const line = concat("lockstep: first cause: ", cause, ": ", error.what(), "\n");
+    std::cerr << line << std::flush;
+    if (directory_.empty() || !std::filesystem::exists(directory_ / "log.txt")) {
+        return;
+    }
+    try {
+        File::append(directory_ / "log.txt").append_text(line);
+        nlohmann::ordered_json const record{
+            {"event", "failure"},      {"cause", cause},
+            {"message", error.what()}, {"exit_code", static_cast<int>(error.code())},
+            {"time", utc_now()},       {"elapsed_s", since_start_.seconds()}};
+        File::append(directory_ / "metrics.jsonl").append_text(record.dump() + "\n");
+    } catch (Error const&) {
+        // It was said on standard error; a log that cannot be written is not the first cause.
+    }
+}
+
+void FirstCause::note(std::string const& lines) {
+    std::scoped_lock const lock(mutex_);
+    try {
+        if (!directory_.empty() && std::filesystem::exists(directory_ / "log.txt")) {
+            File::append(directory_ / "log.txt").append_text(lines);
+            return;
+        }
+    } catch (Error const&) {
+        // Then on standard error.
+    }
+    std::cerr << lines << std::flush;
+}
+
+} // namespace lockstep::monitor

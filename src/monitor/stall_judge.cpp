@@ -1,0 +1,136 @@
+#include "lockstep/monitor/stall_judge.hpp"
+
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+
+namespace lockstep::monitor {
+
+namespace {
+
+/// "ranks 0 and 2 wait for it in an all-reduce"; empty when none waits.
+std::string waiting_for(std::vector<RankView> const& ranks, std::size_t culprit) {
+    std::vector<std::string> names;
+    std::string_view where;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        if (i != culprit && !ranks[i].left && ranks[i].wait != comm::Wait::nothing) {
+            names.push_back(std::to_string(ranks[i].rank));
+            where = comm::name_of(ranks[i].wait);
+        }
+    }
+    if (names.empty()) {
+        return "";
+    }
+    if (names.size() > 8) {
+        names.resize(8);
+        names.emplace_back("…");
+    }
+    return concat("; ", names.size() == 1 ? "rank " : "ranks ", joined(names, ", "),
+                  names.size() == 1 ? " waits in " : " wait in ", where);
+}
+
+std::string why_frozen(char state) {
+    switch (state) {
+    case 'T':
+        return "its process is stopped (SIGSTOP)";
+    case 't':
+        return "a debugger holds its process";
+    case 'D':
+        return "its process waits for a disk or a network file system";
+    default:
+        return "its process gets no processor time";
+    }
+}
+
+std::string why_still(RankView const& rank) {
+    if (rank.state == 'D') {
+        return why_frozen('D');
+    }
+    if (rank.wait == comm::Wait::nothing) {
+        return rank.state == 'R' ? "it computes without getting on" : "it hangs";
+    }
+    return concat("it waits in ", comm::name_of(rank.wait), " (call ", rank.collectives,
+                  ") as all ranks wait for each other: the network is broken, or they do "
+                  "different things");
+}
+
+constexpr char const* limit =
+    "Look at that host and at the log; communication.timeout-seconds is the limit";
+
+} // namespace
+
+std::string place_of(RankView const& rank) {
+    auto place = concat("rank ", rank.rank, " (", rank.host, ", ", rank.device, ") in ",
+                        comm::name_of(rank.phase));
+    if (!rank.activity.empty() && rank.activity != comm::name_of(rank.phase)) {
+        place += concat(" (", rank.activity, ")");
+    }
+    return rank.step > 0 ? concat(place, " at step ", rank.step) : place;
+}
+
+void StallJudge::note(std::vector<RankView> const& ranks, double now) {
+    bool const blind = last_look_ < 0 || now - last_look_ > std::min(5.0, patience_s_ / 2);
+    last_look_ = now;
+    seen_.resize(ranks.size());
+    double newest = 0;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        auto& seen = seen_[i];
+        if (blind || seen.progress != ranks[i].progress) {
+            seen.progress = ranks[i].progress;
+            seen.progress_at = now;
+        }
+        if (blind || seen.beats != ranks[i].beats) {
+            seen.beats = ranks[i].beats;
+            seen.beat_at = now;
+        }
+        newest = std::max(newest, seen.progress_at);
+    }
+    youngest_s_ = now - newest;
+}
+
+std::optional<Verdict> StallJudge::judge(std::vector<RankView> const& ranks, double now,
+                                         double elsewhere_s) {
+    note(ranks, now);
+    // The end of MPI orders the ranks' ends: from the first that is through, nothing can be lost.
+    if (std::any_of(ranks.begin(), ranks.end(), [](auto const& rank) { return rank.left; })) {
+        return std::nullopt;
+    }
+    auto const lost =
+        std::find_if(ranks.begin(), ranks.end(), [](auto& rank) { return rank.gone; });
+    if (lost != ranks.end()) {
+        return Verdict{static_cast<std::size_t>(lost - ranks.begin()),
+                       {"its process is gone", "it was killed, or crashed",
+                        "Look at that host and at what the rank has printed"}};
+    }
+    std::optional<std::size_t> frozen;
+    std::optional<std::size_t> still;
+    std::size_t behind = 0;
+    bool all_still = elsewhere_s > patience_s_;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        if (now - seen_[i].beat_at > patience_s_ &&
+            (!frozen || seen_[i].beat_at < seen_[*frozen].beat_at)) {
+            frozen = i;
+        }
+        bool const stands = now - seen_[i].progress_at > patience_s_;
+        if (stands && ranks[i].wait == comm::Wait::nothing &&
+            (!still || seen_[i].progress_at < seen_[*still].progress_at)) {
+            still = i;
+        }
+        all_still = all_still && stands;
+        if (ranks[i].collectives < ranks[behind].collectives) {
+            behind = i;
+        }
+    }
+    if (!frozen && !still && !all_still) {
+        return std::nullopt;
+    }
+    auto const at = frozen.value_or(still.value_or(behind));
+    auto const since = now - (frozen ? seen_[at].beat_at : seen_[at].progress_at);
+    return Verdict{
+        at,
+        {concat("no progress for ", fixed(since, 0), " s"),
+         (frozen ? why_frozen(ranks[at].state) : why_still(ranks[at])) + waiting_for(ranks, at),
+         limit}};
+}
+
+} // namespace lockstep::monitor

@@ -1,0 +1,312 @@
+#include "lockstep/monitor/watchdog.hpp"
+
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/session.hpp"
+#include "lockstep/monitor/stacks.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <limits>
+#include <poll.h>
+#include <string_view>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utility>
+
+namespace lockstep::monitor {
+
+namespace {
+
+constexpr double look_every_s = 0.25;
+constexpr double measure_every_s = 1;
+constexpr double verdict_after_s = 1; ///< that a watchdog may take longer than a waiting rank
+constexpr double stacks_within_s = 2;
+constexpr double end_after_s = 4; ///< that the launcher, and stacks, need to end a host's ranks
+
+/// What has to be done when a thread of the program must hear no signal.
+class SignalsBlocked {
+  public:
+    SignalsBlocked() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &former_);
+    }
+    SignalsBlocked(SignalsBlocked const&) = delete;
+    SignalsBlocked& operator=(SignalsBlocked const&) = delete;
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
+
+  private:
+    sigset_t former_{};
+};
+
+void sleep_s(double seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+} // namespace
+
+/// A file descriptor that closes itself; -1 for none.
+class Watchdog::Descriptor {
+  public:
+    explicit Descriptor(int value) : value_(value) {}
+    Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+    Descriptor& operator=(Descriptor&&) = delete;
+    ~Descriptor() {
+        if (value_ >= 0) {
+            ::close(value_);
+        }
+    }
+    int get() const { return value_; }
+
+  private:
+    int value_;
+};
+
+Watchdog::Watchdog(comm::Communicator const& world, std::shared_ptr<comm::Board const> board,
+                   FirstCause& first_cause)
+    : board_(std::move(board)), first_cause_(first_cause), host_(comm::host_name()),
+      link_(world, *board_), gone_(static_cast<std::size_t>(board_->size())),
+      wake_(std::make_unique<Descriptor>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
+    for (int local = 0; local < board_->size(); ++local) {
+        auto const& slot = board_->slot(local);
+        // In a container of its own the other rank's number means another process, or none.
+        auto const process = process_state(slot.pid.load());
+        bool const known = process && process->started == slot.started.load();
+        processes_.emplace_back(
+            known ? static_cast<int>(::syscall(SYS_pidfd_open, slot.pid.load(), 0)) : -1);
+    }
+    SignalsBlocked const blocked;
+    thread_ = std::thread([this] { run(); });
+}
+
+Watchdog::~Watchdog() {
+    stop_.store(true);
+    wake();
+    thread_.join();
+    board_->own().left.store(1);
+}
+
+void Watchdog::wake() const {
+    std::uint64_t const one = 1;
+    if (::write(wake_->get(), &one, sizeof(one)) < 0) {
+        // The thread looks again by itself.
+    }
+}
+
+bool Watchdog::may_tell(comm::Board::Ending ending) const {
+    bool const first = board_->claim(ending);
+    wake(); // other hosts are told at once, so that they do not tell it again
+    return first;
+}
+
+void Watchdog::wait_for_verdict() const {
+    Stopwatch const watch;
+    while (watch.seconds() < verdict_after_s && board_->ending() == comm::Board::Ending::none) {
+        sleep_s(look_every_s / 4);
+    }
+}
+
+void Watchdog::wait_for_the_end() const {
+    sleep_s(end_after_s);
+}
+
+/// Until it is time to look again, or until a process ends.
+void Watchdog::wait(double seconds) {
+    Stopwatch const watch;
+    for (auto left = seconds; left > 0; left = seconds - watch.seconds()) {
+        std::vector<pollfd> all{{wake_->get(), POLLIN, 0}, {link_.descriptor(), POLLIN, 0}};
+        for (std::size_t i = 0; i < processes_.size(); ++i) {
+            all.push_back({gone_[i] ? -1 : processes_[i].get(), POLLIN, 0});
+        }
+        ::poll(all.data(), all.size(), static_cast<int>(1e3 * left) + 1);
+        bool news = all[0].revents != 0;
+        std::uint64_t wakes = 0;
+        if (news && ::read(wake_->get(), &wakes, sizeof(wakes)) < 0) {
+            // Nothing depends on how often.
+        }
+        for (std::size_t i = 0; i < processes_.size(); ++i) {
+            bool const ended = all[i + 2].revents != 0;
+            gone_[i] = gone_[i] || ended;
+            news = news || ended;
+        }
+        if (all[1].revents != 0) {
+            link_.receive(clock_.seconds());
+        }
+        if (news) {
+            return;
+        }
+    }
+}
+
+void Watchdog::run() {
+    double ending_since = -1;
+    while (!stop_.load()) {
+        board_->own().beats.fetch_add(1, std::memory_order_relaxed);
+        note_own_progress();
+        auto const now = clock_.seconds();
+        if (link_.active()) {
+            link_.call(now, judge_.still_s());
+        }
+        if (board_->ending() != comm::Board::Ending::abort) {
+            watch(now);
+        } else {
+            ending_since = ending_since < 0 ? now : ending_since;
+            if (board_->stacks_asked()) {
+                write_own_stacks();
+            }
+            if (now - ending_since > end_after_s) {
+                end_host();
+            }
+        }
+        wait(look_every_s);
+    }
+}
+
+void Watchdog::watch(double now) {
+    judge_.set_patience(patience_s_.load());
+    auto const elsewhere_s =
+        link_.active() ? link_.elsewhere_s(now) : std::numeric_limits<double>::infinity();
+    auto views = look();
+    if (judge_.judge(views, now, elsewhere_s)) {
+        // Now what the kernel says of the processes is worth its price.
+        for (std::size_t i = 0; i < views.size(); ++i) {
+            auto const state = process_state(board_->slot(static_cast<int>(i)).pid.load());
+            views[i].state = processes_[i].get() >= 0 && state ? state->state : '?';
+        }
+        if (auto const verdict = judge_.judge(views, now, elsewhere_s)) {
+            end_job(verdict->text, views[verdict->at], true);
+        }
+    }
+    if (link_.active() && board_->own().wait.load() != comm::Wait::finalize) {
+        watch_hosts(now);
+    }
+}
+
+/// Not at the end of MPI, which ranks of other hosts may have left already.
+void Watchdog::watch_hosts(double now) {
+    if (auto const lost = link_.lost(now, patience_s_.load())) {
+        // A log on a shared disk is left to those who are not cut off.
+        end_job(lost->text, lost->rank, !lost->cut_off);
+    }
+    if (link_.deaf(now) && !told_deaf_ && board_->own().rank.load() == 0) {
+        told_deaf_ = true;
+        first_cause_.note("lockstep: hosts do not hear each other by UDP: a host that is cut off "
+                          "is left to the launcher to find\n");
+    }
+}
+
+/// What the rank reads and writes is progress, and so is what it computes while it starts up:
+/// no loop there says so. Looked at only while the rank itself says nothing.
+void Watchdog::note_own_progress() {
+    if (since_measured_.seconds() < measure_every_s) {
+        return;
+    }
+    auto const seconds = since_measured_.restart();
+    auto const& slot = board_->own();
+    auto const progress = slot.progress.load(std::memory_order_relaxed);
+    bool const waits = slot.wait.load(std::memory_order_relaxed) != comm::Wait::nothing;
+    if (progress != progress_ || waits) {
+        progress_ = progress;
+        work_.reset();
+        return;
+    }
+    Work const work{bytes_moved_by_other_threads().value_or(0),
+                    processor_seconds_of_other_threads()};
+    bool const starts = slot.phase.load(std::memory_order_relaxed) == comm::Phase::start_up;
+    if (work_ && (work.bytes != work_->bytes ||
+                  (starts && work.processor_s - work_->processor_s > 0.1 * seconds))) {
+        board_->progressed();
+        progress_ = progress + 1;
+    }
+    work_ = work;
+}
+
+std::vector<RankView> Watchdog::look() const {
+    std::vector<RankView> views;
+    for (int local = 0; local < board_->size(); ++local) {
+        auto const& slot = board_->slot(local);
+        views.push_back({.rank = slot.rank.load(),
+                         .host = host_,
+                         .device = slot.device.text(),
+                         .phase = slot.phase.load(),
+                         .wait = slot.wait.load(),
+                         .activity = slot.activity.text(),
+                         .step = slot.step.load(),
+                         .collectives = slot.collectives.load(),
+                         .progress = slot.progress.load(),
+                         .beats = slot.beats.load(),
+                         .left = slot.left.load() != 0,
+                         .gone = gone_[static_cast<std::size_t>(local)]});
+    }
+    return views;
+}
+
+void Watchdog::end_job(ErrorText text, RankView const& view, bool in_log) {
+    bool const told = link_.ending_elsewhere() || !may_tell(comm::Board::Ending::abort);
+    if (told && board_->ending() == comm::Board::Ending::abort) {
+        return; // by another rank of this host, which ends the job
+    }
+    if (link_.active()) {
+        link_.call(clock_.seconds(), judge_.still_s()); // they need not tell it, too
+    }
+    auto const kills = memory_kills();
+    if (view.gone && kills.count > kills_at_start_.count) {
+        text = {"its process was killed for want of memory",
+                concat("the kernel has killed ", kills.count - kills_at_start_.count,
+                       " for that in ", kills.where, " since the start"),
+                "Ask for more memory, start fewer ranks per host, or lower data.batch"};
+    }
+    if (!told) {
+        show_stacks(view);
+        if (!in_log) {
+            first_cause_.set_run_directory({});
+        }
+        first_cause_.tell(place_of(view), Error(ExitCode::rank_lost, text));
+    }
+    comm::abort_job(static_cast<int>(ExitCode::rank_lost));
+}
+
+/// Those of a rank that still runs, if they are asked for.
+void Watchdog::show_stacks(RankView const& view) {
+    char const* const asked = std::getenv("LOCKSTEP_STACKS");
+    if (asked == nullptr || std::string_view(asked) != "1" || view.gone || view.state == 'T') {
+        return;
+    }
+    for (int local = 0; local < board_->size(); ++local) {
+        if (board_->slot(local).rank.load() != view.rank) {
+            continue;
+        }
+        if (local == board_->local()) {
+            write_own_stacks();
+            return;
+        }
+        board_->ask_for_stacks(local);
+        Stopwatch const watch;
+        while (board_->stacks_pending() && watch.seconds() < stacks_within_s) {
+            sleep_s(look_every_s / 4);
+        }
+    }
+}
+
+void Watchdog::write_own_stacks() {
+    first_cause_.note(concat("lockstep: the stacks of rank ", board_->own().rank.load(), ":\n",
+                             stacks_of_other_threads()));
+    board_->stacks_written();
+}
+
+/// The launcher did not do it, or cannot reach this host any more. A stopped process hears nothing
+/// else.
+void Watchdog::end_host() const {
+    for (int local = 0; local < board_->size(); ++local) {
+        auto const process = processes_[static_cast<std::size_t>(local)].get();
+        if (local != board_->local() && process >= 0) {
+            ::syscall(SYS_pidfd_send_signal, process, SIGKILL, nullptr, 0);
+        }
+    }
+    std::_Exit(static_cast<int>(ExitCode::rank_lost));
+}
+
+} // namespace lockstep::monitor

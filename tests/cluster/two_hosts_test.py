@@ -1,0 +1,91 @@
+"""Two hosts, made of namespaces: a rank that stops or dies on the other host, a host that is cut off."""
+import pathlib
+import re
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
+
+from harness import DATA, DECK, LOCKSTEP, Result, Scratch, check, records  # noqa: E402
+from hosts import Hosts, missing  # noqa: E402
+
+TIMEOUT = 8
+
+if missing():
+    print(f"skipped: {missing()}")
+    sys.exit(77)
+
+
+def words(directory, *options):
+    return [LOCKSTEP, "train", DECK, "--data.train", DATA / "train.h5", "--data.validation", "",
+            "--run.directory", directory, "--communication.timeout-seconds", TIMEOUT, *options]
+
+
+def finish(job, since):
+    text = job.communicate(timeout=120)[0]
+    return Result(job.returncode, text, time.monotonic() - since)
+
+
+def first_cause(result, *phrases):
+    lines = re.findall(r"^lockstep: first cause: .*$", result.text, re.M)
+    check(len(lines) == 1, f"one line tells the first cause:\n{result.text}")
+    for phrase in phrases:
+        check(phrase in lines[0], f"missing {phrase!r} in {lines[0]}")
+    print(f"{result.seconds:.1f} s, {result.code}: {lines[0]}", flush=True)
+
+
+def steps_of(directory):
+    return records(directory, "step") if (directory / "metrics.jsonl").exists() else []
+
+
+with Scratch() as scratch, Hosts(2) as hosts:
+    def job(name, where, fault="", *options):
+        since = time.monotonic()
+        return finish(hosts.mpirun(where, words(scratch / name, *options),
+                                   {"LOCKSTEP_INJECT": fault}), since)
+
+    whole = job("whole", "host1:2,host2:2").expect(0)
+    check("messages between 2 hosts" in whole.text, whole.text)
+    check("do not hear each other" not in (scratch / "whole/log.txt").read_text(), "they hear")
+
+    stopped = job("stopped", "host1:2,host2:2", "stop:rank=3:step=5")
+    check(stopped.code == 76, stopped.text)
+    first_cause(stopped, "rank 3 (host2, cpu)", "at step 5", "stopped (SIGSTOP)", "rank 2 waits in")
+
+    alone = job("alone", "host1:1,host2:1", "stop:rank=1:step=5")
+    check(alone.code == 76, alone.text)
+    first_cause(alone, "rank 1 (host2, cpu)", "has not been heard")
+
+    killed = job("killed", "host1:1,host2:1", "kill:rank=1:step=5")
+    check(killed.code in (76, 137), killed.text)
+    first_cause(killed, "rank 1 (host2, cpu)", "its process is gone")
+
+    # Three ranks, for two that differ cannot tell which of them is right; those of one host share
+    # their parameters, so that the odd one is alone on its host.
+    flipped = job("flipped", "host1:2,host2:1", "bitflip:rank=2:step=10",
+                  "--communication.check-replicas-every", 5)
+    check(flipped.code == 76, flipped.text)
+    first_cause(flipped, "rank 2 in training at step 10", "the replica of rank 2 differs")
+
+    # The cable of the other host is pulled in the middle of training.
+    directory = scratch / "cut"
+    running = hosts.mpirun("host1:2,host2:2", words(directory, "--train.steps", 0, "--train.epochs",
+                                                    50))
+    while len(steps_of(directory)) < 10:
+        check(running.poll() is None, "it trains")
+        time.sleep(0.1)
+    since = time.monotonic()
+    hosts.cut("host2")
+    # mpirun itself may wait for the lost host for minutes: the ranks do not.
+    while hosts.processes("host1", "lockstep") and time.monotonic() - since < 40:
+        time.sleep(0.2)
+    seconds = time.monotonic() - since
+    check(not hosts.processes("host1", "lockstep"), "the ranks that tell end")
+    log = (directory / "log.txt").read_text()
+    causes = [line for line in log.splitlines() if "lockstep: first cause" in line]
+    # The host that is cut off still reaches this machine's disk, and may say its own.
+    check(causes and "(host2, cpu)" in causes[0] and "has not been heard" in causes[0], log)
+    print(f"{seconds:.1f} s: {causes[0]}", flush=True)
+    while hosts.processes("host2", "lockstep") and time.monotonic() - since < 40:
+        time.sleep(0.2)
+    check(not hosts.processes("host2", "lockstep"), "the ranks that were cut off end themselves")

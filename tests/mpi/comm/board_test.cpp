@@ -1,0 +1,88 @@
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/collectives.hpp"
+
+#include <thread>
+#include <unistd.h>
+
+#include "catch.hpp"
+#include "world.hpp"
+
+using namespace lockstep;
+using comm::Phase;
+using comm::Wait;
+
+namespace {
+comm::Board const& board() {
+    return *test::world().board();
+}
+} // namespace
+
+TEST_CASE("every rank of the host sees what the others are at") {
+    auto const& world = test::world();
+    comm::PhaseScope const phase(world, world.rank() == 0 ? Phase::checkpoint : Phase::data);
+    comm::set_step(world, 10 + world.rank());
+    comm::barrier(world); // all have written
+    CHECK(board().size() == world.size());
+    for (int rank = 0; rank < board().size(); ++rank) {
+        auto const& slot = board().slot(rank);
+        CHECK(slot.rank.load() == rank);
+        CHECK(slot.step.load() == 10 + rank);
+        CHECK(slot.phase.load() == (rank == 0 ? Phase::checkpoint : Phase::data));
+    }
+    CHECK(board().own().pid.load() == ::getpid());
+    comm::barrier(world); // all have read
+}
+
+TEST_CASE("a scope gives back what was there before it, and counts as progress") {
+    auto const& world = test::world();
+    auto const& slot = board().own();
+    auto const before = slot.phase.load();
+    auto const progress = slot.progress.load();
+    {
+        comm::PhaseScope const outer(world, Phase::validation);
+        {
+            comm::PhaseScope const inner(world, Phase::checkpoint);
+            comm::ActivityScope const activity(world, "removing old files");
+            CHECK(slot.phase.load() == Phase::checkpoint);
+            CHECK(slot.activity.text() == "removing old files");
+        }
+        CHECK(slot.phase.load() == Phase::validation);
+        CHECK(slot.activity.text().empty());
+    }
+    CHECK(slot.phase.load() == before);
+    CHECK(slot.progress.load() > progress);
+}
+
+TEST_CASE("collective calls of the whole job have the same number on all ranks") {
+    auto const& world = test::world();
+    if (world.is_root()) {
+        comm::all_reduce(comm::Communicator::self(), 1, comm::Reduce::sum); // its own affair
+    }
+    comm::barrier(world);
+    auto const counts =
+        comm::all_gather(world, static_cast<std::int64_t>(board().own().collectives.load()));
+    for (auto const count : counts) {
+        CHECK(count == counts.front());
+    }
+    CHECK(board().own().wait.load() == Wait::nothing);
+}
+
+TEST_CASE("another thread does not speak for the rank") {
+    auto const& world = test::world();
+    comm::PhaseScope const phase(world, Phase::data);
+    std::thread([&] {
+        comm::PhaseScope const other(world, Phase::checkpoint);
+        comm::WaitScope const wait(world, Wait::file);
+        CHECK(board().own().phase.load() == Phase::data);
+        CHECK(board().own().wait.load() == Wait::nothing);
+    }).join();
+}
+
+TEST_CASE("one rank of the host tells the first cause") {
+    auto const& world = test::world();
+    comm::Board const fresh(world);
+    int const first = fresh.claim(comm::Board::Ending::agreed) ? 1 : 0;
+    CHECK(comm::all_reduce(world, first, comm::Reduce::sum) == 1);
+    CHECK(fresh.ending() == comm::Board::Ending::agreed);
+}

@@ -1,0 +1,80 @@
+"""A rank that dies or stands still, in any phase: one line names it, and the job ends with 76."""
+import re
+import sys
+
+from harness import DATA, Scratch, check, records, run, train
+
+TIMEOUT = 6  # communication.timeout-seconds; the machine may be busy
+ENDS = (76, 137)  # mpirun answers with 137 where it saw a killed rank first
+
+
+def first_cause(result):
+    lines = re.findall(r"^lockstep: first cause: .*$", result.text, re.M)
+    check(len(lines) == 1, f"one line tells the first cause:\n{result.text}")
+    return lines[0]
+
+
+def fails(fault, *phrases, ranks=3, codes=(76,), limit=TIMEOUT + 5, options=()):
+    with Scratch() as scratch:
+        result = train(scratch / "run", "--communication.timeout-seconds", TIMEOUT, *options,
+                       ranks=ranks, env={"LOCKSTEP_INJECT": fault})
+        check(result.code in codes, f"{fault}: exit code {result.code}\n{result.text}")
+        line = first_cause(result)
+        for phrase in phrases:
+            check(phrase in line, f"{fault}: missing {phrase!r} in {line}")
+        log = (scratch / "run/log.txt").read_text()
+        check(line in log, f"{fault}: log.txt tells it, too")
+        failure = records(scratch / "run", "failure")
+        check(len(failure) == 1 and failure[0]["exit_code"] == 76, f"{fault}: one failure record")
+        # Starting and five steps take a few seconds themselves.
+        check(result.seconds < limit + 15, f"{fault}: {result.seconds:.1f} s are too long")
+        print(f"{fault}: {result.seconds:.1f} s, {result.code}: {line}")
+        sys.stdout.flush()
+
+
+fails("kill:rank=1:step=5", "rank 1 (", "at step 5", "its process is gone", codes=ENDS, limit=5)
+fails("kill:rank=0:step=5", "rank 0 (", "at step 5", "its process is gone", codes=ENDS, limit=5)
+fails("kill:rank=2:phase=checkpoint:step=5", "rank 2 (", "in writing a checkpoint at step 5",
+      codes=ENDS, limit=5)
+fails("stop:rank=1:step=5", "rank 1 (", "at step 5", "no progress for", "stopped (SIGSTOP)",
+      "ranks 0, 2 wait in")
+fails("stop:rank=0:step=5", "rank 0 (", "stopped (SIGSTOP)", "ranks 1, 2 wait in")
+fails("hang:rank=2:step=5", "rank 2 (", "at step 5", "it hangs", "ranks 0, 1 wait in the exchange")
+fails("hang:rank=1:phase=data:step=5", "rank 1 (", "in reading data at step 5", "it hangs")
+fails("hang:rank=1:phase=checkpoint:step=5", "rank 1 (", "in writing a checkpoint at step 5")
+fails("hang:rank=0:phase=validation", "rank 0 (", "in validation at step 10")
+
+fails("hang:rank=2:phase=opening the data and the model", "rank 2 (",
+      "in start-up (opening the data and the model)")
+
+with Scratch() as scratch:
+    # Slower than the others is not dead, but it is said, once.
+    slow = train(scratch / "slow", "--communication.timeout-seconds", TIMEOUT, ranks=2,
+                 env={"LOCKSTEP_INJECT": "slow:rank=1"}).expect(0)
+    check(slow.text.count("rank 1 on ") == 1, f"the straggler is named once:\n{slow.text}")
+    named = [step for step in records(scratch / "slow", "step") if "straggler" in step]
+    check(len(named) > 20 and all(step["straggler"] == 1 for step in named[5:]), f"{named}")
+    check(60 < named[-1]["straggler_ms"] < 160, f"by a tenth of a second: {named[-1]}")
+
+    # A rank that is killed while another command than train runs.
+    imported = run(["data", "import", "hdf5", DATA / "train.h5", scratch / "out.h5"], ranks=2,
+                   env={"LOCKSTEP_INJECT": "kill:rank=0:phase=importing data"})
+    check(imported.code in ENDS, imported.text)
+    check("rank 0 (" in first_cause(imported) and "importing data" in imported.text, imported.text)
+
+    # Where a rank hangs, on request.
+    stacks = train(scratch / "stacks", "--communication.timeout-seconds", TIMEOUT, ranks=2,
+                   env={"LOCKSTEP_INJECT": "hang:rank=1:step=5", "LOCKSTEP_STACKS": "1"})
+    log = (scratch / "stacks/log.txt").read_text()
+    check(stacks.code == 76 and "the stacks of rank 1" in log and "inject_fault" in log, log)
+    check(log.splitlines()[-1].startswith("lockstep: first cause: rank 1"), log)
+
+    # Two ranks with an array of their own each: one differs, nobody knows which.
+    train(scratch / "flipped", "--optimizer.update", "replicated",
+          "--communication.check-replicas-every", 5, ranks=2,
+          env={"LOCKSTEP_INJECT": "bitflip:rank=1:step=6"}).expect(
+              76, "first cause: rank ", "at step 10", "which are right cannot be told")
+    result = train(scratch / "odd", "--optimizer.update", "replicated",
+                   "--communication.check-replicas-every", 5, ranks=3,
+                   env={"LOCKSTEP_INJECT": "bitflip:rank=1:step=6"})
+    check(result.code == 76 and "the replica of rank 1 differs" in first_cause(result), result.text)

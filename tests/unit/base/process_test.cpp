@@ -1,0 +1,85 @@
+#include "lockstep/base/process.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <fstream>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "catch.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+/// A child that sleeps, until it goes.
+struct Child {
+    Child() : id(::fork()) {
+        if (id == 0) {
+            ::pause();
+            ::_exit(0);
+        }
+    }
+    Child(Child const&) = delete;
+    Child& operator=(Child const&) = delete;
+    ~Child() {
+        ::kill(id, SIGKILL);
+        ::waitpid(id, nullptr, 0);
+    }
+    pid_t id;
+};
+
+} // namespace
+
+TEST_CASE(
+    "a process that is stopped says so; one that has ended is none, even if nobody took note") {
+    Child const child;
+    REQUIRE(process_state(child.id));
+    auto const started = process_state(child.id)->started;
+    CHECK(started >= process_state(::getpid())->started);
+    int status = 0;
+    ::kill(child.id, SIGSTOP);
+    ::waitpid(child.id, &status, WUNTRACED);
+    REQUIRE(process_state(child.id));
+    CHECK(process_state(child.id)->state == 'T');
+    CHECK(process_state(child.id)->started == started);
+    ::kill(child.id, SIGKILL);
+    siginfo_t ended{};
+    ::waitid(P_PID, static_cast<id_t>(child.id), &ended, WEXITED | WNOWAIT);
+    CHECK_FALSE(process_state(child.id)); // a zombie
+}
+
+TEST_CASE("what other threads read counts, what the own thread reads does not") {
+    auto const before = bytes_moved_by_other_threads();
+    if (!before) {
+        WARN("this kernel does not count what threads read: not tested");
+        return;
+    }
+    auto const read = [](int bytes) {
+        std::ifstream in("/dev/zero");
+        std::string buffer(static_cast<std::size_t>(bytes), ' ');
+        in.read(buffer.data(), bytes);
+    };
+    read(1 << 20);
+    CHECK(bytes_moved_by_other_threads() == before);
+    std::atomic<bool> done{false};
+    std::atomic<bool> leave{false};
+    std::thread other([&] {
+        read(1 << 20);
+        done = true;
+        while (!leave) {
+            std::this_thread::yield();
+        }
+    });
+    while (!done) {
+        std::this_thread::yield();
+    }
+    CHECK(*bytes_moved_by_other_threads() >= *before + (1 << 20));
+    leave = true;
+    other.join();
+}
+
+TEST_CASE("memory kills are counted somewhere") {
+    CHECK_FALSE(memory_kills().where.empty());
+}

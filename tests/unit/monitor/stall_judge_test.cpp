@@ -1,0 +1,156 @@
+#include "lockstep/monitor/stall_judge.hpp"
+
+#include <limits>
+
+#include "catch.hpp"
+
+using namespace lockstep;
+using comm::Wait;
+using monitor::RankView;
+using monitor::StallJudge;
+using monitor::Verdict;
+
+namespace {
+
+constexpr double nowhere = std::numeric_limits<double>::infinity();
+
+/// Three ranks that are looked at every quarter of a second.
+struct Host {
+    StallJudge judge{10};
+    std::vector<RankView> ranks{3};
+    double now = 100;
+    std::optional<double> found_at; ///< seconds after the start of the last `watch`
+
+    Host() {
+        for (std::size_t i = 0; i < ranks.size(); ++i) {
+            ranks[i].rank = static_cast<int>(i);
+            ranks[i].state = 'S';
+        }
+    }
+
+    template <class Change>
+    std::optional<Verdict> watch(double seconds, Change const& change, double elsewhere = nowhere) {
+        found_at.reset();
+        for (double passed = 0; passed < seconds; passed += 0.25) {
+            for (auto& rank : ranks) {
+                ++rank.beats;
+                ++rank.progress;
+            }
+            change();
+            now += 0.25;
+            if (auto const verdict = judge.judge(ranks, now, elsewhere)) {
+                found_at = passed;
+                return verdict;
+            }
+        }
+        return std::nullopt;
+    }
+    void still(std::size_t rank) { --ranks[rank].progress; }
+    void frozen(std::size_t rank) {
+        still(rank);
+        --ranks[rank].beats;
+    }
+};
+
+} // namespace
+
+TEST_CASE("ranks that get on are left alone") {
+    Host host;
+    CHECK_FALSE(host.watch(100, [] {}));
+}
+
+TEST_CASE("a rank that stands still is named, not those that wait for it") {
+    Host host;
+    host.ranks[0].wait = host.ranks[2].wait = Wait::exchange;
+    auto const verdict = host.watch(100, [&] {
+        host.still(0);
+        host.still(1);
+        host.still(2);
+    });
+    REQUIRE(verdict);
+    CHECK(verdict->at == 1);
+    CHECK(verdict->text.why == "it hangs; ranks 0, 2 wait in the exchange of gradients");
+    CHECK(*host.found_at > 10 - 0.5);
+    CHECK(*host.found_at < 10 + 1);
+}
+
+TEST_CASE("a rank that works for long while the others wait is not named") {
+    Host host;
+    host.ranks[0].wait = host.ranks[2].wait = Wait::all_reduce;
+    CHECK_FALSE(host.watch(100, [&] {
+        host.still(0);
+        host.still(2);
+    }));
+}
+
+TEST_CASE("of two that stand still, the one that did so first is named") {
+    Host host;
+    CHECK_FALSE(host.watch(5, [&] { host.still(2); }));
+    auto const verdict = host.watch(100, [&] {
+        host.still(1);
+        host.still(2);
+    });
+    REQUIRE(verdict);
+    CHECK(verdict->at == 2);
+}
+
+TEST_CASE("a stopped process is named even where it waited itself") {
+    Host host;
+    host.ranks[0].wait = host.ranks[1].wait = host.ranks[2].wait = Wait::barrier;
+    host.ranks[0].state = 'T';
+    auto const verdict = host.watch(100, [&] {
+        host.frozen(0);
+        host.still(1);
+        host.still(2);
+    });
+    REQUIRE(verdict);
+    CHECK(verdict->at == 0);
+    CHECK(verdict->text.why.find("stopped (SIGSTOP)") != std::string::npos);
+}
+
+TEST_CASE("where all wait for each other, the one with the fewest calls is named") {
+    Host host;
+    host.ranks[0].wait = Wait::all_reduce;
+    host.ranks[1].wait = Wait::barrier;
+    host.ranks[2].wait = Wait::all_reduce;
+    host.ranks[0].collectives = host.ranks[2].collectives = 8;
+    host.ranks[1].collectives = 7;
+    auto const all_still = [&] {
+        host.still(0);
+        host.still(1);
+        host.still(2);
+    };
+    SECTION("while another host gets on, nobody is to blame") {
+        CHECK_FALSE(host.watch(100, all_still, 0));
+    }
+    SECTION("on one host") {
+        auto const verdict = host.watch(100, all_still);
+        REQUIRE(verdict);
+        CHECK(verdict->at == 1);
+        CHECK(verdict->text.why.find("a barrier (call 7)") != std::string::npos);
+    }
+}
+
+TEST_CASE("a process that is gone is named at once") {
+    Host host;
+    auto const verdict = host.watch(100, [&] { host.ranks[2].gone = true; });
+    REQUIRE(verdict);
+    CHECK(verdict->at == 2);
+    CHECK(*host.found_at == 0);
+}
+
+TEST_CASE("a rank that has ended well is not lost, nor are those that end with it") {
+    Host host;
+    host.ranks[0].left = host.ranks[0].gone = host.ranks[1].gone = true;
+    CHECK_FALSE(host.watch(100, [&] { host.frozen(0); }));
+}
+
+TEST_CASE("time in which nobody looked does not count: the whole job was suspended") {
+    Host host;
+    host.ranks[0].wait = Wait::exchange;
+    auto const one_still = [&] { host.still(1); };
+    CHECK_FALSE(host.watch(9, one_still));
+    host.now += 3600;
+    CHECK_FALSE(host.watch(9, one_still));
+    CHECK(host.watch(9, one_still));
+}

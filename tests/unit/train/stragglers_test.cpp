@@ -1,0 +1,63 @@
+#include "lockstep/train/stragglers.hpp"
+
+#include <vector>
+
+#include "catch.hpp"
+
+using lockstep::train::Stragglers;
+
+namespace {
+
+/// Reports over ten steps each, of a tenth of a second.
+Stragglers::Report ten_steps(Stragglers& stragglers, std::vector<double> const& waited_s) {
+    for (int step = 0; step < 10; ++step) {
+        stragglers.add(waited_s, 0.1);
+    }
+    return stragglers.report();
+}
+
+} // namespace
+
+TEST_CASE("the rank that waits least is the one that comes last") {
+    Stragglers stragglers;
+    auto const report = ten_steps(stragglers, {0.04, 0.01, 0.03});
+    CHECK(report.rank == 1);
+    CHECK(report.late_s == Approx(0.025));
+}
+
+TEST_CASE("what is a tenth of the step at most is not worth a word") {
+    Stragglers stragglers;
+    CHECK(ten_steps(stragglers, {0.011, 0.002}).rank == -1);
+    CHECK(ten_steps(stragglers, {0.013, 0.002}).rank == 1);
+}
+
+TEST_CASE("a rank alone is no straggler, nor is any before the first step") {
+    Stragglers stragglers;
+    CHECK(stragglers.report().rank == -1);
+    CHECK(ten_steps(stragglers, {0}).rank == -1);
+}
+
+TEST_CASE("one that stays the last is told once, one that changes is not") {
+    Stragglers stragglers;
+    std::vector<double> const first{0, 0.05};
+    std::vector<double> const second{0.05, 0};
+    CHECK_FALSE(ten_steps(stragglers, first).stays);
+    CHECK_FALSE(ten_steps(stragglers, first).stays);
+    CHECK_FALSE(ten_steps(stragglers, second).stays);
+    CHECK_FALSE(ten_steps(stragglers, first).stays);
+    CHECK_FALSE(ten_steps(stragglers, first).stays);
+    CHECK(ten_steps(stragglers, first).stays);
+    CHECK_FALSE(ten_steps(stragglers, first).stays);
+}
+
+TEST_CASE("a few steps are not enough, however often they are reported") {
+    Stragglers stragglers;
+    int told = 0;
+    for (int step = 1; step <= 19; ++step) {
+        stragglers.add(std::vector<double>{0, 0.05}, 0.1);
+        told += stragglers.report().stays ? 1 : 0;
+    }
+    CHECK(told == 0);
+    stragglers.add(std::vector<double>{0, 0.05}, 0.1);
+    CHECK(stragglers.report().stays);
+}
