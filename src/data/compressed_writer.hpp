@@ -24,7 +24,7 @@ class CompressedWriter {
   private:
     std::filesystem::path path_;
     std::filesystem::path partial_;
-    std::vector<Field> fields_;
+    std::vector<ImportField> fields_;
     std::vector<std::uint64_t> written_; ///< rows of each field
     std::optional<h5::File> file_;
     bool committed_ = false;

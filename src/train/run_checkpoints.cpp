@@ -2,6 +2,7 @@
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/session.hpp"
 
 #include <cmath>
