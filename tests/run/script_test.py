@@ -91,6 +91,13 @@ with Scratch() as scratch:
     check(killed.code != 0, "killed")
     train("own-cut", *own, ranks=2).expect(0, "resumed from")
     check(same_state(scratch / "own", scratch / "own-cut"), "own buffers go through a restart")
+    # Forced, a training goes on from replica 0's.
+    for name, ranks in (("forced", 1), ("forced-2", 2)):
+        train(name, "--train.steps", 5).expect(0)
+        train(name, *own, ranks=ranks).expect(64, "communication.broadcast-buffers = false (was true)")
+        train(name, *own, "--force", ranks=ranks).expect(0, "resumed from")
+    check(same_state(scratch / "forced", scratch / "forced-2"), "a forced switch is as exact")
+    check(not same_state(scratch / "forced", scratch / "one"), "from there on they keep their own")
 
     train("half", "--precision.compute", "bf16", ranks=2).expect(0)
 
