@@ -153,14 +153,25 @@ void ReplicaState::restore(checkpoint::Reader const& reader) {
     }
     fill(floats_name, 0, parts_.buffers.floats, parts_.buffers.floats.numel());
     fill(integers_name, 0, parts_.buffers.integers, parts_.buffers.integers.numel());
-    auto const floats = parts_.buffers.floats.numel();
-    auto const integers = parts_.buffers.integers.numel();
-    for (std::size_t i = 0; i < parts_.kept.size(); ++i) {
-        auto const replica = parts_.first_replica + static_cast<std::int64_t>(i);
-        auto const& own = parts_.kept[i];
-        fill(kept_floats_name, replica * floats, own.floats, parts_.replicas * floats);
-        fill(kept_integers_name, replica * integers, own.integers, parts_.replicas * integers);
-    }
+    // A forced resume may come from replicas that kept none, or from another number of them: then
+    // all begin with replica 0's.
+    auto const fill_kept = [&](char const* name, torch::Tensor Buffers::*kind) {
+        auto const count = (parts_.buffers.*kind).numel();
+        auto const whole = count * parts_.replicas;
+        bool const saved =
+            reader.has(name) && reader.array(name).elements == static_cast<std::uint64_t>(whole);
+        for (std::size_t i = 0; i < parts_.kept.size(); ++i) {
+            auto const& own = parts_.kept[i].*kind;
+            if (saved) {
+                fill(name, (parts_.first_replica + static_cast<std::int64_t>(i)) * count, own,
+                     whole);
+            } else {
+                own.copy_(parts_.buffers.*kind);
+            }
+        }
+    };
+    fill_kept(kept_floats_name, &Buffers::floats);
+    fill_kept(kept_integers_name, &Buffers::integers);
     parts_.buffers.restore_into(parts_.model);
     parts_.arena.refresh();
 }

@@ -36,6 +36,11 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
         device_ = choose_device(deck_.run, topology_);
         configure_torch(deck_.run);
         remark_ = configure_precision(deck_.precision, deck_.run.deterministic);
+        if (!deck_.communication.broadcast_buffers && deck_.run.replicas > 1) {
+            remark_ += concat(remark_.empty() ? "" : "; ",
+                              "each replica keeps its own buffers: replica 0's are measured and "
+                              "exported");
+        }
         if (world_.is_root()) {
             write_text_durably(opened_.directory->path() / "deck.ini", config::to_text(deck_));
             observers_ = order_.observers(deck_);

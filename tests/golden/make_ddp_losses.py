@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes tests/golden/ddp_losses.json: the losses of the first 20 steps of PyTorch's
 DistributedDataParallel (c10d's Reducer over gloo, 2 and 4 processes) with Lockstep's initial weights,
-data and order; and of each parameter after them its norm and the hash of its bits.
+data and order; and the norm and the hash of the bits of each tensor after them, of each averaged
+gradient of the first step, and of each replica's buffers where every replica keeps its own.
 
     build/lockstep train inputs/fashion_mnist.ini --run.replicas 2 --train.steps 1 \
         --data.validation "" --data.test "" --run.directory /tmp/golden
@@ -74,7 +75,20 @@ class Network(nn.Module):
         return self.classifier(self.features(x.unsqueeze(1)).flatten(1))
 
 
-def train(rank, replicas, weights, data, out):
+def print_of(tensor):
+    return {"norm": tensor.double().norm().item(),
+            "sha256": hashlib.sha256(tensor.numpy().tobytes()).hexdigest()}
+
+
+def buffers_of_replicas(net, replicas):
+    """Every replica's buffers of floats, one after the other in the order of registration."""
+    own = torch.cat([b.flatten() for b in net.buffers() if b.is_floating_point()])
+    gathered = [torch.empty_like(own) for _ in range(replicas)]
+    dist.all_gather(gathered, own)
+    return [print_of(buffers) for buffers in gathered]
+
+
+def train(rank, replicas, broadcast_buffers, weights, data, out):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=os.environ.get("GOLDEN_PORT", "29517"))
     dist.init_process_group("gloo", rank=rank, world_size=replicas)
     torch.set_num_threads(1)
@@ -89,8 +103,9 @@ def train(rank, replicas, weights, data, out):
     optimizer = torch.optim.SGD([{"params": decays, "weight_decay": 5e-4},
                                  {"params": others, "weight_decay": 0.0}],
                                 lr=RATE, momentum=0.9, nesterov=True, fused=True)
-    model = DistributedDataParallel(net)
+    model = DistributedDataParallel(net, broadcast_buffers=broadcast_buffers)
     losses = []
+    gradients = {}
     batch = GLOBAL_BATCH // replicas
     with h5py.File(data) as file:
         images, labels = file["inputs"][:], file["targets"][:]
@@ -106,16 +121,19 @@ def train(rank, replicas, weights, data, out):
         loss = nn.functional.cross_entropy(model(x), y)
         optimizer.zero_grad()
         loss.backward()
+        if step == 0:
+            gradients = {name: print_of(p.grad) for name, p in net.named_parameters()}
         optimizer.step()
         mean_loss = loss.detach().double().clone()
         dist.all_reduce(mean_loss)
         losses.append(mean_loss.item() / replicas)
+    buffers = buffers_of_replicas(net, replicas)
     if rank == 0:
-        weights = {name: {"norm": value.double().norm().item(),
-                          "sha256": hashlib.sha256(value.numpy().tobytes()).hexdigest()}
-                   for name, value in net.state_dict().items() if value.is_floating_point()}
-        pathlib.Path(out).write_text(json.dumps({"replicas": replicas, "losses": losses,
-                                                 "weights": weights}))
+        weights = {name: print_of(value) for name, value in net.state_dict().items()
+                   if value.is_floating_point()}
+        pathlib.Path(out).write_text(json.dumps(
+            {"replicas": replicas, "broadcast_buffers": broadcast_buffers, "losses": losses,
+             "gradients": gradients, "weights": weights, "buffers_of_replicas": buffers}))
     dist.destroy_process_group()
 
 
@@ -123,9 +141,10 @@ if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     runs = []
-    for replicas in (2, 4):
+    for replicas, broadcast_buffers in ((2, True), (4, True), (2, False)):
         with tempfile.NamedTemporaryFile() as part:
-            mp.spawn(train, args=(replicas, *sys.argv[1:3], part.name), nprocs=replicas)
+            mp.spawn(train, args=(replicas, broadcast_buffers, *sys.argv[1:3], part.name),
+                     nprocs=replicas)
             runs.append(json.loads(pathlib.Path(part.name).read_text()))
     pathlib.Path(sys.argv[3]).write_text(json.dumps(
         {"torch": torch.__version__.split("+")[0],

@@ -85,11 +85,19 @@ with Scratch() as scratch:
     check(same_state(scratch / "one", scratch / "cut"), "a restart on other ranks changes no bit")
     # Replicas that keep their own buffers: another training, as exact.
     own = ["--communication.broadcast-buffers", "false"]
-    train("own", *own).expect(0)
+    train("own", *own).expect(0, "each replica keeps its own buffers")
     check(not same_state(scratch / "one", scratch / "own"), "buffers are the replicas' own")
-    train("own-cut", *own, ranks=3, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"})
+    killed = train("own-cut", *own, ranks=3, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"})
+    check(killed.code != 0, "killed")
     train("own-cut", *own, ranks=2).expect(0, "resumed from")
     check(same_state(scratch / "own", scratch / "own-cut"), "own buffers go through a restart")
+    # Forced, a training goes on from replica 0's.
+    for name, ranks in (("forced", 1), ("forced-2", 2)):
+        train(name, "--train.steps", 5).expect(0)
+        train(name, *own, ranks=ranks).expect(64, "communication.broadcast-buffers = false (was true)")
+        train(name, *own, "--force", ranks=ranks).expect(0, "resumed from")
+    check(same_state(scratch / "forced", scratch / "forced-2"), "a forced switch is as exact")
+    check(not same_state(scratch / "forced", scratch / "one"), "from there on they keep their own")
 
     train("half", "--precision.compute", "bf16", ranks=2).expect(0)
 

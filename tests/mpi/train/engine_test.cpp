@@ -5,13 +5,38 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <map>
 
 #include "catch.hpp"
 #include "training.hpp"
 
 using namespace lockstep;
 using namespace lockstep::test;
+
+namespace {
+
+/// The floats of each replica that this engine hosts, as its checkpoint would have them.
+std::map<int, std::vector<float>> kept_buffers(train::Engine& engine, comm::TreeNode node) {
+    auto const snapshot = engine.state().snapshot();
+    std::map<int, std::vector<float>> kept;
+    for (std::size_t i = 0; i < snapshot.arrays.size(); ++i) {
+        if (snapshot.arrays[i].name != "state/replicas/buffers_f32") {
+            continue;
+        }
+        for (auto const& part : snapshot.parts[i]) {
+            auto const replica = node.first + static_cast<int>(kept.size());
+            auto& floats = kept[replica];
+            floats.resize(part.bytes.size() / sizeof(float));
+            std::memcpy(floats.data(), part.bytes.data(), part.bytes.size());
+            CHECK(part.first == static_cast<std::uint64_t>(replica) * floats.size());
+        }
+    }
+    return kept;
+}
+
+} // namespace
 
 TEST_CASE("weights, buffers and figures have the bits of one rank after every step") {
     train::configure_torch(config::Run{});
@@ -69,6 +94,39 @@ TEST_CASE("eight replicas have the same bits after fifty steps on any ranks, hos
             CHECK(same_bits(other->model(), reference.model()));
         }
     }
+}
+
+TEST_CASE("replicas that keep their own buffers have the same bits on any ranks and threads") {
+    train::configure_torch(config::Run{});
+    SharedSet const set(world());
+    auto const alone = comm::Communicator::self();
+    auto deck = deck_with({"cnn", {{"channels", "3, 5"}, {"hidden", "16"}, {"dropout", "0.2"}}});
+    deck.communication.broadcast_buffers = false;
+    auto side_by_side = deck;
+    side_by_side.run.mode = "dp";
+    Training ours(world(), set.get(), deck);
+    Training reference(alone, set.get(), deck);
+    Training on_threads(alone, set.get(), side_by_side);
+    for (int step = 0; step < 5; ++step) {
+        CAPTURE(step);
+        ours.step();
+        reference.step();
+        on_threads.step();
+        CHECK(same_bits(ours.model(), reference.model()));
+        CHECK(same_bits(on_threads.model(), reference.model()));
+    }
+    // The models show replica 0's only; each replica's are compared in snapshots.
+    auto const all = kept_buffers(reference.engine(), reference.engine().nodes()[0]);
+    CHECK(static_cast<std::int64_t>(all.size()) == deck.run.replicas);
+    auto const node = ours.engine().nodes()[static_cast<std::size_t>(world().rank())];
+    auto const own = kept_buffers(ours.engine(), node);
+    CHECK(static_cast<int>(own.size()) == node.count);
+    for (auto const& [replica, floats] : own) {
+        CAPTURE(replica);
+        CHECK(floats == all.at(replica));
+        CHECK((replica == 0 || floats != all.at(0)));
+    }
+    CHECK((kept_buffers(on_threads.engine(), on_threads.engine().nodes()[0]) == all));
 }
 
 TEST_CASE("native sums are close to ordered ones") {
