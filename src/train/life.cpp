@@ -3,13 +3,12 @@
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/process.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
 #include <map>
@@ -35,12 +34,19 @@ struct Claim {
     std::string job;
     std::string host;
     std::int64_t process = 0;
+    std::uint64_t process_started = 0; ///< ids are used again
     std::string since;
 };
 
+std::uint64_t own_start() {
+    auto const own = process_state(::getpid());
+    return own ? own->started : 0;
+}
+
 std::string text_of(Claim const& claim) {
     return concat("number = ", claim.number, "\njob = ", claim.job, "\nhost = ", claim.host,
-                  "\nprocess = ", claim.process, "\nsince = ", claim.since, "\n");
+                  "\nprocess = ", claim.process, "\nstarted = ", claim.process_started,
+                  "\nsince = ", claim.since, "\n");
 }
 
 /// All zero where there is no such file, or none that can be read.
@@ -53,8 +59,12 @@ Claim read_claim(std::filesystem::path const& file) {
             }
         }
     }
-    return {std::atoll(values["number"].c_str()), values["job"], values["host"],
-            std::atoll(values["process"].c_str()), values["since"]};
+    return {std::atoll(values["number"].c_str()),
+            values["job"],
+            values["host"],
+            std::atoll(values["process"].c_str()),
+            std::strtoull(values["started"].c_str(), nullptr, 10),
+            values["since"]};
 }
 
 std::string described(Claim const& claim) {
@@ -67,35 +77,34 @@ timespec renewed(std::filesystem::path const& file) {
     return ::stat(file.c_str(), &info) == 0 ? info.st_mtim : timespec{};
 }
 
-/// Whether somebody still renews the file.
-bool is_renewed(std::filesystem::path const& file, double period_s) {
+/// Whether the process is known to have ended.
+bool has_ended(Claim const& claim) {
+    if (claim.host != own_host()) {
+        return false;
+    }
+    auto const process = process_state(static_cast<int>(claim.process));
+    return !process || process->started != claim.process_started;
+}
+
+/// Whether the claim's process lives, as far as can be known: whether somebody still renews the
+/// file.
+bool is_alive(Claim const& claim, std::filesystem::path const& file, double period_s,
+              std::function<void()> const& waiting) {
+    bool const own = claim.host == own_host() && claim.process == ::getpid(); // an earlier run
     auto const before = renewed(file);
-    if (before.tv_sec + long_ago_s < ::time(nullptr)) {
+    if (claim.number == 0 || own || before.tv_sec + long_ago_s < ::time(nullptr)) {
         return false;
     }
     Stopwatch const watch;
-    while (watch.seconds() < 3 * period_s) {
+    while (!has_ended(claim) && watch.seconds() < 3 * period_s) {
         std::this_thread::sleep_for(std::chrono::duration<double>(period_s / 10));
+        waiting();
         auto const now = renewed(file);
         if (now.tv_sec != before.tv_sec || now.tv_nsec != before.tv_nsec) {
-            return true;
+            return !has_ended(claim);
         }
     }
     return false;
-}
-
-bool is_alive(Claim const& claim, std::filesystem::path const& file, double period_s) {
-    if (claim.number == 0) {
-        return false;
-    }
-    bool const here = claim.host == own_host();
-    if (here && claim.process == ::getpid()) {
-        return false; // an earlier run of this very process
-    }
-    if (here && ::kill(static_cast<pid_t>(claim.process), 0) != 0 && errno == ESRCH) {
-        return false;
-    }
-    return is_renewed(file, period_s);
 }
 
 void renew(int descriptor, std::stop_token const& stop, double period_s) {
@@ -120,19 +129,21 @@ std::string job_id() {
     return "";
 }
 
-Life::Life(std::filesystem::path const& directory, bool held, double period_s)
+Life::Life(std::filesystem::path const& directory, bool held, double period_s,
+           std::function<void()> const& waiting)
     : file_(directory / file_name) {
     auto const before = read_claim(file_);
     auto const job = job_id();
     bool const same_job = !job.empty() && before.job == job;
-    if (!same_job && (held || is_alive(before, file_, period_s))) {
+    if (!same_job && (held || is_alive(before, file_, period_s, waiting))) {
         throw Error(ExitCode::cannot_create,
                     {concat("run directory ", directory.string()),
                      concat("another live job is using it: ", described(before)),
                      "Wait for that job, end it, or set run.directory to another place"});
     }
     number_ = before.number + 1;
-    write_text_durably(file_, text_of({number_, job, own_host(), ::getpid(), utc_now()}));
+    write_text_durably(file_,
+                       text_of({number_, job, own_host(), ::getpid(), own_start(), utc_now()}));
     descriptor_ = ::open(file_.c_str(), O_RDWR | O_CLOEXEC);
     renewal_ = std::jthread([descriptor = descriptor_, period_s](std::stop_token const& stop) {
         renew(descriptor, stop, period_s);

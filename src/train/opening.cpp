@@ -6,6 +6,7 @@
 #include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/config/deck_source.hpp"
@@ -126,7 +127,8 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
                          "Set run.mode = auto, or start one"});
         }
         if (world.is_root()) {
-            run.directory = std::make_unique<RunDirectory>(deck.run.directory);
+            run.directory = std::make_unique<RunDirectory>(deck.run.directory,
+                                                           [&] { comm::progressed(world); });
             if (deck.checkpoint.resume == "none" && std::filesystem::exists(checkpoints)) {
                 run.directory->archive();
             }

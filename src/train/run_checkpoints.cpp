@@ -113,6 +113,7 @@ void Run::save_checkpoint() {
 /// being written this waits: a checkpoint that was skipped would need a vote of all ranks, and the
 /// run's files would depend on the speed of a disk.
 void Run::save_in_background() {
+    comm::PhaseScope const phase(world_, comm::Phase::checkpoint);
     if (!background_) {
         try {
             save_checkpoint();

@@ -15,9 +15,11 @@ namespace lockstep::train {
 
 namespace {
 constexpr char const* lock_name = "lock";
-}
+constexpr double renewal_s = 5;
+} // namespace
 
-RunDirectory::RunDirectory(std::filesystem::path path) : path_(std::move(path)) {
+RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> const& waiting)
+    : path_(std::move(path)) {
     make_directories(path_);
     auto const file = path_ / lock_name;
     lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -31,7 +33,7 @@ RunDirectory::RunDirectory(std::filesystem::path path) : path_(std::move(path)) 
     // system has no locks, the life tells.
     bool const held = ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     try {
-        life_.emplace(path_, held);
+        life_.emplace(path_, held, renewal_s, waiting);
     } catch (...) {
         ::close(lock_);
         throw;

@@ -12,7 +12,7 @@ from harness import (BUILD, DATA, LOCKSTEP, SOURCE, Scratch, check, checkpoints,
 import slurm  # noqa: E402
 
 STEPS = 300
-SLOW = "slow:rank=0:step=0"  # a tenth of a second a step
+SLOW = "slow:rank=0"  # a tenth of a second a step
 # What Slurm itself starts must not be held up by variables of the tests.
 os.environ.update({"OMPI_MCA_btl_tcp_if_include": "eth0", "OMPI_MCA_oob_tcp_if_include": "eth0"})
 

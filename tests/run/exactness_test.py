@@ -22,7 +22,9 @@ with Scratch() as scratch:
                        env={"LOCKSTEP_INJECT": f"kill:rank={rank}:step={step}"})
         check(killed.code != 0, "a killed run does not end with 0")
         kept = [int(path.stem.split("-")[1]) for path in checkpoints(where)]
-        check(max(kept) == (step - 1) // 5 * 5, f"the newest of {kept} is the last before {step}")
+        last = (step - 1) // 5 * 5
+        # The last may have been in flight, but then the one before it is complete.
+        check(max(kept) in (last, max(last - 5, 0)), f"{kept}: about the last before {step}")
         train(where, ranks=after).expect(0, "resumed from", "finished at step 30")
         check(same_state(scratch / "n1", where), "the resumed run ends with the same state")
 

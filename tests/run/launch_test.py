@@ -44,6 +44,7 @@ exec {MPIRUN} "${{words[@]}}"
 def words(directory, *options):
     return ["launch", "--yes", DECK, "--data.train", DATA / "train.h5", "--data.validation", "",
             "--run.directory", directory, "--devices", 2, "--communication.timeout-seconds", 10,
+            "--checkpoint.asynchronous", "false",  # so that it is known which is the last
             *options]
 
 

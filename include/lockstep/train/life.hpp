@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -22,9 +23,13 @@ class Life {
     ///
     /// `held` says that another process of this host has the directory's lock, hence lives.
     ///
+    /// `waiting` is called now and then while it watches.
+    ///
     /// Units   `period_s`: seconds between renewals
     /// Throws  Error 73 when another live job holds it, or the file cannot be written
-    explicit Life(std::filesystem::path const& directory, bool held, double period_s = 5);
+    explicit Life(
+        std::filesystem::path const& directory, bool held, double period_s = 5,
+        std::function<void()> const& waiting = [] {});
     Life(Life const&) = delete;
     Life& operator=(Life const&) = delete;
     /// Marks the claim as ended, so that the next start need not watch it.

@@ -3,6 +3,7 @@
 #include "lockstep/train/life.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -14,8 +15,10 @@ class RunDirectory {
   public:
     /// Makes the directory and locks it.
     ///
+    /// `waiting` is called now and then while it watches whether another life is still there.
+    ///
     /// Throws  Error 73 when it cannot be made or written, or when another job holds it
-    explicit RunDirectory(std::filesystem::path path);
+    RunDirectory(std::filesystem::path path, std::function<void()> const& waiting);
     RunDirectory(RunDirectory const&) = delete;
     RunDirectory& operator=(RunDirectory const&) = delete;
     ~RunDirectory();

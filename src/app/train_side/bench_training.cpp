@@ -14,27 +14,6 @@ namespace lockstep::app {
 
 namespace {
 
-/// An empty file of this process's own, removed when it goes.
-class TemporaryFile {
-  public:
-    TemporaryFile() {
-        path_ = (std::filesystem::temp_directory_path() / "lockstep-bench-XXXXXX").string();
-        int const descriptor = ::mkstemp(path_.data());
-        if (descriptor < 0) {
-            throw system_error("making " + path_, errno, "Name another directory in TMPDIR");
-        }
-        ::close(descriptor);
-    }
-    TemporaryFile(TemporaryFile const&) = delete;
-    TemporaryFile& operator=(TemporaryFile const&) = delete;
-    ~TemporaryFile() { ::unlink(path_.c_str()); }
-
-    std::string const& path() const noexcept { return path_; }
-
-  private:
-    std::string path_;
-};
-
 void write_random_images(std::string const& path, std::int64_t samples, int stream) {
     auto const sample_shape = RandomBatches::sample_shape();
     h5::Shape shape{static_cast<std::uint64_t>(samples)};
@@ -140,12 +119,22 @@ class BareTraining : public BenchTraining {
 
 } // namespace
 
-RandomBatches::RandomBatches(std::int64_t batches, std::int64_t batch, int stream) {
-    {
-        TemporaryFile const file; // which stays readable for those who have it open
-        write_random_images(file.path(), batches * batch, stream);
-        set_.emplace(data::DatasetOptions{.files = file.path()});
+TemporaryFile::TemporaryFile()
+    : path_((std::filesystem::temp_directory_path() / "lockstep-bench-XXXXXX").string()) {
+    int const descriptor = ::mkstemp(path_.data());
+    if (descriptor < 0) {
+        throw system_error("making " + path_, errno, "Name another directory in TMPDIR");
     }
+    ::close(descriptor);
+}
+
+TemporaryFile::~TemporaryFile() {
+    ::unlink(path_.c_str());
+}
+
+RandomBatches::RandomBatches(std::int64_t batches, std::int64_t batch, int stream) {
+    write_random_images(file_.path(), batches * batch, stream);
+    set_.emplace(data::DatasetOptions{.files = file_.path()});
     auto const request = [=, this](std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
         if (k == batches) { // asked for by the one worker when it has made all before
             all_made_.set_value();

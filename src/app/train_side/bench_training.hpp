@@ -13,6 +13,21 @@
 
 namespace lockstep::app {
 
+/// An empty file of this process's own, removed when it goes.
+class TemporaryFile {
+  public:
+    /// Throws  Error 73 or 74 when the directory for temporary files cannot hold it
+    TemporaryFile();
+    TemporaryFile(TemporaryFile const&) = delete;
+    TemporaryFile& operator=(TemporaryFile const&) = delete;
+    ~TemporaryFile();
+
+    std::string const& path() const noexcept { return path_; }
+
+  private:
+    std::string path_;
+};
+
 /// Random images of 28 × 28 in ten classes, all of which are in memory before the first is needed:
 /// what a step costs is measured, not what reading costs.
 class RandomBatches {
@@ -30,6 +45,7 @@ class RandomBatches {
     data::Loader& loader() noexcept { return *loader_; }
 
   private:
+    TemporaryFile file_;
     std::optional<data::Dataset> set_;
     std::promise<void> all_made_;
     std::unique_ptr<data::Loader> loader_;
