@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
 from harness import BUILD, DATA, SOURCE, Scratch, check, checkpoints, records, same_state  # noqa: E402
 
-STEPS = 60
+STEPS = 120
 SLOW = "slow:rank=0"  # a tenth of a second a step
 HERE = pathlib.Path(__file__).resolve().parent
 

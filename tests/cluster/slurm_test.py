@@ -11,7 +11,7 @@ from harness import (BUILD, DATA, LOCKSTEP, SOURCE, Scratch, check, checkpoints,
                      same_state)
 import slurm  # noqa: E402
 
-STEPS = 300
+STEPS = 450
 SLOW = "slow:rank=0"  # a tenth of a second a step
 # What Slurm itself starts must not be held up by variables of the tests.
 os.environ.update({"OMPI_MCA_btl_tcp_if_include": "eth0", "OMPI_MCA_oob_tcp_if_include": "eth0"})
