@@ -45,6 +45,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.replicas", deck.run.replicas, at_least(0, fixed),
           "logical data-parallel replicas; 0: the ranks of the first start");
     visit("run.device", deck.run.device, any(), "auto, cpu, cuda or cuda:N");
+    visit("run.devices", deck.run.devices, any(),
+          "GPUs of a host that are used: all, how many, or their numbers with commas");
     visit("run.mode", deck.run.mode, one_of({"auto", "single", "dp", "ddp"}),
           "single: one rank, replicas in turn; dp: one rank, replicas side by side; ddp: ranks");
     visit("run.placement", deck.run.placement, one_of({"even", "speed"}),
@@ -69,10 +71,14 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("data.prefetch", deck.data.prefetch, between(1, 1024), "batches read ahead");
     visit("data.cache", deck.data.cache, one_of({"none", "memory", "local:DIRECTORY"}),
           "read everything into memory once a host, or copy files to a disk of the host first");
+    visit("data.augment", deck.data.augment, any(fixed),
+          "what happens to training samples: flip, crop:PIXELS, noise:AMOUNT, mask:ROWS:COLUMNS");
     visit("data.shuffle", deck.data.shuffle, one_of({"full", "block", "none"}, fixed),
           "order of an epoch");
 
     visit("model.name", deck.model.name, any(fixed), "see lockstep models");
+    visit("model.weights", deck.model.weights, any(fixed),
+          "start from these: a safetensors file, a best.h5 or a checkpoint");
     visit.own("model", deck.model.own);
 
     visit("task.kind", deck.task.kind, any(fixed), "see lockstep tasks");
@@ -178,6 +184,9 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("monitor.log-every", deck.monitor.log_every, at_least(1), "steps between step records");
     visit("monitor.progress", deck.monitor.progress, one_of({"auto", "bar", "plain", "none"}),
           "what is shown while training");
+    visit("monitor.tensorboard", deck.monitor.tensorboard, any(),
+          "event files in the run's directory");
+    visit("monitor.plots", deck.monitor.plots, any(), "pictures of the metrics when a run ends");
 
     visit("train.epochs", deck.train.epochs, at_least(0), "passes over data.train; 0: no limit");
     visit("train.steps", deck.train.steps, at_least(0), "optimizer steps; 0: no limit");

@@ -16,6 +16,7 @@ struct Run {
     std::int64_t seed = 0;
     std::int64_t replicas = 0;      ///< V; 0: the ranks of the first start
     std::string device = "auto";    ///< auto, cpu, cuda, cuda:N
+    std::string devices = "all";    ///< all, how many, or a list of numbers
     std::string mode = "auto";      ///< auto, single, dp, ddp
     std::string placement = "even"; ///< even, speed
     std::int64_t threads = 1;       ///< per replica
@@ -34,6 +35,7 @@ struct Data {
     bool drop_last = false;
     std::int64_t workers = 2;
     std::int64_t prefetch = 4;
+    std::string augment = "none"; ///< of training samples: flip, crop:4, noise:0.1, mask:8:20
     std::string shuffle = "full"; ///< full, block, none
     std::string cache = "none";   ///< none, memory, local:DIRECTORY
 };
@@ -43,6 +45,7 @@ using OwnKeys = std::map<std::string, std::string>;
 
 struct Model {
     std::string name;
+    std::string weights; ///< a file that the first weights come from; empty: drawn from the seed
     OwnKeys own;
 };
 
@@ -120,6 +123,8 @@ struct FaultTolerance {
 struct Monitor {
     std::int64_t log_every = 50;
     std::string progress = "auto"; ///< auto, bar, plain, none
+    bool tensorboard = true;       ///< event files in the run's directory
+    bool plots = true;             ///< pictures of the metrics at the end
 };
 
 struct Train {
