@@ -1,2 +1,7 @@
 lockstep_add_unit_test(monitor/ledger)
 lockstep_add_unit_test(monitor/stall_judge)
+lockstep_add_unit_test(monitor/run_records)
+lockstep_add_unit_test(monitor/tensorboard)
+if(TARGET protobuf::libprotobuf-lite AND TARGET protobuf::protoc)
+    target_compile_definitions(unit.monitor.tensorboard PRIVATE LOCKSTEP_HAS_PROTOBUF)
+endif()
