@@ -129,10 +129,9 @@ RunRecords::RunRecords(std::filesystem::path const& run)
 bool RunRecords::read() {
     struct stat info {};
     if (::stat(path_.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
-        throw Error(ExitCode::no_input,
-                    {concat("no metrics in ", path_.parent_path().string()),
-                     concat(path_.string(), " is not there"),
-                     "Name the directory of a run that has started"});
+        throw Error(ExitCode::no_input, {concat("no metrics in ", path_.parent_path().string()),
+                                         concat(path_.string(), " is not there"),
+                                         "Name the directory of a run that has started"});
     }
     if (info.st_ino != inode_ || static_cast<std::uint64_t>(info.st_size) < offset_) {
         forget();

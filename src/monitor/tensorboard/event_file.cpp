@@ -29,8 +29,7 @@ std::uint32_t masked_sum(std::string const& bytes) {
 /// tells apart what starts in the same one.
 std::string new_name() {
     using namespace std::chrono;
-    auto const now =
-        duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+    auto const now = duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
     return concat("events.out.tfevents.", now, ".", ::getpid());
 }
 

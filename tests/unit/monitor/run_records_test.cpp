@@ -124,7 +124,8 @@ TEST_CASE("half lines wait for their end, broken ones are passed over") {
     file.append_text(line.substr(20));
     CHECK(run.read());
     CHECK(losses(run) == Losses{{1, 1}, {2, 3}});
-    // A killed run's half line, on which the next attempt goes on; other things that are no records.
+    // A killed run's half line, on which the next attempt goes on; other things that are no
+    // records.
     file.append_text("{\"event\": \"step\", \"st{\"event\": \"start\"}\n[1]\n\xff\xfe\n\n{}\n" +
                      std::string("{\"event\": \"step\", \"step\": \"x\", \"loss\": [1]}\n") +
                      step_line(3, 4));

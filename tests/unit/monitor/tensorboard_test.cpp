@@ -77,8 +77,8 @@ TEST_CASE("each attempt has an event file of its own, of whole records") {
         board->on(train::Started{});
         board->on(train::Step{.step = 1, .loss = 2, .logged = false, .step_s = 1});
         board->on(train::Step{.step = 2, .loss = 2, .logged = true, .step_s = 1});
-        board->on(train::Measured{.set = "validation", .step = 2, .metrics = {{"f1", 0.5}},
-                                  .best_metric = {}});
+        board->on(train::Measured{
+            .set = "validation", .step = 2, .metrics = {{"f1", 0.5}}, .best_metric = {}});
     }
     auto const files = files_in(scratch / "tensorboard");
     REQUIRE(files.size() == 2);
