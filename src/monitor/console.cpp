@@ -1,6 +1,7 @@
 #include "lockstep/monitor/console.hpp"
 
 #include "lockstep/base/text.hpp"
+#include "lockstep/monitor/terminal.hpp"
 
 #include <algorithm>
 #include <map>

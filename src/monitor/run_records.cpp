@@ -34,10 +34,22 @@ void append(std::vector<Record>& records, Record record) {
     records.push_back(std::move(record));
 }
 
+/// Texts come onto terminals and into tables: on one line, and without a terminal's commands.
+std::string printable(std::string text) {
+    std::replace_if(
+        text.begin(), text.end(),
+        [](char letter) {
+            auto const code = static_cast<unsigned char>(letter);
+            return code < 0x20 || code == 0x7F;
+        },
+        ' ');
+    return text;
+}
+
 std::string name_of_run(std::filesystem::path const& metrics) {
     std::error_code failure;
     auto const whole = std::filesystem::weakly_canonical(metrics, failure);
-    return (failure ? metrics : whole).parent_path().filename().string();
+    return printable((failure ? metrics : whole).parent_path().filename().string());
 }
 
 } // namespace
@@ -60,7 +72,8 @@ class RunRecords::Line {
     }
     std::string text(char const* key) const {
         auto const at = json_.find(key);
-        return at != json_.end() && at->is_string() ? at->get<std::string>() : std::string();
+        return at != json_.end() && at->is_string() ? printable(at->get<std::string>())
+                                                    : std::string();
     }
     bool flag(char const* key) const {
         auto const at = json_.find(key);
@@ -71,7 +84,7 @@ class RunRecords::Line {
         auto const at = json_.find(key);
         if (at != json_.end() && at->is_array()) {
             for (auto const& one : *at) {
-                all.push_back(one.is_string() ? one.get<std::string>() : std::string());
+                all.push_back(one.is_string() ? printable(one.get<std::string>()) : std::string());
             }
         }
         return all;
