@@ -14,8 +14,8 @@ using namespace lockstep::app;
 
 std::vector<Command> commands() {
     return {
-        {"train", "DECK... [--section.key VALUE]... [--force]", "the main job",
-         train_front_command},
+        {"train", "DECK... [--section.key VALUE]... [--force] [--quiet | --verbose | --json]",
+         "the main job", train_front_command},
         {"launch", "[--yes] DECK... [--devices N] [--restarts N] [--launcher mpirun|srun]",
          "one rank on each device here, or on all hosts of the job; started again when lost",
          launch_command},

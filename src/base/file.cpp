@@ -122,6 +122,16 @@ void File::write_at(std::uint64_t offset, std::span<std::byte const> from) const
     }
 }
 
+/// Leaves no half line at a file's end. Where that fails, too, readers pass over it.
+void File::take_back(std::size_t bytes) const noexcept {
+    struct stat info {};
+    if (bytes > 0 && ::fstat(descriptor_, &info) == 0 && S_ISREG(info.st_mode) &&
+        info.st_size >= static_cast<off_t>(bytes)) {
+        [[maybe_unused]] int const result =
+            ::ftruncate(descriptor_, info.st_size - static_cast<off_t>(bytes));
+    }
+}
+
 void File::append_text(std::string const& text) const {
     std::size_t done = 0;
     while (done < text.size()) {
@@ -130,8 +140,9 @@ void File::append_text(std::string const& text) const {
             continue;
         }
         if (put <= 0) {
-            throw system_error(concat("cannot write ", path_.string()), put < 0 ? errno : ENOSPC,
-                               disk_advice);
+            int const error_number = put < 0 ? errno : ENOSPC;
+            take_back(done);
+            throw system_error(concat("cannot write ", path_.string()), error_number, disk_advice);
         }
         done += static_cast<std::size_t>(put);
     }

@@ -41,9 +41,10 @@ std::vector<RunSummary> summarize(std::vector<RunRecords> const& runs);
 /// Draws PNG pictures of one run, or of several in comparison, and returns their names. They appear
 /// under their names when they are done; plots.gp beside them is what gnuplot was given.
 ///
+/// Units   `limit_s`: seconds that gnuplot may take
 /// Throws  Error 69 where there is no gnuplot, 73 or 74 where the directory cannot be written
 std::vector<std::string> draw_plots(std::vector<RunRecords> const& runs,
-                                    std::filesystem::path const& directory);
+                                    std::filesystem::path const& directory, double limit_s = 60);
 
 struct ReportOptions {
     std::filesystem::path directory; ///< report.md and plots/ are made there
@@ -56,7 +57,7 @@ struct ReportOptions {
 std::string write_report(std::vector<RunRecords> const& runs, ReportOptions const& options,
                          std::vector<std::string> const& pictures);
 
-/// An observer that draws the run's plots/ when it has finished.
+/// An observer that draws the run's plots/ when it has finished, while the other ranks wait.
 std::unique_ptr<train::Observer> make_plots(config::Deck const& deck);
 
 } // namespace lockstep::monitor

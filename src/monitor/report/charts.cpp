@@ -327,7 +327,7 @@ Chart time_comparison(std::vector<RunRecords> const& runs) {
         }
         return n == 0 ? 0 : sum / static_cast<double>(n);
     };
-    chart.x_label = " ";
+    chart.x_label = std::string(1, ' ');
     chart.from_zero = true;
     auto& bands = chart.bands;
     std::vector<double> sums(runs.size());

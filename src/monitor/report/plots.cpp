@@ -4,7 +4,7 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/monitor/report.hpp"
 
-#include <cstdlib>
+#include <algorithm>
 
 #include "charts.hpp"
 
@@ -13,7 +13,6 @@ namespace lockstep::monitor {
 namespace {
 
 constexpr double version_limit_s = 10;
-constexpr double drawing_limit_s = 60;
 constexpr char const* script_name = "plots.gp";
 
 void require_gnuplot() {
@@ -27,7 +26,7 @@ void require_gnuplot() {
 } // namespace
 
 std::vector<std::string> draw_plots(std::vector<RunRecords> const& runs,
-                                    std::filesystem::path const& directory) {
+                                    std::filesystem::path const& directory, double limit_s) {
     auto const charts = runs.size() == 1 ? charts_of(runs.front()) : charts_of(runs);
     if (charts.empty()) {
         return {};
@@ -38,8 +37,8 @@ std::vector<std::string> draw_plots(std::vector<RunRecords> const& runs,
     auto const place = std::filesystem::absolute(directory);
     auto const script = place / script_name;
     write_text_durably(script, script_of(charts));
-    auto const drawn = output_of({"sh", "-c", "cd \"$0\" && exec gnuplot plots.gp", place.string()},
-                                 drawing_limit_s);
+    auto const drawn =
+        output_of({"sh", "-c", "cd \"$0\" && exec gnuplot -d plots.gp", place.string()}, limit_s);
     std::vector<std::string> files;
     for (auto const& chart : charts) {
         auto const file = chart.file + ".png";
@@ -64,7 +63,8 @@ namespace {
 
 class Plots : public train::Observer {
   public:
-    explicit Plots(std::filesystem::path directory) : directory_(std::move(directory)) {}
+    Plots(std::filesystem::path directory, double limit_s)
+        : directory_(std::move(directory)), limit_s_(limit_s) {}
 
     void on(train::Event const& event) override {
         auto const* const ended = std::get_if<train::Ended>(&event);
@@ -74,17 +74,20 @@ class Plots : public train::Observer {
         }
         std::vector<RunRecords> runs{RunRecords(directory_)};
         runs[0].read();
-        draw_plots(runs, directory_ / "plots");
+        draw_plots(runs, directory_ / "plots", limit_s_);
     }
 
   private:
     std::filesystem::path directory_;
+    double limit_s_;
 };
 
 } // namespace
 
 std::unique_ptr<train::Observer> make_plots(config::Deck const& deck) {
-    return std::make_unique<Plots>(deck.run.directory);
+    // The others' patience has an end.
+    auto const limit_s = static_cast<double>(deck.communication.timeout_seconds) / 4;
+    return std::make_unique<Plots>(deck.run.directory, std::clamp(limit_s, 1.0, 60.0));
 }
 
 } // namespace lockstep::monitor

@@ -1,6 +1,7 @@
 #include "lockstep/monitor/tensorboard.hpp"
 
 #include "lockstep/base/memory.hpp"
+#include "lockstep/monitor/device_gauge.hpp"
 
 #include <charconv>
 #include <chrono>
@@ -51,6 +52,22 @@ class Scalars {
     wire::Event event_;
 };
 
+void fill(wire::Histogram& histogram, train::Histogram const& values) {
+    histogram.set_min(values.minimum);
+    histogram.set_max(values.maximum);
+    histogram.set_sum(values.sum);
+    histogram.set_sum_squares(values.sum_of_squares);
+    auto const n = static_cast<double>(values.counts.size());
+    double count = 0;
+    for (std::size_t i = 0; i < values.counts.size(); ++i) {
+        histogram.add_bucket_limit(values.minimum + (values.maximum - values.minimum) *
+                                                        static_cast<double>(i + 1) / n);
+        histogram.add_bucket(values.counts[i]);
+        count += values.counts[i];
+    }
+    histogram.set_num(count);
+}
+
 class TensorBoard : public train::Observer {
   public:
     explicit TensorBoard(config::Deck const& deck)
@@ -84,7 +101,8 @@ class TensorBoard : public train::Observer {
         write(event);
     }
 
-    void record(train::Started const&) const {
+    void record(train::Started const& e) {
+        gauge_.look_at(e.device_of_rank.empty() ? "cpu" : e.device_of_rank[0]);
         wire::HParams parameters;
         auto& start = *parameters.mutable_session_start_info();
         start.set_start_time_secs(seconds_since_1970());
@@ -97,14 +115,21 @@ class TensorBoard : public train::Observer {
         write("_hparams_/session_start_info", parameters);
     }
 
-    void record(train::Resumed const& e) const {
+    void record(train::Resumed const& e) { revoke_from(e.step + 1); }
+
+    /// Earlier attempts' words on this and later steps do not count any more.
+    void revoke_from(std::int64_t step) {
         wire::Event event;
-        event.set_step(e.step + 1);
+        event.set_step(step);
         event.mutable_session_log()->set_status(wire::SessionLog::START);
         write(event);
+        revoked_ = true;
     }
 
-    void record(train::Step const& e) const {
+    void record(train::Step const& e) {
+        if (!revoked_) { // begun anew, without a checkpoint
+            revoke_from(e.step);
+        }
         if (!e.logged) {
             return;
         }
@@ -125,6 +150,9 @@ class TensorBoard : public train::Observer {
         if (e.device_memory > 0) {
             scalars.add("memory_bytes/device", static_cast<double>(e.device_memory))
                 .add("memory_bytes/device_peak", static_cast<double>(e.device_memory_peak));
+        }
+        if (auto const busy = gauge_.utilization()) {
+            scalars.add("device/utilization", *busy);
         }
         if (e.loss_scale != 1) {
             scalars.add("optimizer/loss_scale", e.loss_scale);
@@ -147,6 +175,17 @@ class TensorBoard : public train::Observer {
         write(scalars);
     }
 
+    void record(train::Weights const& e) const {
+        wire::Event event;
+        event.set_step(e.step);
+        for (auto const& parameter : e.parameters) {
+            auto& value = *event.mutable_summary()->add_value();
+            value.set_tag("weights/" + parameter.name);
+            fill(*value.mutable_histo(), parameter);
+        }
+        write(event);
+    }
+
     void record(train::CheckpointWritten const& e) const {
         Scalars scalars(e.step);
         scalars.add("checkpoint/seconds", e.seconds).add("checkpoint/stall_s", e.stall_s);
@@ -167,6 +206,8 @@ class TensorBoard : public train::Observer {
 
     config::Deck deck_;
     EventFile file_;
+    DeviceGauge gauge_;
+    bool revoked_ = false;
 };
 
 } // namespace

@@ -134,6 +134,17 @@ TEST_CASE("half lines wait for their end, broken ones are passed over") {
     CHECK(run.steps.back().step == 3);
 }
 
+TEST_CASE("a resumed run's first record is whole where the last one before was cut") {
+    test::ScratchDir const scratch;
+    File::append(scratch / "metrics.jsonl").append_text(step_line(1, 1) + "{\"event\": \"st");
+    monitor::MetricsFile metrics(scratch / "metrics.jsonl");
+    metrics.on(train::Started{});
+    monitor::RunRecords run(scratch.path());
+    run.read();
+    CHECK(run.bad_lines == 1);
+    CHECK(run.attempts.size() == 1);
+}
+
 TEST_CASE("a file that was begun anew is read anew, one that is missing is named") {
     test::ScratchDir const scratch;
     monitor::RunRecords run(scratch.path());

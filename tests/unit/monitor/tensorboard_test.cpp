@@ -84,13 +84,13 @@ TEST_CASE("each attempt has an event file of its own, of whole records") {
     REQUIRE(files.size() == 2);
     for (auto const& file : files) {
         auto const records = records_of(read_text(file));
-        REQUIRE(records.size() == 4);
+        REQUIRE(records.size() == 5);
         CHECK(holds(records[0], "brain.Event:2"));
         CHECK(holds(records[1], "_hparams_/session_start_info"));
         CHECK(holds(records[1], "optimizer.learning-rate"));
         CHECK_FALSE(holds(records[1], "monitor.log-every"));
-        CHECK(holds(records[2], "loss/training"));
-        CHECK(holds(records[3], "f1/validation"));
+        CHECK(holds(records[3], "loss/training"));
+        CHECK(holds(records[4], "f1/validation"));
     }
 }
 
