@@ -10,7 +10,11 @@ namespace lockstep::monitor {
 
 namespace {
 
-constexpr double plain_line_s = 10; ///< between two lines of a log while steps go on
+/// Between two lines of a log while steps go on: ten seconds at first, more in a long run, so that
+/// its log stays one that can be read.
+double plain_line_s(double elapsed_s) {
+    return std::clamp(elapsed_s / 50, 10.0, 300.0);
+}
 
 std::string percent(double share) {
     return concat(fixed(100 * share, 2), " %");
@@ -134,7 +138,8 @@ void Console::show(train::Step const& e) {
     bar_.draw(e.step, e.total_steps, text);
     if (e.logged) {
         auto const plain = concat("step ", e.step, "/", e.total_steps, "  ", text);
-        if (plain_ && (since_line_.seconds() > plain_line_s || e.step == 1)) {
+        if (plain_ &&
+            (e.step == 1 || since_line_.seconds() > plain_line_s(since_start_.seconds()))) {
             since_line_.restart();
             log_.line(plain);
         } else {

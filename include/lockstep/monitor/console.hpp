@@ -40,6 +40,7 @@ class Console : public train::Observer {
     bool plain_;
     std::string directory_;
     std::vector<std::string> host_of_rank_;
+    Stopwatch since_start_;
     Stopwatch since_line_;
     double rate_ = 0; ///< samples/s, smoothed
 };

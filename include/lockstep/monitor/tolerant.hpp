@@ -19,9 +19,9 @@ class Tolerant : public train::Observer {
     void on(train::Event const& event) override {
         try {
             observer_->on(event);
-        } catch (Error const& error) {
+        } catch (...) {
             if (!warned_) {
-                warn(log_, error);
+                warn(log_, current_error());
             }
             warned_ = true;
         }

@@ -49,8 +49,8 @@ template <class Make>
 void add_tolerant(Observers& all, monitor::Log const& log, Make const& make) {
     try {
         all.push_back(std::make_unique<monitor::Tolerant>(make(), log));
-    } catch (Error const& error) {
-        monitor::Tolerant::warn(log, error);
+    } catch (...) {
+        monitor::Tolerant::warn(log, current_error());
     }
 }
 

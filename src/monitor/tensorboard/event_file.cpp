@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstring>
 #include <span>
-#include <unistd.h>
 
 namespace lockstep::monitor {
 
@@ -25,17 +24,16 @@ std::uint32_t masked_sum(std::string const& bytes) {
     return std::rotr(sum, 15) + 0xA282EAD8U;
 }
 
-/// Thirteen digits of milliseconds: a resumed run's file comes after those before it. The process
-/// tells apart what starts in the same one.
-std::string new_name() {
-    using namespace std::chrono;
-    auto const now = duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
-    return concat("events.out.tfevents.", now, ".", ::getpid());
-}
-
+/// Thirteen digits of milliseconds: a resumed run's file comes after those before it.
 File make(std::filesystem::path const& directory) {
+    using namespace std::chrono;
     make_directories(directory);
-    return File::append(directory / new_name());
+    auto time = duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+    auto const file = [&] { return directory / concat("events.out.tfevents.", time, ".lockstep"); };
+    while (std::filesystem::exists(file())) {
+        ++time;
+    }
+    return File::append(file());
 }
 
 } // namespace
