@@ -27,8 +27,7 @@ class File {
     /// Fills `into` from `offset`; a file that ends before is an error (65).
     void read_at(std::uint64_t offset, std::span<std::byte> into) const;
     void write_at(std::uint64_t offset, std::span<std::byte const> from) const;
-    /// One write call, so that lines stay whole; what did not fit is taken back as a whole.
-    void append_text(std::string const& text) const;
+    void append_text(std::string const& text) const; ///< one write call, so lines stay whole
     /// Claims blocks for the first `bytes` of the file, so that later writes cannot meet a full
     /// disk; a full disk is an error (74) at once.
     void claim_space(std::uint64_t bytes) const;
@@ -36,8 +35,6 @@ class File {
 
   private:
     File(std::filesystem::path path, int flags);
-    void take_back(std::size_t bytes) const noexcept;
-
     std::filesystem::path path_;
     int descriptor_ = -1;
 };
