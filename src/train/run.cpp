@@ -61,7 +61,9 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
                                          world_.size()),
                            share);
         });
-        work_.task->more_is_better(best_metric());
+        best_metric_ = task::metric_of(
+            deck_.task, deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best);
+        augmentation_.emplace(augmentation_of(deck_, work_.samples));
         plan_.emplace(train_plan(deck_, *work_.train));
         total_steps_ = total_steps(deck_.train, plan_->steps_per_epoch());
         schedule_.emplace(deck_, plan_->steps_per_epoch(), total_steps_);
@@ -74,7 +76,6 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
                       .model = *work_.model,
                       .task = *work_.task,
                       .device = device_,
-                      .sample_shape = work_.sample_shape,
                       .another = [this] { return another_model(deck_, work_); },
                       .nodes = place_replicas()});
     attempt_ = concat(utc_now(), "-", ::getpid());
@@ -91,7 +92,7 @@ std::vector<comm::TreeNode> Run::place_replicas() {
     alone.communication.sync_batch_norm = false;
     return comm::subtrees_by_speed(replicas,
                                    measured_speeds(world_, alone, another_model(alone, work_),
-                                                   *work_.task, work_.sample_shape, device_));
+                                                   *work_.task, work_.samples, device_));
 }
 
 Ended Run::execute() {
@@ -128,7 +129,7 @@ Ended Run::execute() {
     ended_.communication_share = training_s_ > 0 ? communication_s_ / training_s_ : 0;
     ended_.imbalance_share = training_s_ > 0 ? imbalance_s_ / training_s_ : 0;
     ended_.peak_memory = comm::all_reduce(world_, peak_memory(), comm::Reduce::maximum);
-    ended_.best_metric = best_metric();
+    ended_.best_metric = best_metric_.name;
     ended_.best = progress_.best;
     ended_.best_step = progress_.best_step;
     tell(ended_);
@@ -159,33 +160,54 @@ void Run::restore() {
     saved_step_ = progress_.step;
 }
 
+/// This rank's batches from the run's place on: the epochs and steps that they belong to.
+struct Run::Batches {
+    std::int64_t full;     ///< batches of a step, but for an epoch's last
+    std::int64_t of_epoch; ///< batches of an epoch
+    std::int64_t first;    ///< of the run's place
+    std::int64_t last;     ///< step of an epoch
+
+    std::int64_t epoch(std::int64_t k) const { return (first + k) / of_epoch; }
+    std::int64_t step(std::int64_t k) const { // of its epoch
+        return std::min((first + k) % of_epoch / full, last);
+    }
+    std::int64_t in_step(std::int64_t k) const { return (first + k) % of_epoch - step(k) * full; }
+};
+
+Run::Batches Run::batches() const {
+    auto const count = engine_->nodes()[static_cast<std::size_t>(world_.rank())].count;
+    auto const per_epoch = plan_->steps_per_epoch();
+    auto const full = deck_.optimizer.accumulate * count;
+    auto const last = per_epoch - 1;
+    auto const of_epoch = last * full + plan_->micro_batches(last) * count;
+    return {full, of_epoch,
+            progress_.step / per_epoch * of_epoch + progress_.step % per_epoch * full, last};
+}
+
 data::Loader::Request Run::requests() const {
     auto const node = engine_->nodes()[static_cast<std::size_t>(world_.rank())];
-    auto const& plan = *plan_;
-    auto const full = deck_.optimizer.accumulate * node.count; // batches of a full step
-    auto const last = plan.steps_per_epoch() - 1;
-    auto const of_epoch = last * full + plan.micro_batches(last) * node.count;
-    auto const per_epoch = plan.steps_per_epoch();
-    auto const begin = progress_.step / per_epoch * of_epoch + progress_.step % per_epoch * full;
-    return [=, &plan,
+    return [node, &plan = *plan_, all = batches(),
             total = total_steps_](std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
-        auto const at = begin + k;
-        auto const epoch = at / of_epoch;
-        auto const step = std::min(at % of_epoch / full, last);
-        if (epoch * per_epoch + step >= total) {
+        auto const epoch = all.epoch(k);
+        auto const step = all.step(k);
+        if (epoch * plan.steps_per_epoch() + step >= total) {
             return std::nullopt;
         }
-        auto const in_step = at % of_epoch - step * full;
         auto const micros = plan.micro_batches(step);
-        auto const replica = node.first + static_cast<int>(in_step / micros);
-        return plan.indices(epoch, plan.part(step, static_cast<int>(in_step % micros), replica));
+        auto const replica = node.first + static_cast<int>(all.in_step(k) / micros);
+        return plan.indices(epoch,
+                            plan.part(step, static_cast<int>(all.in_step(k) % micros), replica));
     };
 }
 
 void Run::loop() {
-    data::Loader loader(
-        *work_.train, requests(),
-        {static_cast<int>(deck_.data.workers), static_cast<int>(deck_.data.prefetch)});
+    data::Loader loader(*work_.train, requests(),
+                        {static_cast<int>(deck_.data.workers),
+                         static_cast<int>(deck_.data.prefetch),
+                         [this, all = batches()](std::int64_t k, data::Batch& batch) {
+                             augmentation_->apply(batch, all.epoch(k));
+                         }});
+    LoadedBatches batches(loader, work_.samples.inputs, work_.samples.targets, device_);
     comm::PhaseScope const phase(world_, comm::Phase::train);
     vote_to_leave(); // whoever was signalled while we started
     if (progress_.owes_validation && ended_.reason.empty()) {
@@ -194,7 +216,7 @@ void Run::loop() {
     }
     while (!done() && ended_.reason.empty()) {
         Stopwatch watch;
-        auto const outcome = one_step(loader);
+        auto const outcome = one_step(batches);
         account(outcome, watch.seconds());
         after_step(outcome);
     }
@@ -204,14 +226,14 @@ void Run::loop() {
     }
 }
 
-StepOutcome Run::one_step(data::Loader& loader) {
+StepOutcome Run::one_step(BatchSource& batches) {
     auto const in_epoch = progress_.step % plan_->steps_per_epoch();
     auto const minutes = deck_.checkpoint.every_minutes;
     try {
         comm::set_step(world_, progress_.step + 1);
         auto const damage = inject_fault(world_.rank(), progress_.step + 1);
         auto outcome = engine_->step(
-            {.loader = loader,
+            {.batches = batches,
              .step = progress_.step,
              .micro_batches = plan_->micro_batches(in_epoch),
              .samples = plan_->samples_in_step(in_epoch),
@@ -326,10 +348,6 @@ void Run::leave(int signal, int rank) {
 
 double Run::epochs_done() const {
     return static_cast<double>(progress_.step) / static_cast<double>(plan_->steps_per_epoch());
-}
-
-std::string Run::best_metric() const {
-    return deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best;
 }
 
 void Run::tell(Event const& event) const {

@@ -2,6 +2,7 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/checkpoint/background_writer.hpp"
+#include "lockstep/data/augment.hpp"
 #include "lockstep/train/engine.hpp"
 #include "lockstep/train/evaluate.hpp"
 #include "lockstep/train/progress.hpp"
@@ -29,8 +30,10 @@ class Run {
     void announce();
     bool finished_before() const;
     void loop();
+    struct Batches;
+    Batches batches() const;
     data::Loader::Request requests() const;
-    StepOutcome one_step(data::Loader& loader);
+    StepOutcome one_step(BatchSource& batches);
     void account(StepOutcome const& outcome, double step_s);
     void after_step(StepOutcome const& outcome);
     int asked_to_leave() const;
@@ -56,7 +59,6 @@ class Run {
     void remember(std::string const& line);
     bool done() const { return progress_.step >= total_steps_; }
     double epochs_done() const;
-    std::string best_metric() const;
 
     comm::Communicator const& world_;
     Order const& order_;
@@ -66,8 +68,10 @@ class Run {
     config::Deck& deck_;
     torch::Device device_ = torch::kCPU;
     Workload work_;
+    task::MetricKind best_metric_;
     std::unique_ptr<Engine> engine_;
     std::optional<data::TrainPlan> plan_;
+    std::optional<data::Augmentation> augmentation_;
     std::optional<Schedule> schedule_;
     checkpoint::Store store_;
     std::unique_ptr<checkpoint::BackgroundWriter> background_; ///< null: all are synchronous
