@@ -44,6 +44,11 @@ struct MeasuredRecord {
     std::map<std::string, double> metrics; ///< accuracy and so on
 };
 
+/// Whether a metric is that of one class, "f1.coat", where there is one over all of them.
+inline bool is_of_one_class(std::string const& metric) {
+    return metric.find('.') != std::string::npos;
+}
+
 struct CheckpointRecord {
     std::int64_t step = 0;
     std::string file;

@@ -4,6 +4,7 @@
 #include "lockstep/monitor/report.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -71,11 +72,27 @@ std::set<std::string> metrics_of(RunRecords const& run) {
     for (auto const* const records : {&run.validations, &run.tests, &run.epochs}) {
         for (auto const& record : *records) {
             for (auto const& [name, value] : record.metrics) {
-                names.insert(name);
+                if (!is_of_one_class(name)) {
+                    names.insert(name);
+                }
             }
         }
     }
     return names;
+}
+
+/// Whether all values are shares, which go into one picture.
+bool is_share(RunRecords const& run, std::string const& metric) {
+    auto const value = metric_of(metric);
+    for (auto const* const records : {&run.validations, &run.tests, &run.epochs}) {
+        for (auto const& record : *records) {
+            auto const found = value(record);
+            if (found < 0 || found > 1) {
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 /// Each record pale, and their smoothed course.
@@ -88,6 +105,14 @@ void add_smoothed(Chart& chart, Points const& points, std::string const& title, 
         {concat(title, ", each record"), thinned(points, most_points), pale_style(n)});
     chart.curves.push_back(
         {concat(title, ", smoothed"), thinned(smoothed(points), most_points), line_style(n)});
+}
+
+/// A metric's name as part of a file's.
+std::string file_name(std::string name) {
+    std::replace_if(
+        name.begin(), name.end(),
+        [](char letter) { return std::isalnum(static_cast<unsigned char>(letter)) == 0; }, '_');
+    return name;
 }
 
 /// An axis on which the first steps, which are slow, do not squeeze all others.
@@ -132,10 +157,9 @@ Chart loss_chart(RunRecords const& run) {
     return chart;
 }
 
-Chart metric_chart(RunRecords const& run) {
-    auto const names = metrics_of(run);
-    auto chart = chart_of(run, "metric", joined({names.begin(), names.end()}, ", "),
-                          names.size() == 1 ? *names.begin() : "value");
+Chart metric_chart(RunRecords const& run, std::string const& file,
+                   std::vector<std::string> const& names) {
+    auto chart = chart_of(run, file, joined(names, ", "), names.size() == 1 ? names[0] : "value");
     std::size_t n = 0;
     for (auto const& name : names) {
         auto const value = metric_of(name);
@@ -146,15 +170,31 @@ Chart metric_chart(RunRecords const& run) {
             {concat(of, "test"), measured(run.tests, false, value), mark_style(n)});
         chart.curves.push_back({concat(of, "training, as it was learnt"),
                                 measured(run.epochs, false, value), dashed_style(n)});
-        ++n;
-    }
-    for (auto const& record : run.validations) {
-        if (record.best && run.best_step == record.step && !run.best_metric.empty()) {
-            chart.remarks = {concat("best ", run.best_metric, " ", fixed(run.best, 4), " at step ",
+        if (name == run.best_metric && run.best_step >= 0) {
+            chart.remarks = {concat("best ", name, " ", fixed(run.best, 4), " at step ",
                                     count_text(run.best_step))};
         }
+        ++n;
     }
     return chart;
+}
+
+/// Shares (accuracy, F1, …) together in metric.png; each of the others, of its own unit, by itself:
+/// metric_NAME.png, and metric.png where there are no shares.
+std::vector<Chart> metric_charts(RunRecords const& run) {
+    std::vector<std::string> shares;
+    std::vector<std::string> others;
+    for (auto const& name : metrics_of(run)) {
+        (is_share(run, name) ? shares : others).push_back(name);
+    }
+    std::vector<Chart> charts{metric_chart(run, "metric", shares)};
+    for (auto const& name : others) {
+        bool const first = shares.empty() && charts.back().empty();
+        auto chart =
+            metric_chart(run, first ? "metric" : concat("metric_", file_name(name)), {name});
+        charts.push_back(std::move(chart));
+    }
+    return charts;
 }
 
 Chart rate_chart(RunRecords const& run) {
@@ -295,11 +335,7 @@ Chart loss_comparison(std::vector<RunRecords> const& runs) {
 Chart metric_comparison(std::vector<RunRecords> const& runs) {
     std::set<std::string> names;
     for (auto const& run : runs) {
-        for (auto const& record : run.validations) {
-            for (auto const& [name, value] : record.metrics) {
-                names.insert(name);
-            }
-        }
+        names.merge(metrics_of(run));
     }
     auto const& wanted = runs.front().best_metric;
     auto const name = names.contains(wanted) || names.empty() ? wanted : *names.begin();
@@ -387,9 +423,15 @@ std::vector<Chart> without_empty(std::vector<Chart> charts) {
 } // namespace
 
 std::vector<Chart> charts_of(RunRecords const& run) {
-    return without_empty({loss_chart(run), metric_chart(run), rate_chart(run), gradient_chart(run),
-                          throughput_chart(run), time_chart(run), memory_chart(run),
-                          utilization_chart(run)});
+    std::vector<Chart> charts{loss_chart(run)};
+    for (auto& chart : metric_charts(run)) {
+        charts.push_back(std::move(chart));
+    }
+    for (auto const& make : {rate_chart, gradient_chart, throughput_chart, time_chart, memory_chart,
+                             utilization_chart}) {
+        charts.push_back(make(run));
+    }
+    return without_empty(std::move(charts));
 }
 
 std::vector<Chart> charts_of(std::vector<RunRecords> const& runs) {

@@ -171,7 +171,10 @@ class TensorBoard : public train::Observer {
 
     void record(train::Epoch const& e) const {
         Scalars scalars(e.step);
-        scalars.add("loss/epoch", e.loss).add("accuracy/training", e.accuracy);
+        scalars.add("loss/epoch", e.loss);
+        if (e.accuracy) {
+            scalars.add("accuracy/training", *e.accuracy);
+        }
         write(scalars);
     }
 

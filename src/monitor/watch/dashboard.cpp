@@ -168,7 +168,9 @@ class Page {
             auto const& newest = records->back();
             auto text = concat("loss ", or_dash(newest.loss, 4));
             for (auto const& [name, value] : newest.metrics) {
-                text += concat("  ", measure_text(name, value));
+                if (!is_of_one_class(name)) {
+                    text += concat("  ", measure_text(name, value));
+                }
             }
             add(label,
                 concat(text, paint_(Colour::dim, concat("  at step ", count_text(newest.step))),

@@ -26,7 +26,7 @@ RunRecords run_in(std::filesystem::path const& directory, int ranks, double rate
                        "\"samples_per_s\": ", rate, ", \"elapsed_s\": ", 180 * step, "}\n");
     }
     text += "{\"event\": \"validation\", \"step\": 20, \"epoch\": 2, \"loss\": 0.5, \"accuracy\": "
-            "0.9, \"best\": true}\n";
+            "0.9, \"f1.coat\": 0.8, \"edit distance\": 12, \"best\": true}\n";
     File::append(directory / "metrics.jsonl").append_text(text);
     RunRecords run(directory);
     run.read();
@@ -70,7 +70,9 @@ TEST_CASE("gnuplot gets through every picture, of one run and of several") {
     test::ScratchDir const scratch;
     std::vector<RunRecords> runs{run_in(scratch / "it's {one}_run", 1, 1000)};
     auto const few = draw_plots(runs, scratch / "a'b/plots");
-    CHECK(few.size() >= 4);
+    CHECK(few.size() >= 6);
+    CHECK(std::count(few.begin(), few.end(), "metric.png") == 1);
+    CHECK(std::count(few.begin(), few.end(), "metric_edit_distance.png") == 1);
     for (auto const& file : few) {
         CHECK(is_png(scratch / "a'b/plots" / file));
     }
