@@ -25,23 +25,28 @@ namespace {
 using Observers = std::vector<std::unique_ptr<train::Observer>>;
 
 struct Output {
-    monitor::Talk talk = monitor::Talk::normal;
+    bool quiet = false;
+    bool verbose = false;
     bool json = false; ///< records on standard output, and no words
+
+    monitor::Talk talk() const {
+        return json      ? monitor::Talk::silent
+               : quiet   ? monitor::Talk::quiet
+               : verbose ? monitor::Talk::verbose
+                         : monitor::Talk::normal;
+    }
 };
 
 Output take_output(std::vector<std::string>& arguments) {
-    bool const quiet = take_flag(arguments, "--quiet");
-    bool const verbose = take_flag(arguments, "--verbose");
-    bool const json = take_flag(arguments, "--json");
-    if (quiet + verbose + json > 1) {
+    return {take_flag(arguments, "--quiet"), take_flag(arguments, "--verbose"),
+            take_flag(arguments, "--json")};
+}
+
+void require_one(Output const& output) {
+    if (output.quiet + output.verbose + output.json > 1) {
         throw Error(ExitCode::usage, {"--quiet, --verbose and --json", "they exclude each other",
                                       "Choose one of them"});
     }
-    return {json      ? monitor::Talk::silent
-            : quiet   ? monitor::Talk::quiet
-            : verbose ? monitor::Talk::verbose
-                      : monitor::Talk::normal,
-            json};
 }
 
 /// Adds what `make` makes; where that fails, or fails later, there is a warning and no more.
@@ -58,7 +63,7 @@ void add_tolerant(Observers& all, monitor::Log const& log, Make const& make) {
 Observers observers(config::Deck const& deck, BatchJob const& job, Stopwatch since_start,
                     Output const& output) {
     std::filesystem::path const directory = deck.run.directory;
-    monitor::Log const log(directory / "log.txt", output.talk);
+    monitor::Log const log(directory / "log.txt", output.talk());
     auto metrics = std::make_unique<monitor::MetricsFile>(directory / "metrics.jsonl");
     Observers all;
     add_tolerant(all, log, [&] { return std::move(metrics); });
@@ -106,6 +111,7 @@ ExitCode train_command(Invocation const& invocation) {
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const [deck, others] = read_deck(context.world, arguments, 0);
             comm::agree(context.world, "reading the command line", [&, &others = others] {
+                require_one(output);
                 expect_arguments(others, 0, 0, "lockstep train DECK... [--section.key VALUE]...");
             });
             context.first_cause.set_run_directory(deck.run.directory);
