@@ -93,6 +93,8 @@ class Bench {
         return comm::all_reduce(world_, watch.seconds(), comm::Reduce::maximum);
     }
 
+    void settle() const;
+    void forget_last() const;
     double raw_write();
     double write();
     double copy();
@@ -115,23 +117,49 @@ class Bench {
     std::optional<checkpoint::BackgroundWriter> background_;
 };
 
-/// As many bytes, each rank its own part of one file that is claimed before, to the disk.
+/// Until the disk has nothing to do.
+void Bench::settle() const {
+    if (world_.is_root()) {
+        ::sync();
+    }
+    comm::barrier(world_);
+}
+
+/// As many bytes, each rank its own part of one file that is claimed before, to the disk. The file
+/// of the turn before stays until it is replaced, as a checkpoint does.
 double Bench::raw_write() {
+    auto const next = directory_ / "raw-next";
     comm::agree(world_, "making the raw file", [&] {
         if (world_.is_root()) {
-            File::create(raw()).claim_space(state_.whole_bytes());
+            File::create(next).claim_space(state_.whole_bytes());
         }
     });
-    return timed([&] {
+    auto const seconds = timed([&] {
         comm::agree(world_, "writing the raw file", [&] {
-            auto const file = File::open_write(raw());
+            auto const file = File::open_write(next);
             file.write_at(state_.first_byte(), state_.bytes());
             file.sync();
         });
     });
+    comm::agree(world_, "keeping the raw file", [&] {
+        if (world_.is_root()) {
+            std::filesystem::rename(next, raw());
+        }
+    });
+    return seconds;
+}
+
+/// Making room for the next is timed on no side.
+void Bench::forget_last() const {
+    if (world_.is_root()) {
+        std::error_code ignored; // there may be none yet
+        std::filesystem::remove(store_.path_for(1), ignored);
+        ::sync();
+    }
 }
 
 double Bench::write() {
+    forget_last();
     return timed([&] { store_.save(world_, state_.snapshot(), 1, "bench"); });
 }
 
@@ -140,6 +168,7 @@ double Bench::copy() {
 }
 
 double Bench::stall() {
+    forget_last();
     auto const snapshot = state_.snapshot();
     auto const seconds = timed([&] { background_->start(snapshot, store_, 1, "bench"); });
     background_->wait();
@@ -203,7 +232,6 @@ Options parsed(std::vector<std::string> arguments) {
 void measure(Communicator const& world, Options const& options,
              std::filesystem::path const& directory) {
     Bench bench(world, options.bytes, directory);
-    // Alternating, so that a disk that changes its speed changes all of them.
     std::vector<std::pair<std::string, double (Bench::*)()>> variants{
         {"raw-write", &Bench::raw_write},
         {"synchronous", &Bench::write},
@@ -216,9 +244,16 @@ void measure(Communicator const& world, Options const& options,
         std::erase_if(variants, [](auto const& each) { return each.second == &Bench::stall; });
     }
     std::vector<std::vector<double>> seconds(variants.size());
-    for (std::int64_t repeat = 0; repeat < options.repeats; ++repeat) {
-        for (std::size_t i = 0; i < variants.size(); ++i) {
-            seconds[i].push_back((bench.*variants[i].second)());
+    // Each is first as often as the others, and begins when the disk has written what others left.
+    // The round before the first makes what some need of others.
+    for (std::int64_t repeat = -1; repeat < options.repeats; ++repeat) {
+        for (std::size_t turn = 0; turn < variants.size(); ++turn) {
+            auto const i = (turn + static_cast<std::size_t>(repeat + 1)) % variants.size();
+            bench.settle();
+            auto const taken = (bench.*variants[i].second)();
+            if (repeat >= 0) {
+                seconds[i].push_back(taken);
+            }
         }
     }
     for (std::size_t i = 0; world.is_root() && i < variants.size(); ++i) {
