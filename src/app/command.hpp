@@ -33,6 +33,8 @@ ExitCode bench_command(Invocation const& invocation);
 ExitCode bench_checkpoint_command(Invocation const& invocation);
 ExitCode bench_loader_command(Invocation const& invocation);
 ExitCode bench_allreduce_command(Invocation const& invocation);
+ExitCode report_command(Invocation const& invocation);
+ExitCode watch_command(Invocation const& invocation);
 
 /// Commands that need LibTorch, by name; found in the training library, which is loaded then.
 ExitCode train_side_command(std::string const& name, Invocation const& invocation);

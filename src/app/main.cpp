@@ -14,8 +14,8 @@ using namespace lockstep::app;
 
 std::vector<Command> commands() {
     return {
-        {"train", "DECK... [--section.key VALUE]... [--force]", "the main job",
-         train_front_command},
+        {"train", "DECK... [--section.key VALUE]... [--force] [--quiet | --verbose | --json]",
+         "the main job", train_front_command},
         {"launch", "[--yes] DECK... [--devices N] [--restarts N] [--launcher mpirun|srun]",
          "one rank on each device here, or on all hosts of the job; started again when lost",
          launch_command},
@@ -29,6 +29,9 @@ std::vector<Command> commands() {
          "looks into checkpoints", checkpoint_command},
         {"bench", "allreduce | step | checkpoint",
          "measures the exchange, the training step, checkpoints", bench_command},
+        {"report", "RUN... [--output DIRECTORY] [--price-per-hour P]",
+         "pictures of runs, and a table that compares them", report_command},
+        {"watch", "RUN [--once]", "what a run does just now, or has done", watch_command},
         {"models", "", "what model.name can be, with the keys of each",
          [](Invocation const& i) { return train_side_command("models", i); }},
         {"tasks", "", "what task.kind can be, with the keys of each",
