@@ -2,10 +2,15 @@
 
 #include "lockstep/nn/registry.hpp"
 
+#include <filesystem>
+
 namespace lockstep::nn {
 
 ModelKind cnn_kind();
 ModelKind mlp_kind();
 ModelKind script_kind();
+
+/// Saves a model that is a script as it is; whether it is one.
+bool save_if_script(Model const& model, std::filesystem::path const& path);
 
 } // namespace lockstep::nn

@@ -118,6 +118,8 @@ class Script : public Mirror<Model> {
         module_.train(on);
     }
 
+    void save(std::filesystem::path const& path) const { module_.save(path.string()); }
+
   private:
     void require_own_layers(Interface const& interface) const {
         if (interface.recompute || interface.sync_batch_norm) {
@@ -195,6 +197,14 @@ double count(config::OwnValues const& values, Interface const& /*interface*/) {
 }
 
 } // namespace
+
+bool save_if_script(Model const& model, std::filesystem::path const& path) {
+    auto const* const script = dynamic_cast<Script const*>(&model);
+    if (script != nullptr) {
+        script->save(path);
+    }
+    return script != nullptr;
+}
 
 ModelKind script_kind() {
     return {"script",

@@ -3,6 +3,9 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/model_file.hpp"
+#include "lockstep/checkpoint/weights.hpp"
+
+#include <set>
 
 namespace lockstep::train {
 
@@ -198,59 +201,58 @@ void ReplicaState::write_model(std::filesystem::path const& path,
 
 namespace {
 
-/// Fills each named tensor of the model by `read(path, elements, into)`.
-template <class Read>
-void fill_model(nn::Model& model, Read const& read) {
-    torch::NoGradGuard const no_grad;
-    auto const fill = [&](std::string const& name, torch::Tensor tensor) {
-        auto const host = torch::empty(tensor.sizes(), tensor.options().device(torch::kCPU));
-        read("model/" + path_of(name), writable_bytes_of(host));
-        tensor.copy_(host);
-    };
-    for (auto& item : model.named_parameters()) {
-        fill(item.key(), item.value().detach());
-    }
-    for (auto& item : model.named_buffers()) {
-        fill(item.key(), item.value());
-    }
+/// A single value has one dimension in some files and none in others.
+h5::Shape without_single(h5::Shape shape) {
+    return shape == h5::Shape{1} ? h5::Shape{} : shape;
 }
 
-/// Fills a model from the views of a checkpoint.
-void load_from_checkpoint(nn::Model& model, checkpoint::Reader const& reader) {
-    auto const read = [&](std::string const& path, std::span<std::byte> into) {
-        for (auto const& view : reader.views()) {
-            auto const& array = reader.array(view.source);
-            if (view.path == path &&
-                h5::elements(view.shape) * h5::size_of(array.type) == into.size()) {
-                reader.read(view.source, view.first, into);
-                return true;
-            }
-        }
-        return false;
-    };
-    fill_model(model, [&](std::string const& path, std::span<std::byte> into) {
-        // Averaged weights, where there are some, are what a run measures.
-        auto const averaged = "optimizer/ema" + path.substr(path.find('/'));
-        if (read(averaged, into) || read(path, into)) {
-            return;
-        }
-        throw Error(ExitCode::data, {concat(reader.path().string(), " has no fitting ", path),
-                                     "it holds another model than the deck's",
-                                     "Evaluate it with the deck it was trained with"});
-    });
+std::string shape_text(h5::Shape const& shape) {
+    std::vector<std::string> extents;
+    for (auto const extent : shape) {
+        extents.push_back(std::to_string(extent));
+    }
+    return concat("[", joined(extents, ", "), "]");
+}
+
+void fill(torch::Tensor const& tensor, std::string const& name,
+          checkpoint::Weights const& weights) {
+    h5::Shape const shape(tensor.sizes().begin(), tensor.sizes().end());
+    auto const* const entry = weights.find(name);
+    bool const fits = entry != nullptr && without_single(entry->shape) == without_single(shape);
+    if (!fits) {
+        throw Error(ExitCode::data,
+                    {concat(weights.path().string(), " has no fitting model/", path_of(name)),
+                     concat("the deck's model needs ", shape_text(shape), " there, and it has ",
+                            entry == nullptr ? "nothing" : shape_text(entry->shape)),
+                     "Name the file of that model, or the deck that it was trained with"});
+    }
+    auto const type = entry->type == h5::Type::i64 ? torch::kInt64 : torch::kFloat32;
+    auto const host = torch::empty(tensor.sizes(), type);
+    weights.read(*entry, writable_bytes_of(host));
+    torch::Tensor(tensor).copy_(host);
 }
 
 } // namespace
 
-void load_model(nn::Model& model, std::filesystem::path const& path) {
-    if (checkpoint::is_model_file(path)) {
-        checkpoint::ModelFile const file(path);
-        fill_model(model, [&](std::string const& name, std::span<std::byte> into) {
-            file.read(name, into);
-        });
-    } else {
-        load_from_checkpoint(model, checkpoint::Reader(path));
+std::vector<std::string> load_model(nn::Model& model, std::filesystem::path const& path) {
+    torch::NoGradGuard const no_grad;
+    auto const weights = checkpoint::open_weights(path);
+    std::set<std::string> known;
+    for (auto const& item : model.named_parameters()) {
+        fill(item.value().detach(), item.key(), *weights);
+        known.insert(item.key());
     }
+    for (auto const& item : model.named_buffers()) {
+        fill(item.value(), item.key(), *weights);
+        known.insert(item.key());
+    }
+    std::vector<std::string> without_place;
+    for (auto const& entry : weights->entries()) {
+        if (!known.contains(entry.name)) {
+            without_place.push_back(entry.name);
+        }
+    }
+    return without_place;
 }
 
 } // namespace lockstep::train
