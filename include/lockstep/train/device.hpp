@@ -7,8 +7,9 @@
 
 namespace lockstep::train {
 
-/// The device of this rank: what the deck names; with `auto`, the GPU of its local rank, or the
-/// CPU where there is none.
+/// The device of this rank: what the deck names; with `auto` and `cuda`, of the GPUs that
+/// run.devices names the one of its local rank, counted round; with `auto`, the CPU where there is
+/// no GPU.
 ///
 /// Throws  Error 69 when the deck names a device that is not here, 64 when it is no device's name
 torch::Device choose_device(config::Run const& run, comm::Topology const& topology);
