@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "data_cache.hpp"
+#include "first_weights.hpp"
+#include "step_requests.hpp"
 
 namespace lockstep::train {
 
@@ -66,6 +68,10 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
         total_steps_ = total_steps(deck_.train, plan_->steps_per_epoch());
         schedule_.emplace(deck_, plan_->steps_per_epoch(), total_steps_);
     });
+    if (!opened_.found && !deck_.model.weights.empty()) {
+        auto const weights = load_first_weights(world_, *work_.model, deck_.model.weights);
+        remark_ += concat(remark_.empty() ? "" : "; ", weights);
+    }
     keep_in_memory(deck_.data, {work_.train.get(), work_.validation.get(), work_.test.get()},
                    world_);
     engine_ = std::make_unique<Engine>(
@@ -160,26 +166,8 @@ void Run::restore() {
 }
 
 data::Loader::Request Run::requests() const {
-    auto const node = engine_->nodes()[static_cast<std::size_t>(world_.rank())];
-    auto const& plan = *plan_;
-    auto const full = deck_.optimizer.accumulate * node.count; // batches of a full step
-    auto const last = plan.steps_per_epoch() - 1;
-    auto const of_epoch = last * full + plan.micro_batches(last) * node.count;
-    auto const per_epoch = plan.steps_per_epoch();
-    auto const begin = progress_.step / per_epoch * of_epoch + progress_.step % per_epoch * full;
-    return [=, &plan,
-            total = total_steps_](std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
-        auto const at = begin + k;
-        auto const epoch = at / of_epoch;
-        auto const step = std::min(at % of_epoch / full, last);
-        if (epoch * per_epoch + step >= total) {
-            return std::nullopt;
-        }
-        auto const in_step = at % of_epoch - step * full;
-        auto const micros = plan.micro_batches(step);
-        auto const replica = node.first + static_cast<int>(in_step / micros);
-        return plan.indices(epoch, plan.part(step, static_cast<int>(in_step % micros), replica));
-    };
+    return step_requests(*plan_, engine_->nodes()[static_cast<std::size_t>(world_.rank())],
+                         deck_.optimizer.accumulate, {progress_.step, total_steps_});
 }
 
 void Run::loop() {
