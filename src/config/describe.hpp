@@ -75,6 +75,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "what happens to training samples: flip, crop:PIXELS, noise:AMOUNT, mask:ROWS:COLUMNS");
     visit("data.shuffle", deck.data.shuffle, one_of({"full", "block", "none"}, fixed),
           "order of an epoch");
+    visit("data.bucket-by-length", deck.data.bucket_by_length, between(0, 1 << 20, fixed),
+          "samples of this many batches in a row are sorted by length; 0: off");
 
     visit("model.name", deck.model.name, any(fixed), "see lockstep models");
     visit("model.weights", deck.model.weights, any(fixed),
@@ -82,7 +84,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit.own("model", deck.model.own);
 
     visit("task.kind", deck.task.kind, any(fixed), "see lockstep tasks");
-    visit("task.metric", deck.task.metric, any(), "the metric that says which model is best");
+    visit("task.metric", deck.task.metric, any(),
+          "the metric that says which model is best; the task's first");
     visit.own("task", deck.task.own);
 
     auto& optimizer = deck.optimizer;

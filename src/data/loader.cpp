@@ -7,7 +7,7 @@
 namespace lockstep::data {
 
 Loader::Loader(Dataset const& dataset, Request request, LoaderOptions const& options)
-    : dataset_(dataset), request_(std::move(request)),
+    : dataset_(dataset), request_(std::move(request)), finish_(options.finish),
       slots_(static_cast<std::size_t>(std::max(options.prefetch, 1)) + 1) {
     try {
         for (int i = 0; i < std::max(options.workers, 1); ++i) {
@@ -71,6 +71,9 @@ void Loader::fill(std::int64_t k, Slot& slot, Scratch& scratch) const {
     }
     slot.batch.indices = std::move(*indices);
     dataset_.read(slot.batch, scratch);
+    if (finish_) {
+        finish_(k, slot.batch);
+    }
 }
 
 Loader::Slot& Loader::slot_of(std::int64_t k) {

@@ -18,7 +18,9 @@ std::string percent(double share) {
 std::string metrics_text(std::map<std::string, double> const& metrics) {
     std::string text;
     for (auto const& [name, value] : metrics) {
-        text += concat("  ", name, " ", name == "accuracy" ? percent(value) : fixed(value, 4));
+        if (name.find('.') == std::string::npos) { // those of each class have lines of their own
+            text += concat("  ", name, " ", name == "accuracy" ? percent(value) : fixed(value, 4));
+        }
     }
     return text;
 }
@@ -77,11 +79,12 @@ void Console::show(train::Started const& e) {
     line(concat("data: ", count_text(e.train_samples), " training, ",
                 count_text(e.validation_samples), " validation, ", count_text(e.test_samples),
                 " test samples"));
-    for (std::size_t i = 0; i < e.class_names.size() && e.class_names.size() <= 32; ++i) {
+    for (std::size_t i = 0; i < e.class_counts.size() && e.class_counts.size() <= 32; ++i) {
         line(concat("  class ", i, " ", e.class_names[i], ": ", count_text(e.class_counts[i]), " (",
                     percent(static_cast<double>(e.class_counts[i]) /
                             static_cast<double>(std::max<std::int64_t>(e.train_samples, 1))),
-                    ")"));
+                    e.class_weights.empty() ? std::string(")")
+                                            : concat("), weight ", fixed(e.class_weights[i], 4))));
     }
     line(concat("batch: ", e.batch, " x ", e.replicas, " replicas x ", e.accumulate,
                 " micro-batches = ", e.batch * e.replicas * e.accumulate, " samples a step, ",
@@ -136,6 +139,11 @@ void Console::show(train::Step const& e) {
 void Console::show(train::Measured const& e) {
     line(concat(e.set, " at step ", e.step, ": loss ", fixed(e.loss, 4), metrics_text(e.metrics),
                 "  (", count_text(e.samples), " samples, ", duration_text(e.seconds), ")"));
+    for (auto const& [name, value] : e.metrics) {
+        if (name.find('.') != std::string::npos && e.metrics.size() <= 40) {
+            log_.note(concat("  ", name, " ", fixed(value, 4)));
+        }
+    }
     if (e.best) {
         double const value = e.best_metric == "loss" ? e.loss : e.metrics.at(e.best_metric);
         line(concat("new best ", e.best_metric, ": ",
@@ -145,8 +153,9 @@ void Console::show(train::Measured const& e) {
 }
 
 void Console::show(train::Epoch const& e) {
-    line(concat("epoch ", e.epoch, ": training loss ", fixed(e.loss, 4), "  accuracy ",
-                percent(e.accuracy), "  (", duration_text(e.seconds), ", ",
+    line(concat("epoch ", e.epoch, ": training loss ", fixed(e.loss, 4),
+                e.accuracy ? concat("  accuracy ", percent(*e.accuracy)) : "", "  (",
+                duration_text(e.seconds), ", ",
                 count_text(static_cast<std::int64_t>(e.samples_per_s)), " samples/s)"));
 }
 

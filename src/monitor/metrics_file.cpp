@@ -83,10 +83,17 @@ struct ToJson {
         return json;
     }
     Json operator()(train::Epoch const& e) const {
-        return {{"event", "epoch"},       {"step", e.step},
-                {"epoch", e.epoch},       {"loss", e.loss},
-                {"accuracy", e.accuracy}, {"samples", e.samples},
-                {"seconds", e.seconds},   {"samples_per_s", e.samples_per_s}};
+        Json json{{"event", "epoch"},
+                  {"step", e.step},
+                  {"epoch", e.epoch},
+                  {"loss", e.loss},
+                  {"samples", e.samples},
+                  {"seconds", e.seconds},
+                  {"samples_per_s", e.samples_per_s}};
+        if (e.accuracy) {
+            json["accuracy"] = *e.accuracy;
+        }
+        return json;
     }
     Json operator()(train::CheckpointWritten const& e) const {
         return {{"event", "checkpoint"},     {"step", e.step},       {"file", e.file},

@@ -73,12 +73,10 @@ class Cnn : public Model {
         register_module("classifier", classifier_);
     }
 
-    torch::Tensor forward(torch::Tensor inputs) override {
-        if (add_channel_) {
-            inputs = inputs.unsqueeze(1);
-        }
-        auto const found = recompute_ ? forward_recomputed(features_, blocks_, random_key(), inputs)
-                                      : features_->forward(inputs);
+    torch::Tensor forward(Fields const& inputs) override {
+        auto const images = add_channel_ ? inputs.only().unsqueeze(1) : inputs.only();
+        auto const found = recompute_ ? forward_recomputed(features_, blocks_, random_key(), images)
+                                      : features_->forward(images);
         return classifier_->forward(found.flatten(1));
     }
 

@@ -40,7 +40,7 @@ torch::jit::Module traced(Model& model, torch::Tensor const& inputs) {
     auto const trace = torch::jit::tracer::trace(
         {inputs},
         [&](torch::jit::Stack const& stack) -> torch::jit::Stack {
-            return {model.forward(stack.front().toTensor())};
+            return {model.forward(Fields(stack.front().toTensor()))};
         },
         [](torch::autograd::Variable const&) { return std::string(); },
         /*strict=*/true, /*force_outplace=*/false, &script, {"inputs"});
@@ -50,6 +50,18 @@ torch::jit::Module traced(Model& model, torch::Tensor const& inputs) {
     return script;
 }
 
+void require_one_input(Interface const& interface) {
+    auto const& inputs = interface.inputs;
+    bool const simple =
+        inputs.empty() || (inputs.size() == 1 && !inputs.front().whole && !inputs.front().ragged);
+    if (!simple) {
+        throw Error(ExitCode::usage,
+                    {"this model cannot be exported as TorchScript",
+                     "it takes several inputs, whole numbers, or samples of unlike lengths",
+                     "Export --format safetensors and load the weights by name"});
+    }
+}
+
 void require_same(Model& model, torch::jit::Module script,
                   std::vector<std::int64_t> const& sample) {
     for (std::int64_t const count : {1, 2, 5}) {
@@ -57,7 +69,7 @@ void require_same(Model& model, torch::jit::Module script,
         bool same = false;
         try {
             auto const result = script.forward({inputs}).toTensor();
-            same = torch::allclose(result, model.forward(inputs), 1e-4, 1e-5);
+            same = torch::allclose(result, model.forward(Fields(inputs)), 1e-4, 1e-5);
         } catch (c10::Error const&) {
             same = false; // a shape of the traced batch stands in the graph
         }
@@ -74,16 +86,16 @@ void require_same(Model& model, torch::jit::Module script,
 
 } // namespace
 
-void export_script(Model& model, std::vector<std::int64_t> const& sample,
-                   std::filesystem::path const& path) {
+void export_script(Model& model, Interface const& interface, std::filesystem::path const& path) {
     torch::NoGradGuard const no_grad;
     model.eval();
     File::create(path); // its errors are clearer than torch's
     if (save_if_script(model, path)) {
         return;
     }
-    auto script = traced(model, samples(sample, 3));
-    require_same(model, script, sample);
+    require_one_input(interface);
+    auto script = traced(model, samples(interface.sample_shape, 3));
+    require_same(model, script, interface.sample_shape);
     script.eval();
     script.save(path.string());
 }

@@ -33,10 +33,10 @@ class Mlp : public Model {
         register_module("layers", layers_);
     }
 
-    torch::Tensor forward(torch::Tensor inputs) override {
-        inputs = inputs.flatten(1);
-        return recompute_ ? forward_recomputed(layers_, blocks_, random_key(), inputs)
-                          : layers_->forward(inputs);
+    torch::Tensor forward(Fields const& inputs) override {
+        auto const flat = inputs.only().flatten(1);
+        return recompute_ ? forward_recomputed(layers_, blocks_, random_key(), flat)
+                          : layers_->forward(flat);
     }
 
   private:

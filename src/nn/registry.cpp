@@ -9,7 +9,7 @@
 namespace lockstep::nn {
 
 std::vector<ModelKind> model_kinds() {
-    return {cnn_kind(), mlp_kind(), script_kind()};
+    return {cnn_kind(), cnn3d_kind(), mlp_kind(), resnet_kind(), script_kind(), unet_kind()};
 }
 
 namespace {
@@ -31,14 +31,35 @@ ModelKind find_kind(std::string const& name) {
 
 } // namespace
 
+namespace {
+
+void require_one_plain_input(ModelKind const& kind, Interface const& interface) {
+    if (kind.any_inputs || interface.inputs.empty()) {
+        return;
+    }
+    auto const& first = interface.inputs.front();
+    if (interface.inputs.size() == 1 && !first.whole && !first.ragged) {
+        return;
+    }
+    throw Error(ExitCode::data,
+                {concat("model.name = ", kind.name),
+                 "it takes one input of amounts a sample, alike in shape; data.inputs has others",
+                 "Name such a dataset in data.inputs, or take a model that lockstep models says "
+                 "takes any"});
+}
+
+} // namespace
+
 double parameter_count(config::Model const& chosen, Interface const& interface) {
     auto const kind = find_kind(chosen.name);
+    require_one_plain_input(kind, interface);
     return kind.parameters(config::OwnValues("model", chosen.own, kind.keys), interface);
 }
 
 std::shared_ptr<Model> make_model(config::Model const& chosen, Interface const& interface,
                                   std::uint64_t seed) {
     auto const kind = find_kind(chosen.name);
+    require_one_plain_input(kind, interface);
     config::OwnValues const values("model", chosen.own, kind.keys);
     torch::manual_seed(random_key(seed, Stream::initialisation));
     return kind.make(values, interface);

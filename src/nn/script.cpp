@@ -99,14 +99,14 @@ class Script : public Mirror<Model> {
     Script(config::OwnValues const& values, Interface const& interface)
         : Mirror(loaded(file_of(values))), file_(file_of(values)), outputs_(interface.outputs) {
         require_own_layers(interface);
-        try_on(interface.sample_shape);
+        try_on(interface);
     }
 
-    torch::Tensor forward(torch::Tensor inputs) override {
+    torch::Tensor forward(Fields const& inputs) override {
         // Optimised graphs are made from what the first runs saw, and round otherwise from then on.
         torch::jit::GraphOptimizerEnabledGuard const plain(false);
         torch::manual_seed(random_key()->value); // scripts draw from torch's one generator
-        return output_of(module_, inputs);
+        return output_of(module_, arguments_of(inputs), inputs.samples());
     }
 
     void settle_buffers() const override { follow(); }
@@ -132,21 +132,63 @@ class Script : public Mirror<Model> {
         }
     }
 
+    /// One tensor for each input; of samples with a number of rows each, padded, and the numbers.
+    static std::vector<torch::Tensor> arguments_of(Fields const& inputs) {
+        std::vector<torch::Tensor> arguments;
+        for (auto const& field : inputs) {
+            arguments.push_back(field.padded());
+            if (field.lengths.defined()) {
+                arguments.push_back(field.lengths.to(field.values.device()));
+            }
+        }
+        return arguments;
+    }
+
     /// Runs a copy on two empty samples, so that shapes that do not fit are told at the start.
-    void try_on(std::vector<std::int64_t> shape) const {
-        shape.insert(shape.begin(), 2);
+    void try_on(Interface const& interface) const {
+        constexpr std::int64_t samples = 2;
+        constexpr std::int64_t rows = 64;
+        std::vector<torch::Tensor> arguments;
+        auto const zeros = [&](std::vector<std::int64_t> shape, torch::Dtype type) {
+            shape.insert(shape.begin(), samples);
+            arguments.push_back(torch::zeros(shape, type));
+        };
+        if (interface.inputs.empty()) {
+            zeros(interface.sample_shape, torch::kFloat32);
+        }
+        for (auto const& input : interface.inputs) {
+            std::vector<std::int64_t> shape(input.shape.begin(), input.shape.end());
+            if (input.ragged) {
+                shape.insert(shape.begin(), rows);
+            }
+            zeros(shape, input.whole ? torch::kInt64 : torch::kFloat32);
+            if (input.ragged) {
+                arguments.push_back(torch::full({samples}, rows, torch::kInt64));
+            }
+        }
         auto copy = module_.deepcopy();
         copy.eval();
         torch::NoGradGuard const no_grad;
         torch::jit::GraphOptimizerEnabledGuard const plain(false);
-        output_of(copy, torch::zeros(shape));
+        output_of(copy, arguments, samples);
     }
 
-    torch::Tensor output_of(torch::jit::Module const& module, torch::Tensor const& inputs) const {
-        auto const expected = concat("[", inputs.size(0), ", ", outputs_, "]");
+    static std::string forms_of(std::vector<torch::Tensor> const& arguments) {
+        std::vector<std::string> forms;
+        for (auto const& argument : arguments) {
+            forms.push_back(concat(argument.scalar_type() == torch::kInt64 ? "int64 " : "float32 ",
+                                   argument.sizes()));
+        }
+        return joined(forms, " and ");
+    }
+
+    torch::Tensor output_of(torch::jit::Module const& module,
+                            std::vector<torch::Tensor> const& arguments,
+                            std::int64_t samples) const {
+        auto const expected = concat("[", samples, ", ", outputs_, "]");
         c10::IValue result;
         try {
-            result = torch::jit::Module(module).forward({inputs});
+            result = torch::jit::Module(module).forward({arguments.begin(), arguments.end()});
         } catch (std::bad_alloc const&) {
             throw;
         } catch (std::exception const& error) {
@@ -154,20 +196,22 @@ class Script : public Mirror<Model> {
             if (why.find("memory") != std::string::npos) {
                 throw; // not the model's fault
             }
-            throw Error(ExitCode::usage,
-                        {concat(file_, " cannot take a batch of shape ", inputs.sizes()), why,
-                         concat("Its forward must take float32 ", inputs.sizes(), " and return ",
-                                expected)});
+            throw Error(
+                ExitCode::usage,
+                {concat(file_, " cannot take a batch of ", forms_of(arguments)), why,
+                 concat("Its forward must take ", forms_of(arguments), " and return ", expected)});
         }
-        bool const fits = result.isTensor() && result.toTensor().dim() == 2 &&
-                          result.toTensor().size(0) == inputs.size(0) &&
-                          result.toTensor().size(1) == outputs_;
+        // Of each place or time of a sample there may be outputs: the task looks closer then.
+        bool const fits = result.isTensor() && result.toTensor().dim() >= 2 &&
+                          result.toTensor().size(0) == samples &&
+                          (result.toTensor().size(1) == outputs_ ||
+                           (result.toTensor().dim() > 2 && result.toTensor().size(-1) == outputs_));
         if (!fits) {
             throw Error(ExitCode::usage,
                         {concat(file_, " gives ",
                                 result.isTensor() ? concat("shape ", result.toTensor().sizes())
                                                   : result.tagKind(),
-                                " for a batch of shape ", inputs.sizes()),
+                                " for a batch of ", forms_of(arguments)),
                          concat("the task needs ", expected),
                          "Export a model with as many outputs as the data has classes"});
         }
@@ -213,7 +257,8 @@ ModelKind script_kind() {
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Script>(values, interface);
             },
-            count};
+            count,
+            true};
 }
 
 } // namespace lockstep::nn

@@ -2,27 +2,57 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/task/task.hpp"
 
-#include "classification.hpp"
+#include "tasks.hpp"
 
 namespace lockstep::task {
 
 std::vector<TaskKind> task_kinds() {
-    return {classification_kind()};
+    return {classification_kind(), regression_kind(), segmentation_kind()};
 }
 
-std::unique_ptr<Task> make_task(config::Task const& chosen, std::int64_t classes) {
+namespace {
+
+TaskKind find_kind(std::string const& name) {
     std::vector<std::string> names;
     for (auto const& kind : task_kinds()) {
         names.push_back(kind.name);
-        if (kind.name == chosen.kind) {
-            return kind.make(config::OwnValues("task", chosen.own, kind.keys), classes);
+        if (kind.name == name) {
+            return kind;
         }
     }
-    auto const near = nearest_name(chosen.kind, names);
+    auto const near = nearest_name(name, names);
     throw Error(ExitCode::usage,
-                {concat("task.kind = ", chosen.kind), concat("there are ", joined(names, ", ")),
+                {concat("task.kind = ", name), concat("there are ", joined(names, ", ")),
                  near.empty() ? std::string("lockstep tasks lists them with their keys")
                               : concat("Did you mean ", near, "?")});
+}
+
+} // namespace
+
+Samples Samples::of(data::Dataset const& dataset) {
+    return {dataset.inputs(), dataset.targets(), dataset.class_names(), dataset.class_counts()};
+}
+
+std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& samples) {
+    auto const kind = find_kind(chosen.kind);
+    return kind.make(config::OwnValues("task", chosen.own, kind.keys), samples);
+}
+
+MetricKind metric_of(config::Task const& chosen, std::string const& wanted) {
+    auto const kind = find_kind(chosen.kind);
+    if (wanted.empty()) {
+        return kind.metrics.front();
+    }
+    std::vector<std::string> names;
+    for (auto const& metric : kind.metrics) {
+        names.push_back(metric.name);
+        if (metric.name == wanted) {
+            return metric;
+        }
+    }
+    throw Error(ExitCode::usage,
+                {concat("metric ", wanted), concat(kind.name, " has ", joined(names, ", ")),
+                 "Correct task.metric or checkpoint.best"});
 }
 
 } // namespace lockstep::task

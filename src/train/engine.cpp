@@ -158,8 +158,8 @@ Engine::Engine(Parts parts)
       lanes_(make_lanes(parts)), sums_(make_sums()),
       optimizer_(options_, layout_, arena_.parameters(), updated_),
       local_({lanes_, parts.task, layout_, buffers_, kept_buffers_,
-              nodes_[static_cast<std::size_t>(world_.rank())], parts.sample_shape, parts.device,
-              *exchange_, world_, parts.deck.precision, sums_.get(), rounding_of(communication_)}),
+              nodes_[static_cast<std::size_t>(world_.rank())], parts.device, *exchange_, world_,
+              parts.deck.precision, sums_.get(), rounding_of(communication_)}),
       loss_scale_(parts.deck.precision), compression_scale_(compression_scale(parts.deck)),
       state_({layout_, arena_, buffers_, parts.model, optimizer_,
               exchange_->partition().owned(world_.rank()), world_.is_root(), exchange_->carried(),
@@ -218,7 +218,7 @@ StepOutcome Engine::step(StepInput const& input) {
     exchange_->begin();
     {
         comm::PhaseScope const phase(world_, comm::Phase::compute);
-        local_.run(input.loader, input.micro_batches, key, scale, input.poison);
+        local_.run(input.batches, input.micro_batches, key, scale, input.poison);
     }
     outcome.local = local_.times();
 

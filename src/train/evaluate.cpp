@@ -6,7 +6,7 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/data/plan.hpp"
-#include "lockstep/train/local_step.hpp"
+#include "lockstep/train/batch_source.hpp"
 #include "lockstep/train/precision.hpp"
 
 #include <algorithm>
@@ -45,6 +45,7 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     std::vector<double> losses(static_cast<std::size_t>(plan.batches()), 0);
     std::vector<double> weights(losses.size(), 0);
     std::vector<std::int64_t> counts(task.counts(), 0);
+    std::vector<std::vector<double>> sums(task.sums(), losses); // by batch, each of them
 
     bool const was_training = model.is_training();
     model.eval();
@@ -63,17 +64,19 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
             },
             options.loader);
     });
-    std::vector<std::int64_t> const shape(dataset.sample_shape().begin(),
-                                          dataset.sample_shape().end());
+    LoadedBatches source(*loader, dataset.inputs(), dataset.targets(), options.device);
     auto const evaluate_batch = [&](std::int64_t k) {
         comm::progressed(comm);
         Autocast const autocast(options.precision, options.device);
-        auto const tally = task.evaluate(model, to_tensors(loader->next(), shape, options.device));
+        auto const tally = task.evaluate(model, source.next());
         auto const batch = static_cast<std::size_t>(mine.first + k);
         losses[batch] = tally.loss_sum;
         weights[batch] = tally.weight;
         for (std::size_t i = 0; i < counts.size(); ++i) {
             counts[i] += tally.counts[i];
+        }
+        for (std::size_t i = 0; i < sums.size(); ++i) {
+            sums[i][batch] = tally.sums[i];
         }
     };
     bool stopped = false;
@@ -95,8 +98,13 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     comm::all_reduce(comm, std::span(losses), comm::Reduce::sum);
     comm::all_reduce(comm, std::span(weights), comm::Reduce::sum);
     comm::all_reduce(comm, std::span(counts), comm::Reduce::sum);
-    return Evaluation{comm::tree_sum(losses) / comm::tree_sum(weights), dataset.samples(),
-                      task.metrics(counts), watch.seconds()};
+    task::Tally total{comm::tree_sum(losses), comm::tree_sum(weights), std::move(counts)};
+    for (auto& by_batch : sums) {
+        comm::all_reduce(comm, std::span(by_batch), comm::Reduce::sum);
+        total.sums.push_back(comm::tree_sum(by_batch));
+    }
+    return Evaluation{total.loss_sum / total.weight, dataset.samples(), task.metrics(total),
+                      watch.seconds()};
 }
 
 } // namespace lockstep::train

@@ -30,10 +30,9 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
             throw Error(ExitCode::usage, {"data.test and data.validation are not set",
                                           "there is nothing to measure", "Set one of them"});
         }
-        task = task::make_task(deck.task, dataset->classes());
-        std::vector<std::int64_t> const shape(dataset->sample_shape().begin(),
-                                              dataset->sample_shape().end());
-        model = nn::make_model(deck.model, {shape, dataset->classes()},
+        auto const samples = task::Samples::of(*dataset);
+        task = task::make_task(deck.task, samples);
+        model = nn::make_model(deck.model, model_interface(deck, samples, *task),
                                static_cast<std::uint64_t>(deck.run.seed));
         model->to(device);
         load_model(*model, file);

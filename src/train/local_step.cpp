@@ -43,7 +43,7 @@ LocalStep::LocalStep(Parts parts)
 
 LocalStep::~LocalStep() = default;
 
-void LocalStep::run(data::Loader& loader, int micro_batches, std::uint64_t step_key,
+void LocalStep::run(BatchSource& batches, int micro_batches, std::uint64_t step_key,
                     double loss_scale, bool poison) {
     micro_batches_ = micro_batches;
     step_key_ = step_key;
@@ -54,21 +54,21 @@ void LocalStep::run(data::Loader& loader, int micro_batches, std::uint64_t step_
     times_ = {};
     used_.assign(parts_.layout.entries.size(), 0);
     if (threads_) {
-        run_on_threads(loader);
+        run_on_threads(batches);
     } else {
-        run_node(parts_.node, 0, loader);
+        run_node(parts_.node, 0, batches);
     }
     if (after_) {
         std::copy(after_->bytes().begin(), after_->bytes().end(), parts_.buffers.bytes().begin());
     }
 }
 
-void LocalStep::run_node(comm::TreeNode node, std::size_t depth, data::Loader& loader) {
+void LocalStep::run_node(comm::TreeNode node, std::size_t depth, BatchSource& batches) {
     if (node.is_leaf()) {
-        run_replica(node.first, depth, loader);
+        run_replica(node.first, depth, batches);
     } else {
-        run_node(node.left(), depth, loader);
-        run_node(node.right(), depth + 1, loader);
+        run_node(node.left(), depth, batches);
+        run_node(node.right(), depth + 1, batches);
     }
     if (node.first + node.count == parts_.node.first + parts_.node.count) {
         return; // the last replica has been added on the way, bucket by bucket
@@ -113,7 +113,7 @@ void LocalStep::add(torch::Tensor const& into, torch::Tensor const& from) const 
     round(into);
 }
 
-void LocalStep::run_replica(int replica, std::size_t depth, data::Loader& loader) {
+void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches) {
     auto& lane = *lanes_.front();
     bool const is_last = replica + 1 == parts_.node.first + parts_.node.count;
     auto const leave = [this, depth](int bucket) {
@@ -123,16 +123,15 @@ void LocalStep::run_replica(int replica, std::size_t depth, data::Loader& loader
     start_replica(lane, replica, arrays_[depth]);
     for (int micro = 0; micro < micro_batches_; ++micro) {
         Stopwatch watch;
-        auto const& batch = [&]() -> data::Batch const& {
+        auto const tensors = [&] {
             comm::PhaseScope const phase(parts_.world, comm::Phase::data);
-            return loader.next();
+            return batches.next();
         }();
-        auto const tensors = to_tensors(batch, parts_.sample_shape, parts_.device);
         times_.data += watch.seconds();
         if (is_last && micro + 1 == micro_batches_) {
             lane.sink.announce(leave);
         }
-        if (!batch.indices.empty() || parts_.sums != nullptr) {
+        if (tensors.samples() > 0 || parts_.sums != nullptr) {
             run_micro_batch(lane, replica, micro, tensors, times_);
         }
     }
@@ -183,15 +182,15 @@ void LocalStep::end_replica(Lane& lane, int replica) {
     }
 }
 
-void LocalStep::run_on_threads(data::Loader& loader) {
+void LocalStep::run_on_threads(BatchSource& batches) {
     auto const first = parts_.node.first;
     auto const count = lanes_.size();
     Stopwatch watch;
-    std::vector<std::vector<task::Tensors>> batches(count);
+    std::vector<std::vector<task::Tensors>> tensors_of(count);
     std::optional<comm::PhaseScope> reading(std::in_place, parts_.world, comm::Phase::data);
-    for (auto& of_replica : batches) {
+    for (auto& of_replica : tensors_of) {
         for (int micro = 0; micro < micro_batches_; ++micro) {
-            of_replica.push_back(to_tensors(loader.next(), parts_.sample_shape, parts_.device));
+            of_replica.push_back(batches.next());
         }
     }
     reading.reset();
@@ -202,8 +201,8 @@ void LocalStep::run_on_threads(data::Loader& loader) {
         auto& lane = *lanes_[at];
         start_replica(lane, first + which, arrays_[at]);
         for (int micro = 0; micro < micro_batches_; ++micro) {
-            auto const& tensors = batches[at][static_cast<std::size_t>(micro)];
-            if (tensors.inputs.size(0) > 0 || parts_.sums != nullptr) {
+            auto const& tensors = tensors_of[at][static_cast<std::size_t>(micro)];
+            if (tensors.samples() > 0 || parts_.sums != nullptr) {
                 run_micro_batch(lane, first + which, micro, tensors, times[at]);
             }
         }
@@ -252,20 +251,6 @@ void LocalStep::expect_unused(std::vector<char> const& unused) {
     for (auto const& lane : lanes_) {
         lane->sink.expect_unused(unused);
     }
-}
-
-task::Tensors to_tensors(data::Batch const& batch, std::vector<std::int64_t> const& sample_shape,
-                         torch::Device device) {
-    auto const count = static_cast<std::int64_t>(batch.indices.size());
-    auto shape = sample_shape;
-    shape.insert(shape.begin(), count);
-    // Copied, since torch's own blocks are aligned alike every time and sums depend on alignment.
-    auto const borrow = [](auto const& values, torch::IntArrayRef sizes, torch::Dtype type) {
-        return torch::from_blob(const_cast<void*>(static_cast<void const*>(values.data())), sizes,
-                                torch::TensorOptions(type));
-    };
-    return {borrow(batch.inputs(), shape, torch::kFloat32).to(device, torch::kFloat32, false, true),
-            borrow(batch.targets(), {count}, torch::kInt64).to(device, torch::kInt64, false, true)};
 }
 
 } // namespace lockstep::train

@@ -10,6 +10,7 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/config/deck_source.hpp"
+#include "lockstep/data/augment.hpp"
 #include "lockstep/nn/registry.hpp"
 
 #include <algorithm>
@@ -172,18 +173,7 @@ std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::strin
     if (trimmed(files).empty()) {
         return nullptr;
     }
-    auto set =
-        std::make_unique<data::Dataset>(data::DatasetOptions{files, data.inputs, data.targets});
-    auto const& input = set->inputs().front();
-    bool const simple = set->inputs().size() == 1 && set->targets().size() == 1 && !input.whole &&
-                        !input.ragged && set->has_labels();
-    if (!simple) {
-        throw Error(ExitCode::data, {concat("the samples of ", files),
-                                     "the task learns one label a sample from one "
-                                     "input of amounts, alike in shape",
-                                     "Name such datasets in data.inputs and data.targets"});
-    }
-    return set;
+    return std::make_unique<data::Dataset>(data::DatasetOptions{files, data.inputs, data.targets});
 }
 
 void require_memory(double needed, std::uint64_t available) {
@@ -197,6 +187,25 @@ void require_memory(double needed, std::uint64_t available) {
     }
 }
 
+namespace {
+
+/// Whether `set` holds what is learnt from `train`: stored types may differ, and there may be fewer
+/// classes.
+bool fits(data::Dataset const& set, data::Dataset const& train) {
+    auto const alike = [](std::vector<data::FieldInfo> const& some,
+                          std::vector<data::FieldInfo> const& others) {
+        return std::equal(some.begin(), some.end(), others.begin(), others.end(),
+                          [](data::FieldInfo const& a, data::FieldInfo const& b) {
+                              return a.shape == b.shape && a.whole == b.whole &&
+                                     a.ragged == b.ragged;
+                          });
+    };
+    return alike(set.inputs(), train.inputs()) && alike(set.targets(), train.targets()) &&
+           set.classes() <= train.classes();
+}
+
+} // namespace
+
 Workload open_workload(config::Deck const& deck,
                        std::function<void(double parameters)> const& check_size) {
     if (trimmed(deck.data.train).empty()) {
@@ -208,30 +217,47 @@ Workload open_workload(config::Deck const& deck,
     work.validation = open_dataset(deck.data, deck.data.validation);
     work.test = open_dataset(deck.data, deck.data.test);
     for (auto const* other : {work.validation.get(), work.test.get()}) {
-        if (other != nullptr && (other->sample_shape() != work.train->sample_shape() ||
-                                 other->classes() > work.train->classes())) {
+        if (other != nullptr && !fits(*other, *work.train)) {
             throw Error(ExitCode::data,
                         {"data.validation or data.test does not fit data.train",
                          "its samples have another shape, or it has classes that are never learnt",
                          "Import all sets alike"});
         }
     }
-    work.sample_shape.assign(work.train->sample_shape().begin(), work.train->sample_shape().end());
-    work.task = task::make_task(deck.task, work.train->classes());
-    work.task->more_is_better(deck.task.metric);
-    check_size(nn::parameter_count(deck.model, {work.sample_shape, work.train->classes()}));
+    work.samples = task::Samples::of(*work.train);
+    work.task = task::make_task(deck.task, work.samples);
+    check_size(nn::parameter_count(deck.model, model_interface(deck, work.samples, *work.task)));
     work.model = another_model(deck, work);
     return work;
 }
 
+nn::Interface model_interface(config::Deck const& deck, task::Samples const& samples,
+                              task::Task const& task) {
+    auto const& shape = samples.inputs.front().shape;
+    return {.sample_shape = {shape.begin(), shape.end()},
+            .outputs = task.outputs(),
+            .recompute = deck.precision.gradient_checkpointing,
+            .sync_batch_norm = deck.communication.sync_batch_norm,
+            .inputs = samples.inputs};
+}
+
 std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work) {
-    auto model =
-        nn::make_model(deck.model,
-                       {work.sample_shape, work.train->classes(),
-                        deck.precision.gradient_checkpointing, deck.communication.sync_batch_norm},
-                       static_cast<std::uint64_t>(deck.run.seed));
+    auto model = nn::make_model(deck.model, model_interface(deck, work.samples, *work.task),
+                                static_cast<std::uint64_t>(deck.run.seed));
     model->train();
     return model;
+}
+
+data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const& samples) {
+    data::Augmentation augmentation(deck.data.augment, samples.inputs.front(),
+                                    static_cast<std::uint64_t>(deck.run.seed));
+    bool const places = samples.targets.front().shape.size() > 1;
+    if (places && augmentation.moves_places()) {
+        throw Error(ExitCode::usage, {concat("data.augment = ", deck.data.augment),
+                                      "places of the inputs would move, and their targets stay",
+                                      "Leave flip and crop out, or import changed copies"});
+    }
+    return augmentation;
 }
 
 data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset) {

@@ -2,6 +2,7 @@
 
 #include "lockstep/checkpoint/store.hpp"
 #include "lockstep/comm/communicator.hpp"
+#include "lockstep/data/augment.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/data/plan.hpp"
 #include "lockstep/nn/model.hpp"
@@ -45,7 +46,7 @@ struct Workload {
     std::unique_ptr<data::Dataset> test;       ///< none: null
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
-    std::vector<std::int64_t> sample_shape;
+    task::Samples samples; ///< what the training set offers
 };
 
 /// Opens one data set of the deck; null when `files` is empty.
@@ -57,12 +58,19 @@ std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::strin
 Workload open_workload(config::Deck const& deck,
                        std::function<void(double parameters)> const& check_size);
 
+/// What the model of a deck is fed and shall give.
+nn::Interface model_interface(config::Deck const& deck, task::Samples const& samples,
+                              task::Task const& task);
+
 /// One more instance of the workload's model.
 std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work);
 
 /// Throws  Error 71 when training needs more bytes on a rank than it can have: what is needed, what
 ///         is there, what to change
 void require_memory(double needed, std::uint64_t available);
+
+/// Throws  Error 64 for what cannot be done to the samples, or would leave targets where they were
+data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const& samples);
 
 /// The plan of training epochs. Throws Error 64 when there are too few samples.
 data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset);

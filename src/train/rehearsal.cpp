@@ -4,6 +4,7 @@
 #include "lockstep/base/memory.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/topology.hpp"
+#include "lockstep/train/batch_source.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/engine.hpp"
 #include "lockstep/train/precision.hpp"
@@ -14,7 +15,7 @@
 #include <optional>
 
 #include "opening.hpp"
-#include "step_requests.hpp"
+#include "step_batches.hpp"
 
 namespace lockstep::train {
 
@@ -25,7 +26,9 @@ struct Rehearsal::Parts {
     Workload work{};
     std::optional<data::TrainPlan> plan{};
     std::unique_ptr<Engine> engine{};
+    std::optional<data::Augmentation> augmentation{};
     std::unique_ptr<data::Loader> loader{};
+    std::unique_ptr<LoadedBatches> batches{};
     RehearsedSize size{};
     std::int64_t step = 0;
 };
@@ -56,6 +59,7 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
                                          world.size()),
                            share);
         });
+        parts.augmentation.emplace(augmentation_of(parts.deck, parts.work.samples));
         parts.plan.emplace(train_plan(parts.deck, *parts.work.train));
     });
     parts.engine = std::make_unique<Engine>(
@@ -64,17 +68,21 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
                       .model = *parts.work.model,
                       .task = *parts.work.task,
                       .device = parts.device,
-                      .sample_shape = parts.work.sample_shape,
                       .another = [&parts] { return another_model(parts.deck, parts.work); }});
     auto const& engine = *parts.engine;
     auto const& plan = *parts.plan;
+    StepBatches const batches(plan, engine.nodes()[static_cast<std::size_t>(world.rank())],
+                              parts.deck.optimizer.accumulate,
+                              {0, std::numeric_limits<std::int64_t>::max()});
+    auto const& data = parts.deck.data;
     parts.loader = std::make_unique<data::Loader>(
-        *parts.work.train,
-        step_requests(plan, engine.nodes()[static_cast<std::size_t>(world.rank())],
-                      parts.deck.optimizer.accumulate,
-                      {0, std::numeric_limits<std::int64_t>::max()}),
-        data::LoaderOptions{static_cast<int>(parts.deck.data.workers),
-                            static_cast<int>(parts.deck.data.prefetch)});
+        *parts.work.train, batches.request(),
+        data::LoaderOptions{static_cast<int>(data.workers), static_cast<int>(data.prefetch),
+                            [&parts, batches](std::int64_t k, data::Batch& batch) {
+                                parts.augmentation->apply(batch, batches.epoch(k));
+                            }});
+    parts.batches = std::make_unique<LoadedBatches>(*parts.loader, parts.work.samples.inputs,
+                                                    parts.work.samples.targets, parts.device);
     auto const per_epoch = plan.steps_per_epoch();
     parts.size = {.parameters = static_cast<double>(engine.layout().parameters),
                   .arena_bytes = static_cast<double>(engine.layout().size) * sizeof(float),
@@ -99,7 +107,7 @@ RehearsedStep Rehearsal::step() {
     auto& parts = *parts_;
     auto const in_epoch = parts.step % parts.plan->steps_per_epoch();
     Stopwatch const watch;
-    auto const outcome = parts.engine->step({.loader = *parts.loader,
+    auto const outcome = parts.engine->step({.batches = *parts.batches,
                                              .step = parts.step,
                                              .micro_batches = parts.plan->micro_batches(in_epoch),
                                              .samples = parts.plan->samples_in_step(in_epoch),

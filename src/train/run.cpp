@@ -16,7 +16,6 @@
 
 #include "data_cache.hpp"
 #include "first_weights.hpp"
-#include "step_requests.hpp"
 
 namespace lockstep::train {
 
@@ -63,7 +62,9 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
                                          world_.size()),
                            share);
         });
-        work_.task->more_is_better(best_metric());
+        best_metric_ = task::metric_of(
+            deck_.task, deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best);
+        augmentation_.emplace(augmentation_of(deck_, work_.samples));
         plan_.emplace(train_plan(deck_, *work_.train));
         total_steps_ = total_steps(deck_.train, plan_->steps_per_epoch());
         schedule_.emplace(deck_, plan_->steps_per_epoch(), total_steps_);
@@ -80,7 +81,6 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
                       .model = *work_.model,
                       .task = *work_.task,
                       .device = device_,
-                      .sample_shape = work_.sample_shape,
                       .another = [this] { return another_model(deck_, work_); },
                       .nodes = place_replicas()});
     attempt_ = concat(utc_now(), "-", ::getpid());
@@ -97,7 +97,7 @@ std::vector<comm::TreeNode> Run::place_replicas() {
     alone.communication.sync_batch_norm = false;
     return comm::subtrees_by_speed(replicas,
                                    measured_speeds(world_, alone, another_model(alone, work_),
-                                                   *work_.task, work_.sample_shape, device_));
+                                                   *work_.task, work_.samples, device_));
 }
 
 Ended Run::execute() {
@@ -134,7 +134,7 @@ Ended Run::execute() {
     ended_.communication_share = training_s_ > 0 ? communication_s_ / training_s_ : 0;
     ended_.imbalance_share = training_s_ > 0 ? imbalance_s_ / training_s_ : 0;
     ended_.peak_memory = comm::all_reduce(world_, peak_memory(), comm::Reduce::maximum);
-    ended_.best_metric = best_metric();
+    ended_.best_metric = best_metric_.name;
     ended_.best = progress_.best;
     ended_.best_step = progress_.best_step;
     tell(ended_);
@@ -165,15 +165,21 @@ void Run::restore() {
     saved_step_ = progress_.step;
 }
 
-data::Loader::Request Run::requests() const {
-    return step_requests(*plan_, engine_->nodes()[static_cast<std::size_t>(world_.rank())],
-                         deck_.optimizer.accumulate, {progress_.step, total_steps_});
+StepBatches Run::batches() const {
+    return {*plan_,
+            engine_->nodes()[static_cast<std::size_t>(world_.rank())],
+            deck_.optimizer.accumulate,
+            {progress_.step, total_steps_}};
 }
 
 void Run::loop() {
-    data::Loader loader(
-        *work_.train, requests(),
-        {static_cast<int>(deck_.data.workers), static_cast<int>(deck_.data.prefetch)});
+    data::Loader loader(*work_.train, batches().request(),
+                        {static_cast<int>(deck_.data.workers),
+                         static_cast<int>(deck_.data.prefetch),
+                         [this, all = batches()](std::int64_t k, data::Batch& batch) {
+                             augmentation_->apply(batch, all.epoch(k));
+                         }});
+    LoadedBatches batches(loader, work_.samples.inputs, work_.samples.targets, device_);
     comm::PhaseScope const phase(world_, comm::Phase::train);
     vote_to_leave(); // whoever was signalled while we started
     if (progress_.owes_validation && ended_.reason.empty()) {
@@ -182,7 +188,7 @@ void Run::loop() {
     }
     while (!done() && ended_.reason.empty()) {
         Stopwatch watch;
-        auto const outcome = one_step(loader);
+        auto const outcome = one_step(batches);
         account(outcome, watch.seconds());
         after_step(outcome);
     }
@@ -192,14 +198,14 @@ void Run::loop() {
     }
 }
 
-StepOutcome Run::one_step(data::Loader& loader) {
+StepOutcome Run::one_step(BatchSource& batches) {
     auto const in_epoch = progress_.step % plan_->steps_per_epoch();
     auto const minutes = deck_.checkpoint.every_minutes;
     try {
         comm::set_step(world_, progress_.step + 1);
         auto const damage = inject_fault(world_.rank(), progress_.step + 1);
         auto outcome = engine_->step(
-            {.loader = loader,
+            {.batches = batches,
              .step = progress_.step,
              .micro_batches = plan_->micro_batches(in_epoch),
              .samples = plan_->samples_in_step(in_epoch),
@@ -314,10 +320,6 @@ void Run::leave(int signal, int rank) {
 
 double Run::epochs_done() const {
     return static_cast<double>(progress_.step) / static_cast<double>(plan_->steps_per_epoch());
-}
-
-std::string Run::best_metric() const {
-    return deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best;
 }
 
 void Run::tell(Event const& event) const {

@@ -2,6 +2,7 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/checkpoint/background_writer.hpp"
+#include "lockstep/data/augment.hpp"
 #include "lockstep/train/engine.hpp"
 #include "lockstep/train/evaluate.hpp"
 #include "lockstep/train/progress.hpp"
@@ -12,6 +13,7 @@
 #include <optional>
 
 #include "opening.hpp"
+#include "step_batches.hpp"
 
 namespace lockstep::train {
 
@@ -29,8 +31,8 @@ class Run {
     void announce();
     bool finished_before() const;
     void loop();
-    data::Loader::Request requests() const;
-    StepOutcome one_step(data::Loader& loader);
+    StepBatches batches() const; ///< of this rank, from the run's place on
+    StepOutcome one_step(BatchSource& batches);
     void account(StepOutcome const& outcome, double step_s);
     void after_step(StepOutcome const& outcome);
     int asked_to_leave() const;
@@ -56,7 +58,6 @@ class Run {
     void remember(std::string const& line);
     bool done() const { return progress_.step >= total_steps_; }
     double epochs_done() const;
-    std::string best_metric() const;
 
     comm::Communicator const& world_;
     Order const& order_;
@@ -66,8 +67,10 @@ class Run {
     config::Deck& deck_;
     torch::Device device_ = torch::kCPU;
     Workload work_;
+    task::MetricKind best_metric_;
     std::unique_ptr<Engine> engine_;
     std::optional<data::TrainPlan> plan_;
+    std::optional<data::Augmentation> augmentation_;
     std::optional<Schedule> schedule_;
     checkpoint::Store store_;
     std::unique_ptr<checkpoint::BackgroundWriter> background_; ///< null: all are synchronous

@@ -14,10 +14,16 @@ namespace lockstep::train {
 
 namespace {
 
-/// Bytes of the batches that a rank's loader makes ahead, as float32, with a label a sample.
+/// Bytes of the batches that a rank's loader makes ahead; of samples with a number of rows each,
+/// one row.
 double batch_bytes(config::Data const& data, data::Dataset const& set) {
-    auto const sample = static_cast<double>(h5::elements(set.sample_shape())) * sizeof(float) +
-                        sizeof(std::int64_t);
+    double sample = 0;
+    for (auto const* fields : {&set.inputs(), &set.targets()}) {
+        for (auto const& field : *fields) {
+            auto const unit = field.whole ? sizeof(std::int64_t) : sizeof(float);
+            sample += static_cast<double>(h5::elements(field.shape) * unit);
+        }
+    }
     return sample * static_cast<double>(data.batch * (data.prefetch + 1));
 }
 

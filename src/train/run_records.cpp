@@ -38,6 +38,7 @@ void Run::announce() {
                     .peak_rate = schedule_->peak(),
                     .class_names = work_.train->class_names(),
                     .class_counts = work_.train->class_counts(),
+                    .class_weights = work_.task->class_weights(),
                     .directory = deck_.run.directory,
                     .memory_needed = static_cast<std::uint64_t>(
                         memory_needed(static_cast<double>(engine_->layout().size), deck_.optimizer,
@@ -76,20 +77,24 @@ void Run::remember(std::string const& line) {
 void Run::end_epoch() {
     auto const epoch = progress_.step / plan_->steps_per_epoch();
     auto const seconds = epoch_watch_.restart();
+    std::optional<double> accuracy;
+    if (work_.task->knows_correct()) {
+        accuracy = static_cast<double>(progress_.epoch_correct) /
+                   static_cast<double>(plan_->samples_per_epoch());
+    }
     Epoch const report{.epoch = epoch,
                        .step = progress_.step,
                        .loss = progress_.epoch_loss_sum / progress_.epoch_weight,
-                       .accuracy =
-                           static_cast<double>(progress_.epoch_correct) / progress_.epoch_weight,
+                       .accuracy = accuracy,
                        .samples = plan_->samples_per_epoch(),
                        .seconds = seconds,
                        .samples_per_s = static_cast<double>(epoch_samples_) / seconds};
-    remember(nlohmann::json{{"event", "epoch"},
-                            {"step", report.step},
-                            {"epoch", report.epoch},
-                            {"loss", report.loss},
-                            {"accuracy", report.accuracy}}
-                 .dump());
+    nlohmann::json line{
+        {"event", "epoch"}, {"step", report.step}, {"epoch", report.epoch}, {"loss", report.loss}};
+    if (accuracy) {
+        line["accuracy"] = *accuracy;
+    }
+    remember(line.dump());
     progress_.epoch_loss_sum = 0;
     progress_.epoch_weight = 0;
     progress_.epoch_correct = 0;
@@ -113,7 +118,7 @@ std::optional<Measured> Run::measure(data::Dataset const& dataset, std::string c
                     .samples = result->samples,
                     .metrics = result->metrics,
                     .seconds = result->seconds,
-                    .best_metric = best_metric()};
+                    .best_metric = best_metric_.name};
 }
 
 void Run::validate() {
@@ -137,9 +142,8 @@ void Run::validate() {
 }
 
 void Run::save_best(Measured& measured) {
-    auto const metric = best_metric();
+    auto const& [metric, more] = best_metric_;
     double const value = metric == "loss" ? measured.loss : measured.metrics.at(metric);
-    bool const more = work_.task->more_is_better(metric);
     measured.best =
         progress_.best_step < 0 || (more ? value > progress_.best : value < progress_.best);
     if (!measured.best) {

@@ -14,7 +14,7 @@ void export_script(config::Deck const& deck, std::filesystem::path const& file,
     plain.communication.sync_batch_norm = false;
     auto const work = open_workload(plain, [](double) {});
     load_model(*work.model, file);
-    nn::export_script(*work.model, work.sample_shape, out);
+    nn::export_script(*work.model, model_interface(plain, work.samples, *work.task), out);
 }
 
 } // namespace lockstep::train

@@ -35,9 +35,10 @@ struct Data {
     bool drop_last = false;
     std::int64_t workers = 2;
     std::int64_t prefetch = 4;
-    std::string augment = "none"; ///< of training samples: flip, crop:4, noise:0.1, mask:8:20
-    std::string shuffle = "full"; ///< full, block, none
-    std::string cache = "none";   ///< none, memory, local:DIRECTORY
+    std::string augment = "none";      ///< of training samples: flip, crop:4, noise:0.1, mask:8:20
+    std::string shuffle = "full";      ///< full, block, none
+    std::int64_t bucket_by_length = 0; ///< batches of a window sorted by length; 0: off
+    std::string cache = "none";        ///< none, memory, local:DIRECTORY
 };
 
 /// Keys of a section that belong to what `name` or `kind` chooses; it checks them itself.
@@ -45,13 +46,13 @@ using OwnKeys = std::map<std::string, std::string>;
 
 struct Model {
     std::string name;
-    std::string weights; ///< a file that the first weights come from; empty: drawn from the seed
     OwnKeys own;
+    std::string weights{}; ///< a file that the first weights come from; empty: drawn from the seed
 };
 
 struct Task {
     std::string kind = "classification";
-    std::string metric = "accuracy"; ///< what `best` means by default
+    std::string metric; ///< what `best` means by default; empty: the task's first
     OwnKeys own;
 };
 

@@ -16,6 +16,9 @@ namespace lockstep::data {
 struct LoaderOptions {
     int workers = 2;
     int prefetch = 4; ///< batches that are made ahead
+    /// What a worker does to batch k when it has read it: from several threads, a function of k and
+    /// the batch alone.
+    std::function<void(std::int64_t k, Batch& batch)> finish{};
 };
 
 /// Makes batches ahead on threads and hands them out in order, the same whatever the number of
@@ -51,6 +54,7 @@ class Loader {
 
     Dataset const& dataset_;
     Request request_;
+    std::function<void(std::int64_t k, Batch& batch)> finish_;
     std::vector<Slot> slots_;
     std::mutex mutex_;
     std::condition_variable changed_;

@@ -2,20 +2,16 @@
 
 #include "lockstep/nn/model.hpp"
 
-#include <cstdint>
 #include <filesystem>
-#include <vector>
 
 namespace lockstep::nn {
 
 /// Writes a model as a TorchScript file that Python and C++ load without this program: a script as
-/// it is, any other model as the trace of its forward in evaluation mode, with parameters and buffers
-/// under their names. The trace is tried on two batch sizes before it is kept.
+/// it is, any other model as the trace of its forward in evaluation mode, with parameters and
+/// buffers under their names. The trace is tried on two batch sizes before it is kept.
 ///
-/// Shape   `sample` is of one sample, without the batch
-/// Throws  Error 64 when forward does other things for other batches, so that no trace can stand for
-///         it; 73 when the file cannot be created
-void export_script(Model& model, std::vector<std::int64_t> const& sample,
-                   std::filesystem::path const& path);
+/// Throws  Error 64 when forward does other things for other batches, or takes more than one input
+///         of amounts, so that no trace can stand for it; 73 when the file cannot be created
+void export_script(Model& model, Interface const& interface, std::filesystem::path const& path);
 
 } // namespace lockstep::nn

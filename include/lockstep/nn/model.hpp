@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lockstep/data/batch.hpp"
+#include "lockstep/nn/fields.hpp"
 #include "lockstep/nn/replica_sums.hpp"
 
 #include <torch/torch.h>
@@ -13,10 +15,11 @@ namespace lockstep::nn {
 
 /// What a model is fed and what it shall give.
 struct Interface {
-    std::vector<std::int64_t> sample_shape; ///< of one sample, without the batch
-    std::int64_t outputs = 0;               ///< classes
+    std::vector<std::int64_t> sample_shape; ///< of the first input, without the batch
+    std::int64_t outputs = 0;               ///< of a sample, or of each place or time of it
     bool recompute = false;                 ///< blocks are run again in backward instead of kept
     bool sync_batch_norm = false;           ///< batch norm over all replicas
+    std::vector<data::FieldInfo> inputs{};  ///< all of them; empty: one, of float32, alike in shape
 };
 
 /// The key from which a model's layers draw random numbers in one forward pass. Set by the replica
@@ -29,8 +32,9 @@ struct RandomKey {
 /// A network of ours.
 class Model : public torch::nn::Module {
   public:
-    /// Shape  inputs [n, sample…] float32; returns [n, outputs]
-    virtual torch::Tensor forward(torch::Tensor inputs) = 0;
+    /// Shape  inputs[0] [n, sample…] float32; returns [n, outputs], or [n, outputs, place…] where
+    ///         a task learns something of each place
+    virtual torch::Tensor forward(Fields const& inputs) = 0;
 
     /// Whether several instances may run at once on threads of one process.
     virtual bool runs_on_threads() const { return true; }

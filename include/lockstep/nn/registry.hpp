@@ -15,6 +15,7 @@ struct ModelKind {
     std::function<std::shared_ptr<Model>(config::OwnValues const&, Interface const&)> make;
     /// How many parameters it would have, without making it.
     std::function<double(config::OwnValues const&, Interface const&)> parameters;
+    bool any_inputs = false; ///< several, of whole numbers, or of a number of rows each
 };
 
 /// All models, by name.
@@ -28,7 +29,7 @@ double parameter_count(config::Model const& chosen, Interface const& interface);
 /// The deck's model, initialised from the seed alone: the same bits wherever it is made.
 ///
 /// Throws  Error 64 when the deck names no model of ours, a key it does not have, or a shape that
-///         it cannot take
+///         it cannot take; 65 when the model takes one input of amounts and the data has others
 std::shared_ptr<Model> make_model(config::Model const& chosen, Interface const& interface,
                                   std::uint64_t seed);
 

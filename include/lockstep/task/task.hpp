@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lockstep/config/own_keys.hpp"
+#include "lockstep/data/dataset.hpp"
 #include "lockstep/nn/model.hpp"
 
 #include <cstdint>
@@ -14,8 +15,10 @@ namespace lockstep::task {
 
 /// One batch on the device that computes.
 struct Tensors {
-    torch::Tensor inputs;  ///< [n, sample…] float32
-    torch::Tensor targets; ///< [n] int64
+    nn::Fields inputs;
+    nn::Fields targets;
+
+    std::int64_t samples() const { return inputs.samples(); }
 };
 
 /// What a batch gives: the sum of its samples' losses, which autograd can differentiate, and the
@@ -26,15 +29,27 @@ struct Loss {
     std::int64_t correct = 0; ///< samples that were right; 0 where the task knows no such thing
 };
 
-/// Sums over an evaluated batch; counts are whole numbers, so adding them is exact in any order.
+/// Sums over an evaluated batch. Counts are whole numbers, so adding them is exact in any order;
+/// the others are added batch by batch in a fixed tree.
 struct Tally {
     double loss_sum = 0;
     double weight = 0;
-    std::vector<std::int64_t> counts;
+    std::vector<std::int64_t> counts{};
+    std::vector<double> sums{};
 };
 
 /// Named figures, "accuracy" → 0.92.
 using Metrics = std::map<std::string, double>;
+
+/// What a data set offers to learn.
+struct Samples {
+    std::vector<data::FieldInfo> inputs{};
+    std::vector<data::FieldInfo> targets{};
+    std::vector<std::string> class_names{};
+    std::vector<std::int64_t> class_counts{}; ///< empty where the target is not a class a sample
+
+    static Samples of(data::Dataset const& dataset);
+};
 
 /// What one step of training means.
 class Task {
@@ -42,10 +57,22 @@ class Task {
     virtual ~Task() = default;
     virtual Loss training_loss(nn::Model& model, Tensors const& batch) const = 0;
     virtual Tally evaluate(nn::Model& model, Tensors const& batch) const = 0;
-    virtual std::size_t counts() const = 0; ///< length of Tally::counts
-    virtual Metrics metrics(std::vector<std::int64_t> const& counts) const = 0;
-    /// Whether more of this metric is better. Throws Error 64 for a metric it does not have.
-    virtual bool more_is_better(std::string const& metric) const = 0;
+    /// How many numbers a model must give: for a sample, or for each place or time of it.
+    virtual std::int64_t outputs() const = 0;
+    virtual std::size_t counts() const { return 0; } ///< length of Tally::counts
+    virtual std::size_t sums() const { return 0; }   ///< length of Tally::sums
+    /// From the tallies of all batches together. `loss` is added by the caller.
+    virtual Metrics metrics(Tally const& total) const = 0;
+    /// Whether Loss::correct is counted.
+    virtual bool knows_correct() const { return false; }
+    /// Of the training loss; empty: all 1.
+    virtual std::vector<double> class_weights() const { return {}; }
+};
+
+/// A metric, and which way is better.
+struct MetricKind {
+    std::string name;
+    bool more_is_better = true;
 };
 
 /// A task that a deck can name.
@@ -53,13 +80,19 @@ struct TaskKind {
     std::string name;
     std::string meaning;
     std::vector<config::OwnKey> keys;
-    std::vector<std::string> metrics;
-    std::function<std::unique_ptr<Task>(config::OwnValues const&, std::int64_t classes)> make;
+    std::vector<MetricKind> metrics; ///< the first decides which model is best, unless a deck does
+    std::function<std::unique_ptr<Task>(config::OwnValues const&, Samples const&)> make;
 };
 
 std::vector<TaskKind> task_kinds();
 
-/// Throws  Error 64 when the deck names no task of ours or a key it does not have
-std::unique_ptr<Task> make_task(config::Task const& chosen, std::int64_t classes);
+/// Throws  Error 64 when the deck names no task of ours or a key it does not have; 65 when the
+///         samples are not of a kind that the task can learn
+std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& samples);
+
+/// The metric of the deck's task that goes by `wanted`; its first when that is empty.
+///
+/// Throws  Error 64 for a metric that it does not have
+MetricKind metric_of(config::Task const& chosen, std::string const& wanted);
 
 } // namespace lockstep::task

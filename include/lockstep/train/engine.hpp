@@ -53,7 +53,6 @@ class Engine {
         nn::Model& model;         ///< becomes a view of the engine's arena
         task::Task const& task;
         torch::Device device;
-        std::vector<std::int64_t> sample_shape;
         /// Another instance of the model, for replicas side by side on threads.
         std::function<std::shared_ptr<nn::Model>()> another{};
         int ranks_per_host = 0; ///< for tests; see comm::TreeExchangeOptions
@@ -66,7 +65,7 @@ class Engine {
     explicit Engine(Parts parts);
 
     struct StepInput {
-        data::Loader& loader;
+        BatchSource& batches;
         std::int64_t step = 0; ///< steps done before
         int micro_batches = 1;
         std::int64_t samples = 1; ///< of all replicas in this step

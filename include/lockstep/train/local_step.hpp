@@ -4,9 +4,9 @@
 #include "lockstep/comm/exchange.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/comm/rounding.hpp"
-#include "lockstep/data/loader.hpp"
 #include "lockstep/task/task.hpp"
 #include "lockstep/train/arena.hpp"
+#include "lockstep/train/batch_source.hpp"
 #include "lockstep/train/gradient_sink.hpp"
 #include "lockstep/train/precision.hpp"
 #include "lockstep/train/thread_replica_sums.hpp"
@@ -46,7 +46,6 @@ class LocalStep {
         /// By replica of this rank: each starts from its own. Empty: all start from replica 0's.
         std::vector<Buffers>& kept;
         comm::TreeNode node; ///< the replicas that this rank hosts
-        std::vector<std::int64_t> sample_shape;
         torch::Device device;
         comm::Exchange& exchange;
         comm::Communicator const& world; ///< which is told what the rank is at
@@ -62,12 +61,11 @@ class LocalStep {
     ~LocalStep();
 
     /// Runs all micro-batches of one step on the rank's replicas, and gives every bucket to the
-    /// exchange: the sum of gradients of the sum of losses, not yet divided by the weight. The
-    /// loader gives, for each replica in order, its micro-batches in order; an empty batch is a
-    /// replica without samples.
+    /// exchange: the sum of gradients of the sum of losses, not yet divided by the weight. An empty
+    /// batch is a replica without samples.
     /// `loss_scale` multiplies the loss before backward, not in the results. `poison`: the first
     /// gradient becomes NaN, for tests.
-    void run(data::Loader& loader, int micro_batches, std::uint64_t step_key, double loss_scale = 1,
+    void run(BatchSource& batches, int micro_batches, std::uint64_t step_key, double loss_scale = 1,
              bool poison = false);
 
     /// This rank's sum of gradients; after the exchange, that of all replicas in its own pieces.
@@ -82,9 +80,9 @@ class LocalStep {
   private:
     struct Lane;
 
-    void run_on_threads(data::Loader& loader);
-    void run_node(comm::TreeNode node, std::size_t depth, data::Loader& loader);
-    void run_replica(int replica, std::size_t depth, data::Loader& loader);
+    void run_on_threads(BatchSource& batches);
+    void run_node(comm::TreeNode node, std::size_t depth, BatchSource& batches);
+    void run_replica(int replica, std::size_t depth, BatchSource& batches);
     void start_replica(Lane& lane, int replica, torch::Tensor const& gradients);
     void run_micro_batch(Lane& lane, int replica, int micro, task::Tensors const& tensors,
                          LocalTimes& times);
@@ -110,9 +108,5 @@ class LocalStep {
     double loss_scale_ = 1;
     std::unique_ptr<Buffers> after_; ///< replica 0's buffers after the step
 };
-
-/// A batch of the loader as tensors on `device`.
-task::Tensors to_tensors(data::Batch const& batch, std::vector<std::int64_t> const& sample_shape,
-                         torch::Device device);
 
 } // namespace lockstep::train

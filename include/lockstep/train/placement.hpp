@@ -18,7 +18,6 @@ namespace lockstep::train {
 /// Returns     of each rank, the same on all
 std::vector<double> measured_speeds(comm::Communicator const& world, config::Deck const& deck,
                                     std::shared_ptr<nn::Model> model, task::Task const& task,
-                                    std::vector<std::int64_t> const& sample_shape,
-                                    torch::Device device);
+                                    task::Samples const& samples, torch::Device device);
 
 } // namespace lockstep::train

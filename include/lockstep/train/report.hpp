@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -31,7 +32,8 @@ struct Started {
     double base_rate = 0; ///< as the deck says
     double peak_rate = 0; ///< after scaling by replicas
     std::vector<std::string> class_names;
-    std::vector<std::int64_t> class_counts;
+    std::vector<std::int64_t> class_counts; ///< empty: the target is not a class a sample
+    std::vector<double> class_weights;      ///< of the training loss; empty: all 1
     std::string directory;
     std::uint64_t memory_needed = 0; ///< bytes per rank, without activations
     std::string remark;              ///< on what the deck asks for and does not get
@@ -87,8 +89,8 @@ struct Measured {    ///< a validation or a test
 struct Epoch {
     std::int64_t epoch = 0; ///< epochs done
     std::int64_t step = 0;
-    double loss = 0; ///< mean over the epoch's samples while they were learnt
-    double accuracy = 0;
+    double loss = 0;                ///< mean over the epoch's samples while they were learnt
+    std::optional<double> accuracy; ///< where the task knows such a thing
     std::int64_t samples = 0;
     double seconds = 0;
     double samples_per_s = 0;

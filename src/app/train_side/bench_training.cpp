@@ -43,15 +43,15 @@ std::shared_ptr<nn::Model> model_of(config::Deck const& deck) {
 class EngineTraining : public BenchTraining {
   public:
     EngineTraining(comm::Communicator const& comm, config::Deck const& deck, RandomBatches& batches)
-        : deck_(deck), loader_(batches.loader()), model_(model_of(deck_)),
-          task_(task::make_task(deck_.task, RandomBatches::classes)),
-          engine_({comm, deck_, *model_, *task_, torch::kCPU, RandomBatches::sample_shape(),
-                   [this] { return model_of(deck_); }}) {}
+        : deck_(deck), batches_(batches.source()), model_(model_of(deck_)),
+          task_(task::make_task(deck_.task, batches.samples())),
+          engine_({comm, deck_, *model_, *task_, torch::kCPU, [this] { return model_of(deck_); }}) {
+    }
 
     StepTimes step() override {
         Stopwatch const watch;
         auto const outcome = engine_.step(
-            {.loader = loader_, .step = step_++, .rate = deck_.optimizer.learning_rate});
+            {.batches = batches_, .step = step_++, .rate = deck_.optimizer.learning_rate});
         StepTimes const times{watch.seconds(),
                               outcome.local.data + outcome.local.forward,
                               outcome.local.backward,
@@ -68,7 +68,7 @@ class EngineTraining : public BenchTraining {
 
   private:
     config::Deck deck_;
-    data::Loader& loader_;
+    train::BatchSource& batches_;
     std::shared_ptr<nn::Model> model_;
     std::unique_ptr<task::Task> task_;
     train::Engine engine_;
@@ -79,7 +79,7 @@ class EngineTraining : public BenchTraining {
 class BareTraining : public BenchTraining {
   public:
     BareTraining(config::Deck const& deck, RandomBatches& batches)
-        : loader_(batches.loader()), model_(model_of(deck)),
+        : batches_(batches.source()), model_(model_of(deck)),
           optimizer_(model_->parameters(), torch::optim::AdamWOptions(deck.optimizer.learning_rate)
                                                .weight_decay(deck.optimizer.weight_decay)) {}
 
@@ -87,11 +87,10 @@ class BareTraining : public BenchTraining {
         StepTimes times;
         Stopwatch const whole;
         Stopwatch watch;
-        auto const batch =
-            train::to_tensors(loader_.next(), RandomBatches::sample_shape(), torch::kCPU);
+        auto const batch = batches_.next();
         optimizer_.zero_grad();
-        auto const loss =
-            torch::nn::functional::cross_entropy(model_->forward(batch.inputs), batch.targets);
+        auto const loss = torch::nn::functional::cross_entropy(model_->forward(batch.inputs),
+                                                               batch.targets.only());
         times.forward = watch.restart();
         loss.backward();
         times.backward = watch.restart();
@@ -111,7 +110,7 @@ class BareTraining : public BenchTraining {
     }
 
   private:
-    data::Loader& loader_;
+    train::BatchSource& batches_;
     std::shared_ptr<nn::Model> model_;
     torch::optim::AdamW optimizer_;
     double loss_ = 0;
@@ -150,6 +149,8 @@ RandomBatches::RandomBatches(std::int64_t batches, std::int64_t batch, int strea
     loader_ = std::make_unique<data::Loader>(
         *set_, request, data::LoaderOptions{.workers = 1, .prefetch = static_cast<int>(batches)});
     all_made.wait();
+    source_ = std::make_unique<train::LoadedBatches>(*loader_, set_->inputs(), set_->targets(),
+                                                     torch::kCPU);
 }
 
 std::unique_ptr<BenchTraining> engine_training(comm::Communicator const& comm,

@@ -41,14 +41,16 @@ class RandomBatches {
 
     static std::vector<std::int64_t> sample_shape() { return {28, 28}; }
     static constexpr std::int64_t classes = 10;
+    task::Samples samples() const { return task::Samples::of(*set_); }
 
-    data::Loader& loader() noexcept { return *loader_; }
+    train::BatchSource& source() noexcept { return *source_; }
 
   private:
     TemporaryFile file_;
     std::optional<data::Dataset> set_;
     std::promise<void> all_made_;
     std::unique_ptr<data::Loader> loader_;
+    std::unique_ptr<train::LoadedBatches> source_;
 };
 
 /// Seconds that a step took on this rank.

@@ -21,7 +21,8 @@ void print_keys(std::string const& section, std::vector<config::OwnKey> const& k
 
 ExitCode models_command(Invocation const&) {
     for (auto const& kind : nn::model_kinds()) {
-        std::cout << kind.name << ": " << kind.meaning << "\n";
+        std::cout << kind.name << ": " << kind.meaning
+                  << (kind.any_inputs ? "; takes any inputs" : "") << "\n";
         print_keys("model", kind.keys);
     }
     return ExitCode::ok;
@@ -29,7 +30,11 @@ ExitCode models_command(Invocation const&) {
 
 ExitCode tasks_command(Invocation const&) {
     for (auto const& kind : task::task_kinds()) {
-        std::cout << kind.name << ": " << kind.meaning << "; metrics " << joined(kind.metrics, ", ")
+        std::vector<std::string> metrics;
+        for (auto const& metric : kind.metrics) {
+            metrics.push_back(metric.name);
+        }
+        std::cout << kind.name << ": " << kind.meaning << "; metrics " << joined(metrics, ", ")
                   << "\n";
         print_keys("task", kind.keys);
     }

@@ -193,9 +193,10 @@ TEST_CASE("a step is that of the mean loss over all samples, as torch alone take
     batch.indices = training.plan().indices(0, {0, training.plan().samples_in_step(0)});
     data::Scratch scratch;
     set.get().read(batch, scratch);
-    auto const tensors = train::to_tensors(batch, {side, side}, torch::kCPU);
-    auto const loss =
-        torch::nn::functional::cross_entropy(model->forward(tensors.inputs), tensors.targets);
+    auto const tensors =
+        train::to_tensors(batch, set.get().inputs(), set.get().targets(), torch::kCPU);
+    auto const loss = torch::nn::functional::cross_entropy(model->forward(tensors.inputs),
+                                                           tensors.targets.only());
     loss.backward();
     CHECK(outcome.loss_sum / outcome.weight == Approx(loss.item<double>()).epsilon(1e-5));
 
@@ -275,8 +276,8 @@ TEST_CASE("a signal to any rank and the clock of rank 0 are known to all") {
     auto const last = world().size() - 1;
     data::TrainPlan const plan({.samples = samples, .batch = 3, .replicas = most_replicas()});
     auto const model = nn::make_model(deck.model, {{side, side}, 3}, 3);
-    auto const task = task::make_task(deck.task, 3);
-    train::Engine engine({world(), deck, *model, *task, torch::kCPU, {side, side}});
+    auto const task = task::make_task(deck.task, task::Samples::of(set.get()));
+    train::Engine engine({world(), deck, *model, *task, torch::kCPU});
     auto const node = engine.nodes()[static_cast<std::size_t>(world().rank())];
     data::Loader loader(set.get(),
                         [&](std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
@@ -284,7 +285,8 @@ TEST_CASE("a signal to any rank and the clock of rank 0 are known to all") {
                                 0, plan.part(0, 0, node.first + static_cast<int>(k % node.count)));
                         },
                         {1, 2});
-    auto const outcome = engine.step({.loader = loader,
+    train::LoadedBatches batches(loader, set.get().inputs(), set.get().targets(), torch::kCPU);
+    auto const outcome = engine.step({.batches = batches,
                                       .rate = 0.01,
                                       .signal = world().rank() == last ? 15 : 0,
                                       .minutes_passed = world().is_root()});

@@ -87,20 +87,16 @@ class Training {
                               .accumulate = static_cast<int>(deck.optimizer.accumulate),
                               .seed = static_cast<std::uint64_t>(deck.run.seed)}),
           model_(nn::make_model(deck.model, interface(), plan_seed())),
-          task_(task::make_task(deck.task, 3)),
-          engine_({comm,
-                   deck_,
-                   *model_,
-                   *task_,
-                   torch::kCPU,
-                   {side, side},
+          task_(task::make_task(deck.task, task::Samples::of(set))),
+          engine_({comm, deck_, *model_, *task_, torch::kCPU,
                    [this] { return nn::make_model(deck_.model, interface(), 99); },
                    ranks_per_host}),
-          loader_(set, requests(engine_.nodes()[static_cast<std::size_t>(comm.rank())]), {2, 3}) {}
+          loader_(set, requests(engine_.nodes()[static_cast<std::size_t>(comm.rank())]), {2, 3}),
+          batches_(loader_, set.inputs(), set.targets(), torch::kCPU) {}
 
     train::StepOutcome step(double rate = 0.05, bool poison = false) {
         auto const in_epoch = step_ % plan_.steps_per_epoch();
-        auto const outcome = engine_.step({.loader = loader_,
+        auto const outcome = engine_.step({.batches = batches_,
                                            .step = step_,
                                            .micro_batches = plan_.micro_batches(in_epoch),
                                            .samples = plan_.samples_in_step(in_epoch),
@@ -148,6 +144,7 @@ class Training {
     std::unique_ptr<task::Task> task_;
     train::Engine engine_;
     data::Loader loader_;
+    train::LoadedBatches batches_;
     std::int64_t step_ = 0;
 };
 

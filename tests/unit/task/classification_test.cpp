@@ -4,6 +4,7 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
+#include "three_classes.hpp"
 
 using namespace lockstep;
 
@@ -12,7 +13,7 @@ namespace {
 /// Gives its inputs back as logits.
 class Echo : public nn::Model {
   public:
-    torch::Tensor forward(torch::Tensor inputs) override { return inputs; }
+    torch::Tensor forward(nn::Fields const& inputs) override { return inputs.only(); }
 };
 
 task::Tensors batch() {
@@ -24,9 +25,9 @@ task::Tensors batch() {
 double log_softmax(task::Tensors const& tensors, std::int64_t row, std::int64_t column) {
     double sum = 0;
     for (std::int64_t i = 0; i < 3; ++i) {
-        sum += std::exp(tensors.inputs[row][i].item<double>());
+        sum += std::exp(tensors.inputs.only()[row][i].item<double>());
     }
-    return tensors.inputs[row][column].item<double>() - std::log(sum);
+    return tensors.inputs.only()[row][column].item<double>() - std::log(sum);
 }
 
 /// The sum of losses by hand: the target gets 1 - share, and all classes share / 3 more.
@@ -34,7 +35,7 @@ double loss_by_hand(double share) {
     auto const tensors = batch();
     double loss = 0;
     for (std::int64_t row = 0; row < 4; ++row) {
-        auto const target = tensors.targets[row].item<std::int64_t>();
+        auto const target = tensors.targets.only()[row].item<std::int64_t>();
         for (std::int64_t column = 0; column < 3; ++column) {
             double const weight = (column == target ? 1 - share : 0) + share / 3;
             loss -= weight * log_softmax(tensors, row, column);
@@ -44,7 +45,7 @@ double loss_by_hand(double share) {
 }
 
 std::unique_ptr<task::Task> classification(config::OwnKeys const& keys = {}) {
-    return task::make_task({"classification", "accuracy", keys}, 3);
+    return task::make_task({"classification", "accuracy", keys}, test::three_classes());
 }
 
 } // namespace
@@ -74,24 +75,82 @@ TEST_CASE("an evaluated batch gives its confusion matrix, true classes in rows")
 TEST_CASE("figures come from the summed confusion matrix") {
     auto const task = classification();
     // scikit-learn: y_true = 0 0 0 0 0 1 1 1 2 2, y_pred = 0 0 0 1 2 1 1 0 2 0
-    auto const metrics = task->metrics({3, 1, 1, 1, 2, 0, 1, 0, 1});
+    auto const metrics = task->metrics({0, 1, {3, 1, 1, 1, 2, 0, 1, 0, 1}});
     CHECK(metrics.at("accuracy") == Approx(0.6));
     CHECK(metrics.at("f1") == Approx((6.0 / 10 + 4.0 / 6 + 2.0 / 4) / 3));
-    auto const all_right = task->metrics({4, 0, 0, 0, 4, 0, 0, 0, 4});
+    CHECK(metrics.at("f1.b") == Approx(4.0 / 6));
+    auto const all_right = task->metrics({0, 1, {4, 0, 0, 0, 4, 0, 0, 0, 4}});
     CHECK(all_right.at("accuracy") == 1);
     CHECK(all_right.at("f1") == 1);
     // A class that was predicted but never true counts, with 0; one that is neither does not.
-    CHECK(task->metrics({3, 1, 0, 0, 0, 0, 0, 0, 0}).at("f1") == Approx((6.0 / 7) / 2));
-    CHECK(task->metrics(std::vector<std::int64_t>(9, 0)).at("accuracy") == 0);
+    CHECK(task->metrics({0, 1, {3, 1, 0, 0, 0, 0, 0, 0, 0}}).at("f1") == Approx((6.0 / 7) / 2));
+    CHECK(task->metrics({0, 1, std::vector<std::int64_t>(9, 0)}).at("accuracy") == 0);
 }
 
 TEST_CASE("a task or key that is not there is named with the nearest") {
     CHECK(test::error_of([] {
-              task::make_task({"clasification", "accuracy", {}}, 3);
+              task::make_task({"clasification", "accuracy", {}}, test::three_classes());
           }).code() == ExitCode::usage);
     auto const key = test::error_of([] { classification({{"label-smoothin", "0.1"}}); });
     CHECK(test::says(key, "Did you mean task.label-smoothing?"));
     CHECK(test::error_of([] {
               classification({{"label-smoothing", "1"}});
           }).code() == ExitCode::usage);
+}
+
+TEST_CASE("weights of classes multiply their samples' losses, and the sum's divisor") {
+    Echo model;
+    // Targets 0, 2, 0, 1 of counts 5, 3, 2: balanced weights are 10 / (3 n).
+    std::vector<double> const weights{10.0 / 15, 10.0 / 9, 10.0 / 6};
+    double expected = 0;
+    auto const tensors = batch();
+    for (std::int64_t row = 0; row < 4; ++row) {
+        auto const target = tensors.targets.only()[row].item<std::int64_t>();
+        expected -= weights[static_cast<std::size_t>(target)] * log_softmax(tensors, row, target);
+    }
+    auto const task = classification({{"class-weights", "balanced"}});
+    auto const loss = task->training_loss(model, tensors);
+    CHECK(loss.sum.item<double>() == Approx(expected));
+    CHECK(loss.weight == Approx(2 * weights[0] + weights[1] + weights[2]));
+    CHECK(task->class_weights()[2] == Approx(weights[2]));
+    CHECK(task->evaluate(model, tensors).loss_sum == Approx(loss_by_hand(0)));
+    // Shares 0.5, 0.3, 0.2: the median is 0.3.
+    CHECK(classification({{"class-weights", "median"}})->class_weights()[0] == Approx(0.6));
+    CHECK(classification({{"class-weights", "1, 2, 0.5"}})->class_weights()[1] == 2);
+    for (auto const* wrong : {"1, 2", "1, x, 3", "balance", ""}) {
+        CHECK(test::error_of([&] {
+                  classification({{"class-weights", wrong}});
+              }).code() == ExitCode::usage);
+    }
+}
+
+TEST_CASE("balanced weights are scikit-learn's") {
+    auto samples = test::three_classes();
+    samples.class_counts = {2173, 720, 440, 320, 200, 107, 40};
+    samples.class_names = {"a", "b", "c", "d", "e", "f", "g"};
+    auto const task =
+        task::make_task({"classification", "", {{"class-weights", "balanced"}}}, samples);
+    // sklearn.utils.class_weight.compute_class_weight("balanced", ...)
+    std::vector<double> const expected{0.262967587, 0.793650806, 1.298701286, 1.785714269,
+                                       2.857142925, 5.340454102, 14.285714149};
+    for (std::size_t c = 0; c < expected.size(); ++c) {
+        CHECK(task->class_weights()[c] == Approx(expected[c]).epsilon(1e-7));
+    }
+}
+
+TEST_CASE("a metric is looked up in the deck's task, the first when none is named") {
+    config::Task const chosen{"classification", "", {}};
+    CHECK(task::metric_of(chosen, "").name == "accuracy");
+    CHECK(task::metric_of(chosen, "f1").more_is_better);
+    CHECK_FALSE(task::metric_of(chosen, "loss").more_is_better);
+    CHECK(test::error_of([&] { task::metric_of(chosen, "blue"); }).code() == ExitCode::usage);
+    CHECK(task::metric_of({"regression", "", {}}, "").name == "mae");
+}
+
+TEST_CASE("targets that are no labels are refused") {
+    auto samples = test::three_classes();
+    samples.targets.front().whole = false;
+    CHECK(test::error_of([&] {
+              task::make_task({"classification", "", {}}, samples);
+          }).code() == ExitCode::data);
 }

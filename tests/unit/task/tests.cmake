@@ -1,1 +1,2 @@
 lockstep_add_unit_test(task/classification TORCH)
+lockstep_add_unit_test(task/places_and_amounts TORCH)

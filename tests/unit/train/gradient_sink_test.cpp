@@ -23,8 +23,8 @@ struct OddModel : nn::Model {
         frozen->weight.set_requires_grad(false);
         half->to(torch::kBFloat16);
     }
-    torch::Tensor forward(torch::Tensor inputs) override {
-        auto const once = shared->forward(inputs);
+    torch::Tensor forward(nn::Fields const& fields) override {
+        auto const once = shared->forward(fields.only());
         auto const twice = shared->forward(frozen->forward(once));
         return half->forward(twice.to(torch::kBFloat16)).to(torch::kFloat32);
     }

@@ -1,6 +1,5 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "lockstep/task/task.hpp"
 #include "lockstep/train/layout.hpp"
 
 #include "catch.hpp"
@@ -19,6 +18,55 @@ TEST_CASE("a model has as many parameters as it says before it is made") {
               nn::parameter_count(chosen, interface));
     }
     CHECK(nn::parameter_count({"cnn", {}}, {{28, 28}, 10}) == 105962);
+    // As torchvision's resnet18 and resnet50 have, for 1000 classes.
+    CHECK(nn::parameter_count({"resnet", {}}, {{3, 224, 224}, 1000}) == 11689512);
+    CHECK(nn::parameter_count({"resnet", {{"depth", "50"}}}, {{3, 224, 224}, 1000}) == 25557032);
+    CHECK(nn::parameter_count({"cnn3d", {{"time-strides", "1, 2"}}}, {{17, 32, 32}, 7}) == 39715);
+}
+
+TEST_CASE("models of other shapes have as many parameters as they say, and fit their samples") {
+    struct Case {
+        config::Model chosen;
+        std::vector<std::int64_t> sample;
+        std::vector<std::int64_t> output;
+    };
+    std::vector<Case> const cases{
+        {{"resnet", {}}, {3, 32, 32}, {2, 5}},
+        {{"resnet", {{"stem", "large"}, {"layout", "channels-last"}}}, {64, 64, 2}, {2, 5}},
+        {{"resnet", {{"depth", "50"}}}, {16, 16}, {2, 5}},
+        {{"cnn3d", {}}, {1, 5, 16, 16}, {2, 5}},
+        {{"cnn3d",
+          {{"channels", "4, 8"},
+           {"downsample", "pool"},
+           {"time-strides", "2"},
+           {"activation", "leaky-relu"},
+           {"head", "flatten"},
+           {"hidden", "6"},
+           {"bound", "1.2"},
+           {"layout", "channels-last"}}},
+         {8, 8, 8, 3},
+         {2, 5}},
+        {{"unet", {{"channels", "4, 6, 8"}}}, {2, 8, 12}, {2, 5, 8, 12}}};
+    for (auto const& each : cases) {
+        CAPTURE(each.chosen.name);
+        nn::Interface const interface { each.sample, 5 };
+        auto const model = nn::make_model(each.chosen, interface, 0);
+        CHECK(static_cast<double>(train::Layout::of(*model).parameters) ==
+              nn::parameter_count(each.chosen, interface));
+        auto shape = each.sample;
+        shape.insert(shape.begin(), 2);
+        auto const given = model->forward(torch::rand(shape));
+        CHECK(given.sizes() == torch::IntArrayRef(each.output));
+        given.sum().backward();
+        for (auto const& parameter : model->named_parameters()) {
+            CAPTURE(parameter.key());
+            CHECK(parameter.value().grad().defined());
+        }
+    }
+    CHECK_THROWS_AS(nn::make_model({"unet", {}}, {{6, 6}, 2}, 1), Error);
+    CHECK_THROWS_AS(nn::make_model({"resnet", {{"depth", "19"}}}, {{8, 8}, 2}, 1), Error);
+    CHECK_THROWS_AS(nn::make_model({"cnn3d", {{"head", "mean"}}}, {{8, 8, 8}, 2}, 1), Error);
+    CHECK_THROWS_AS(nn::make_model({"cnn3d", {}}, {{8, 8}, 2}, 1), Error);
 }
 
 TEST_CASE("a model is the seed's, and needs images where it is for images") {
@@ -47,13 +95,20 @@ TEST_CASE("dropout is drawn from the key alone") {
     CHECK(torch::equal(output(1), output(2)));
 }
 
-TEST_CASE("accuracy and macro F1 come from the confusion matrix") {
-    auto const task = task::make_task({"classification", "accuracy", {}}, 3);
-    // True classes in rows: 3 + 1 + 0, 1 + 1 + 0, and a class that never occurs.
-    auto const metrics = task->metrics({3, 1, 0, 1, 1, 0, 0, 0, 0});
-    CHECK(metrics.at("accuracy") == Approx(4.0 / 6));
-    CHECK(metrics.at("f1") == Approx((6.0 / 8 + 2.0 / 4) / 2));
-    CHECK(task->more_is_better("f1"));
-    CHECK_FALSE(task->more_is_better("loss"));
-    CHECK_THROWS_AS(task->more_is_better("blue"), Error);
+TEST_CASE("a model of one plain input refuses data with others") {
+    nn::Interface interface { {8}, 3 };
+    interface.inputs = {{.name = "a", .shape = {8}}, {.name = "b", .shape = {8}}};
+    CHECK_THROWS_AS(nn::make_model({"mlp", {}}, interface, 1), Error);
+    interface.inputs = {{.name = "tokens", .type = h5::Type::i64, .shape = {8}, .whole = true}};
+    CHECK_THROWS_AS(nn::parameter_count({"mlp", {}}, interface), Error);
+}
+
+TEST_CASE("samples of a number of rows each are padded with zeros") {
+    nn::Field const field{torch::arange(8, torch::kFloat32).reshape({4, 2}),
+                          torch::tensor({std::int64_t{1}, std::int64_t{3}})};
+    auto const padded = field.padded();
+    CHECK(field.samples() == 2);
+    CHECK(padded.sizes() == torch::IntArrayRef({2, 3, 2}));
+    CHECK(padded[0][1].sum().item<float>() == 0);
+    CHECK(torch::equal(padded[1], field.values.narrow(0, 1, 3)));
 }

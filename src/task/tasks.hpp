@@ -5,5 +5,7 @@
 namespace lockstep::task {
 
 TaskKind classification_kind();
+TaskKind regression_kind();
+TaskKind segmentation_kind();
 
 } // namespace lockstep::task

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace lockstep::nn {
+
+/// What one dataset of the files holds of a batch's samples.
+///
+/// Shape  values [n, sample…]; of samples with a number of rows each: [rows of all samples, row…]
+struct Field {
+    torch::Tensor values;  ///< float32, or int64 where the dataset holds whole numbers
+    torch::Tensor lengths; ///< rows of each sample, int64 on the CPU; undefined: all are alike
+
+    std::int64_t samples() const { return (lengths.defined() ? lengths : values).size(0); }
+    /// Rows of the longest sample.
+    ///
+    /// Shape   [n, rows, row…], zeros after a sample's own rows; `values` where all are alike
+    torch::Tensor padded() const;
+};
+
+/// The inputs of a batch, or its targets, in the order in which the deck names them.
+class Fields {
+  public:
+    Fields() = default;
+    Fields(torch::Tensor only) : fields_{{std::move(only), {}}} {}
+    explicit Fields(std::vector<Field> fields) : fields_(std::move(fields)) {}
+
+    std::size_t size() const noexcept { return fields_.size(); }
+    Field const& operator[](std::size_t at) const { return fields_.at(at); }
+    auto begin() const { return fields_.begin(); }
+    auto end() const { return fields_.end(); }
+    std::int64_t samples() const { return fields_.at(0).samples(); }
+    /// The values of the first, for models and tasks that know of one whose samples are alike.
+    torch::Tensor const& only() const { return fields_.at(0).values; }
+
+  private:
+    std::vector<Field> fields_;
+};
+
+} // namespace lockstep::nn

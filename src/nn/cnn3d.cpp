@@ -1,0 +1,189 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/nn/dropout.hpp"
+#include "lockstep/nn/recompute.hpp"
+
+#include "models.hpp"
+#include "norm.hpp"
+#include "sample_layout.hpp"
+
+namespace lockstep::nn {
+
+namespace {
+
+/// Extents of one block's output.
+using Extents = std::vector<std::int64_t>;
+
+/// What the keys say, the same for the model and for the count of its parameters.
+struct Plan {
+    Plan(config::OwnValues const& values, Interface const& interface)
+        : layout(values, interface, 3), channels(values.integers("channels", 1)),
+          time_strides(values.integers("time-strides", 1)),
+          pooling(values.text("downsample") == "pool"),
+          leaky(values.text("activation") == "leaky-relu"),
+          flatten(values.text("head") == "flatten"), hidden(values.integer("hidden", 0)),
+          bound(values.number("bound", 0, 1e6)), outputs(interface.outputs) {
+        require_choice(values, "downsample", {"stride", "pool"});
+        require_choice(values, "activation", {"relu", "leaky-relu"});
+        require_choice(values, "head", {"average", "flatten"});
+        auto extents = layout.extents();
+        for (std::size_t block = 0; block < channels.size(); ++block) {
+            auto const in_time = time_stride(block);
+            for (std::size_t i = 0; i < extents.size(); ++i) {
+                auto const stride = i == 0 ? in_time : 2;
+                extents[i] = pooling ? extents[i] / stride : (extents[i] + stride - 1) / stride;
+            }
+            if (extents[0] * extents[1] * extents[2] == 0) {
+                throw Error(ExitCode::usage, {concat("model.channels = ", values.text("channels")),
+                                              concat("samples of ", joined_extents(),
+                                                     " cannot be halved that often"),
+                                              "Name fewer channels"});
+            }
+        }
+        places = extents[0] * extents[1] * extents[2];
+    }
+
+    /// Of a block along the first extent; the last in the deck holds for all after it.
+    std::int64_t time_stride(std::size_t block) const {
+        return time_strides[std::min(block, time_strides.size() - 1)];
+    }
+
+    std::int64_t features() const { return channels.back() * (flatten ? places : 1); }
+
+    SampleLayout layout;
+    std::vector<std::int64_t> channels;
+    std::vector<std::int64_t> time_strides;
+    bool pooling;
+    bool leaky;
+    bool flatten;
+    std::int64_t hidden;
+    double bound;
+    std::int64_t outputs;
+    std::int64_t places = 0; ///< of the last block's output
+
+  private:
+    static void require_choice(config::OwnValues const& values, std::string const& key,
+                               std::vector<std::string> const& choices) {
+        if (std::find(choices.begin(), choices.end(), values.text(key)) == choices.end()) {
+            throw Error(ExitCode::usage,
+                        {concat("model.", key, " = ", values.text(key)),
+                         concat("there are ", joined(choices, ", ")), "Take one of them"});
+        }
+    }
+
+    std::string joined_extents() const {
+        std::vector<std::string> texts;
+        for (auto const extent : layout.extents()) {
+            texts.push_back(std::to_string(extent));
+        }
+        return joined(texts, " x ");
+    }
+};
+
+/// Blocks of 3 × 3 × 3 convolution, batch norm and an activation, each of which halves height and
+/// width, then average pooling and fully connected layers. For clips [channels, frames, height,
+/// width] (as in C3D: Tran et al., arXiv 1412.0767) and for boxes of three dimensions.
+class Cnn3d : public Model {
+  public:
+    Cnn3d(config::OwnValues const& values, Interface const& interface)
+        : plan_(values, interface), recompute_(interface.recompute) {
+        auto const dropout = values.number("dropout", 0, 0.999);
+        auto channels = plan_.layout.channels();
+        for (std::size_t block = 0; block < plan_.channels.size(); ++block) {
+            auto const number = std::to_string(block + 1);
+            auto const wider = plan_.channels[block];
+            torch::ExpandingArray<3> const halving({plan_.time_stride(block), 2, 2});
+            blocks_.push_back(features_->size());
+            features_->push_back(
+                "conv" + number,
+                torch::nn::Conv3d(
+                    torch::nn::Conv3dOptions(channels, wider, 3)
+                        .padding(1)
+                        .bias(false) // batch norm has one
+                        .stride(plan_.pooling ? torch::ExpandingArray<3>(1) : halving)));
+            features_->push_back("norm" + number,
+                                 batch_norm(wider, 3, interface.sync_batch_norm, replica_link()));
+            push_activation(features_, "relu" + number);
+            if (plan_.pooling) {
+                features_->push_back(
+                    "pool" + number,
+                    torch::nn::MaxPool3d(torch::nn::MaxPool3dOptions(halving).stride(halving)));
+            }
+            channels = wider;
+        }
+        auto width = plan_.features();
+        if (plan_.hidden > 0) {
+            head_->push_back("hidden", torch::nn::Linear(width, plan_.hidden));
+            push_activation(head_, "relu");
+            width = plan_.hidden;
+        }
+        if (dropout > 0) {
+            head_->push_back("dropout", Dropout(dropout, 1, random_key()));
+        }
+        head_->push_back("output", torch::nn::Linear(width, plan_.outputs));
+        register_module("features", features_);
+        register_module("head", head_);
+    }
+
+    torch::Tensor forward(Fields const& inputs) override {
+        auto const clips = plan_.layout.arranged(inputs.only());
+        auto const found = recompute_ ? forward_recomputed(features_, blocks_, random_key(), clips)
+                                      : features_->forward(clips);
+        auto const given = head_->forward(plan_.flatten ? found.flatten(1) : found.mean({2, 3, 4}));
+        return plan_.bound > 0 ? given.tanh() * plan_.bound : given;
+    }
+
+  private:
+    void push_activation(torch::nn::Sequential& into, std::string name) const {
+        if (plan_.leaky) {
+            into->push_back(std::move(name), torch::nn::LeakyReLU());
+        } else {
+            into->push_back(std::move(name), torch::nn::ReLU());
+        }
+    }
+
+    Plan plan_;
+    bool recompute_;
+    std::vector<std::size_t> blocks_; ///< where each begins in features_
+    torch::nn::Sequential features_;
+    torch::nn::Sequential head_;
+};
+
+double count(config::OwnValues const& values, Interface const& interface) {
+    Plan const plan(values, interface);
+    double parameters = 0;
+    auto channels = static_cast<double>(plan.layout.channels());
+    for (auto const wider : plan.channels) {
+        parameters += (27 * channels + 2) * static_cast<double>(wider);
+        channels = static_cast<double>(wider);
+    }
+    auto width = static_cast<double>(plan.features());
+    if (plan.hidden > 0) {
+        parameters += (width + 1) * static_cast<double>(plan.hidden);
+        width = static_cast<double>(plan.hidden);
+    }
+    return parameters + (width + 1) * static_cast<double>(plan.outputs);
+}
+
+} // namespace
+
+ModelKind cnn3d_kind() {
+    return {"cnn3d",
+            "three-dimensional convolution over clips or boxes, batch norm, then fully connected "
+            "layers",
+            {{"channels", "12, 24, 48", "channels of the blocks; each halves height and width"},
+             {"time-strides", "1, 2", "of the blocks along frames or depth; the last one stays"},
+             {"downsample", "stride", "stride: of the convolution; pool: max-pooling after it"},
+             {"activation", "relu", "relu or leaky-relu"},
+             {"head", "average", "average over all places, or flatten"},
+             {"hidden", "0", "width of a hidden fully connected layer; 0: none"},
+             {"bound", "0", "outputs are this times tanh; 0: unbounded"},
+             {"dropout", "0", "share of activations before the output that is dropped"},
+             SampleLayout::key()},
+            [](config::OwnValues const& values, Interface const& interface) {
+                return std::make_shared<Cnn3d>(values, interface);
+            },
+            count};
+}
+
+} // namespace lockstep::nn

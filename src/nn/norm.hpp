@@ -1,0 +1,18 @@
+#pragma once
+
+#include "lockstep/nn/sync_batch_norm.hpp"
+
+namespace lockstep::nn {
+
+/// Batch norm over [n, channels, height, width] or, of three dimensions, [n, channels, depth,
+/// height, width]; over all replicas where `sync` says so.
+inline torch::nn::AnyModule batch_norm(std::int64_t channels, std::size_t dimensions, bool sync,
+                                       std::shared_ptr<ReplicaLink> const& link) {
+    if (sync) {
+        return torch::nn::AnyModule(SyncBatchNorm(channels, link));
+    }
+    return dimensions == 3 ? torch::nn::AnyModule(torch::nn::BatchNorm3d(channels))
+                           : torch::nn::AnyModule(torch::nn::BatchNorm2d(channels));
+}
+
+} // namespace lockstep::nn

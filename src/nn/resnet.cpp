@@ -1,0 +1,186 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/nn/recompute.hpp"
+
+#include "models.hpp"
+#include "norm.hpp"
+#include "sample_layout.hpp"
+
+namespace lockstep::nn {
+
+namespace {
+
+/// What a depth means: blocks of each of the four stages, and how a block is made.
+struct Form {
+    std::vector<int> blocks;
+    bool bottleneck = false;
+
+    std::int64_t expansion() const { return bottleneck ? 4 : 1; }
+};
+
+constexpr std::int64_t first_width = 64;
+
+Form form_of(std::int64_t depth) {
+    switch (depth) {
+    case 18:
+        return {{2, 2, 2, 2}, false};
+    case 34:
+        return {{3, 4, 6, 3}, false};
+    case 50:
+        return {{3, 4, 6, 3}, true};
+    default:
+        throw Error(ExitCode::usage, {concat("model.depth = ", depth), "there are 18, 34 and 50",
+                                      "Take one of them"});
+    }
+}
+
+/// Makes layers of one network.
+struct Maker {
+    bool sync_batch_norm;
+    std::shared_ptr<ReplicaLink> link;
+
+    /// Convolution without bias, then batch norm.
+    void add(torch::nn::Sequential& into, std::string const& name, std::int64_t from,
+             std::int64_t to, std::int64_t kernel, std::int64_t stride = 1) const {
+        auto convolution = torch::nn::Conv2d(torch::nn::Conv2dOptions(from, to, kernel)
+                                                 .stride(stride)
+                                                 .padding(kernel / 2)
+                                                 .bias(false));
+        torch::nn::init::kaiming_normal_(convolution->weight, 0, torch::kFanOut, torch::kReLU);
+        into->push_back("conv" + name, convolution);
+        into->push_back("norm" + name, batch_norm(to, 2, sync_batch_norm, link));
+    }
+};
+
+/// y = relu(f(x) + shortcut(x)).
+class ResidualImpl : public torch::nn::Module {
+  public:
+    ResidualImpl(Maker const& make, bool bottleneck, std::int64_t from, std::int64_t width,
+                 std::int64_t to, std::int64_t stride) {
+        if (bottleneck) {
+            make.add(path_, "1", from, width, 1);
+            path_->push_back("relu1", torch::nn::ReLU());
+            make.add(path_, "2", width, width, 3, stride);
+            path_->push_back("relu2", torch::nn::ReLU());
+            make.add(path_, "3", width, to, 1);
+        } else {
+            make.add(path_, "1", from, width, 3, stride);
+            path_->push_back("relu1", torch::nn::ReLU());
+            make.add(path_, "2", width, to, 3);
+        }
+        register_module("path", path_);
+        if (stride != 1 || from != to) {
+            make.add(shortcut_, "", from, to, 1, stride);
+            register_module("shortcut", shortcut_);
+        }
+    }
+
+    torch::Tensor forward(torch::Tensor const& inputs) {
+        auto const kept = shortcut_->is_empty() ? inputs : shortcut_->forward(inputs);
+        return torch::relu(path_->forward(inputs) + kept);
+    }
+
+  private:
+    torch::nn::Sequential path_;
+    torch::nn::Sequential shortcut_;
+};
+TORCH_MODULE(Residual);
+
+/// Residual network (He et al., arXiv 1512.03385; the stride of a bottleneck lies in its 3 × 3
+/// convolution). With a small stem for images of less than 64 pixels.
+class ResNet : public Model {
+  public:
+    ResNet(config::OwnValues const& values, Interface const& interface)
+        : layout_(values, interface, 2), recompute_(interface.recompute) {
+        auto const form = form_of(values.integer("depth", 1));
+        Maker const make{interface.sync_batch_norm, replica_link()};
+        bool const small = has_small_stem(values, layout_);
+        make.add(features_, "1", layout_.channels(), first_width, small ? 3 : 7, small ? 1 : 2);
+        features_->push_back("relu1", torch::nn::ReLU());
+        if (!small) {
+            features_->push_back(
+                "pool1", torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(3).stride(2).padding(1)));
+        }
+        auto channels = first_width;
+        for (std::size_t stage = 0; stage < form.blocks.size(); ++stage) {
+            auto const width = first_width << stage;
+            for (int block = 0; block < form.blocks[stage]; ++block) {
+                blocks_.push_back(features_->size());
+                features_->push_back(concat("stage", stage + 1, "_", block + 1),
+                                     Residual(make, form.bottleneck, channels, width,
+                                              width * form.expansion(),
+                                              stage > 0 && block == 0 ? 2 : 1));
+                channels = width * form.expansion();
+            }
+        }
+        register_module("features", features_);
+        output_ = register_module("output", torch::nn::Linear(channels, interface.outputs));
+    }
+
+    static bool has_small_stem(config::OwnValues const& values, SampleLayout const& layout) {
+        auto const stem = values.text("stem");
+        if (stem != "auto" && stem != "small" && stem != "large") {
+            throw Error(ExitCode::usage, {concat("model.stem = ", stem),
+                                          "there are auto, small, large", "Take one of them"});
+        }
+        constexpr std::int64_t large_image = 64;
+        return stem == "small" || (stem == "auto" && layout.extents()[0] < large_image);
+    }
+
+    torch::Tensor forward(Fields const& inputs) override {
+        auto const images = layout_.arranged(inputs.only());
+        auto const found = recompute_ ? forward_recomputed(features_, blocks_, random_key(), images)
+                                      : features_->forward(images);
+        return output_->forward(found.mean({2, 3}));
+    }
+
+  private:
+    SampleLayout layout_;
+    bool recompute_;
+    std::vector<std::size_t> blocks_; ///< where each begins in features_
+    torch::nn::Sequential features_;
+    torch::nn::Linear output_{nullptr};
+};
+
+double count(config::OwnValues const& values, Interface const& interface) {
+    SampleLayout const layout(values, interface, 2);
+    auto const form = form_of(values.integer("depth", 1));
+    auto const convolution = [](std::int64_t from, std::int64_t to, std::int64_t kernel) {
+        return static_cast<double>(from * to * kernel * kernel + 2 * to); // with its norm
+    };
+    auto parameters =
+        convolution(layout.channels(), first_width, ResNet::has_small_stem(values, layout) ? 3 : 7);
+    auto channels = first_width;
+    for (std::size_t stage = 0; stage < form.blocks.size(); ++stage) {
+        auto const width = first_width << stage;
+        auto const to = width * form.expansion();
+        for (int block = 0; block < form.blocks[stage]; ++block) {
+            parameters += form.bottleneck
+                              ? convolution(channels, width, 1) + convolution(width, width, 3) +
+                                    convolution(width, to, 1)
+                              : convolution(channels, width, 3) + convolution(width, to, 3);
+            if ((stage > 0 && block == 0) || channels != to) {
+                parameters += convolution(channels, to, 1);
+            }
+            channels = to;
+        }
+    }
+    return parameters + static_cast<double>((channels + 1) * interface.outputs);
+}
+
+} // namespace
+
+ModelKind resnet_kind() {
+    return {
+        "resnet",
+        "residual network for images",
+        {{"depth", "18", "18, 34 or 50"},
+         {"stem", "auto", "large: 7 x 7 and pooling; small: 3 x 3; auto: small under 64 pixels"},
+         SampleLayout::key()},
+        [](config::OwnValues const& values, Interface const& interface) {
+            return std::make_shared<ResNet>(values, interface);
+        },
+        count};
+}
+
+} // namespace lockstep::nn

@@ -1,0 +1,43 @@
+#include "sample_layout.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+namespace lockstep::nn {
+
+config::OwnKey SampleLayout::key() {
+    return {"layout", "channels-first", "of a sample: channels-first or channels-last"};
+}
+
+SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& interface,
+                           std::size_t dimensions)
+    : extents_(interface.sample_shape), adds_channel_(extents_.size() == dimensions),
+      channels_last_(values.text("layout") == "channels-last") {
+    if (!channels_last_ && values.text("layout") != "channels-first") {
+        throw Error(ExitCode::usage,
+                    {concat("model.layout = ", values.text("layout")),
+                     "there are channels-first and channels-last", "Take one of them"});
+    }
+    if (adds_channel_) {
+        return;
+    }
+    if (extents_.size() != dimensions + 1) {
+        throw Error(ExitCode::usage,
+                    {"the model's input",
+                     concat("a sample has ", extents_.size(), " dimensions; this model takes ",
+                            dimensions, ", or ", dimensions + 1, " with channels"),
+                     "Take another model, such as mlp, or other data"});
+    }
+    auto const channels = channels_last_ ? extents_.end() - 1 : extents_.begin();
+    channels_ = *channels;
+    extents_.erase(channels);
+}
+
+torch::Tensor SampleLayout::arranged(torch::Tensor const& samples) const {
+    if (adds_channel_) {
+        return samples.unsqueeze(1);
+    }
+    return channels_last_ ? samples.movedim(-1, 1).contiguous() : samples;
+}
+
+} // namespace lockstep::nn

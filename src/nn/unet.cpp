@@ -1,0 +1,123 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include "models.hpp"
+#include "norm.hpp"
+#include "sample_layout.hpp"
+
+namespace lockstep::nn {
+
+namespace {
+
+/// Two 3 × 3 convolutions, each with batch norm and ReLU.
+torch::nn::Sequential double_convolution(std::int64_t from, std::int64_t to, bool sync,
+                                         std::shared_ptr<ReplicaLink> const& link) {
+    torch::nn::Sequential block;
+    for (auto const* const number : {"1", "2"}) {
+        block->push_back(
+            std::string("conv") + number,
+            torch::nn::Conv2d(torch::nn::Conv2dOptions(from, to, 3).padding(1).bias(false)));
+        block->push_back(std::string("norm") + number, batch_norm(to, 2, sync, link));
+        block->push_back(std::string("relu") + number, torch::nn::ReLU());
+        from = to;
+    }
+    return block;
+}
+
+/// U-Net (Ronneberger et al., arXiv 1505.04597), padded, so that every place of the input gets its
+/// outputs; with nearest neighbours on the way up, whose backward has one order.
+class UNet : public Model {
+  public:
+    UNet(config::OwnValues const& values, Interface const& interface)
+        : layout_(values, interface, 2) {
+        if (interface.recompute) {
+            throw Error(ExitCode::usage,
+                        {"precision.gradient-checkpointing with model.name = unet",
+                         "its levels are joined across, and cannot be run again one by one",
+                         "Switch it off, or name fewer channels"});
+        }
+        auto const channels = values.integers("channels", 1);
+        auto const halvings = static_cast<std::int64_t>(channels.size()) - 1;
+        for (auto const extent : layout_.extents()) {
+            if (extent % (std::int64_t{1} << halvings) != 0) {
+                throw Error(
+                    ExitCode::usage,
+                    {concat("model.channels = ", values.text("channels")),
+                     concat("an extent of ", extent, " cannot be halved ", halvings, " times"),
+                     "Name fewer channels, or import images of another size"});
+            }
+        }
+        auto from = layout_.channels();
+        for (std::size_t level = 0; level < channels.size(); ++level) {
+            down_.push_back(
+                register_module(concat("down", level + 1),
+                                double_convolution(from, channels[level], interface.sync_batch_norm,
+                                                   replica_link())));
+            from = channels[level];
+        }
+        for (auto level = channels.size() - 1; level > 0; --level) {
+            up_.push_back(register_module(
+                concat("up", level),
+                double_convolution(channels[level] + channels[level - 1], channels[level - 1],
+                                   interface.sync_batch_norm, replica_link())));
+        }
+        output_ = register_module("output", torch::nn::Conv2d(torch::nn::Conv2dOptions(
+                                                channels.front(), interface.outputs, 1)));
+    }
+
+    torch::Tensor forward(Fields const& inputs) override {
+        auto found = layout_.arranged(inputs.only());
+        std::vector<torch::Tensor> kept;
+        for (std::size_t level = 0; level < down_.size(); ++level) {
+            found = down_[level]->forward(level == 0 ? found : torch::max_pool2d(found, 2));
+            kept.push_back(found);
+        }
+        kept.pop_back();
+        for (auto& block : up_) {
+            auto const wide =
+                torch::upsample_nearest2d(found, {kept.back().size(2), kept.back().size(3)});
+            found = block->forward(torch::cat({kept.back(), wide}, 1));
+            kept.pop_back();
+        }
+        return output_->forward(found);
+    }
+
+  private:
+    SampleLayout layout_;
+    std::vector<torch::nn::Sequential> down_;
+    std::vector<torch::nn::Sequential> up_; ///< from the deepest
+    torch::nn::Conv2d output_{nullptr};
+};
+
+double count(config::OwnValues const& values, Interface const& interface) {
+    SampleLayout const layout(values, interface, 2);
+    auto const channels = values.integers("channels", 1);
+    auto const two = [](std::int64_t from, std::int64_t to) {
+        return static_cast<double>(9 * (from + to) * to + 4 * to);
+    };
+    double parameters = static_cast<double>((channels.front() + 1) * interface.outputs);
+    auto from = layout.channels();
+    for (std::size_t level = 0; level < channels.size(); ++level) {
+        parameters += two(from, channels[level]);
+        if (level > 0) {
+            parameters += two(channels[level] + channels[level - 1], channels[level - 1]);
+        }
+        from = channels[level];
+    }
+    return parameters;
+}
+
+} // namespace
+
+ModelKind unet_kind() {
+    return {"unet",
+            "U-Net: outputs for each place of an image",
+            {{"channels", "16, 32, 64", "of the levels; each halves height and width"},
+             SampleLayout::key()},
+            [](config::OwnValues const& values, Interface const& interface) {
+                return std::make_shared<UNet>(values, interface);
+            },
+            count};
+}
+
+} // namespace lockstep::nn

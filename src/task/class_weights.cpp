@@ -1,0 +1,77 @@
+#include "class_weights.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace lockstep::task {
+
+namespace {
+
+[[noreturn]] void refuse(std::string const& wanted, std::string const& why) {
+    throw Error(ExitCode::usage, {concat("task.class-weights = ", wanted), why,
+                                  "Take none, balanced, median, or a number for each class"});
+}
+
+std::vector<double> listed(std::string const& wanted, std::int64_t classes) {
+    std::vector<double> weights;
+    for (auto const& part : split(wanted, ',')) {
+        std::size_t used = 0;
+        double value = -1;
+        auto const text = std::string(trimmed(part));
+        try {
+            value = std::stod(text, &used);
+        } catch (std::exception const&) {
+            used = 0;
+        }
+        if (used != text.size() || text.empty() || !(value >= 0)) {
+            refuse(wanted, concat("'", text, "' is no weight"));
+        }
+        weights.push_back(value);
+    }
+    if (static_cast<std::int64_t>(weights.size()) != classes) {
+        refuse(wanted, concat("there are ", classes, " classes"));
+    }
+    return weights;
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    auto const half = values.size() / 2;
+    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+} // namespace
+
+std::vector<double> class_weights(std::string const& wanted,
+                                  std::vector<std::int64_t> const& counts, std::int64_t classes) {
+    std::vector<double> weights(static_cast<std::size_t>(classes), 1);
+    if (wanted == "none") {
+        return weights;
+    }
+    if (wanted != "balanced" && wanted != "median") {
+        return listed(wanted, classes);
+    }
+    auto const total =
+        static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
+    if (total == 0) {
+        refuse(wanted, "how often each class occurs is known of data with a class a sample only");
+    }
+    std::vector<double> shares;
+    for (auto const count : counts) {
+        if (count > 0) {
+            shares.push_back(static_cast<double>(count) / total);
+        }
+    }
+    auto const of_share_1 =
+        wanted == "balanced" ? 1 / static_cast<double>(shares.size()) : median(shares);
+    for (std::size_t c = 0; c < weights.size(); ++c) {
+        auto const count = c < counts.size() ? counts[c] : 0;
+        weights[c] = count == 0 ? 0 : of_share_1 * total / static_cast<double>(count);
+    }
+    return weights;
+}
+
+} // namespace lockstep::task

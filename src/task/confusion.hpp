@@ -1,0 +1,45 @@
+#pragma once
+
+#include "lockstep/task/task.hpp"
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::task {
+
+/// What became of each class: whole numbers, which ranks add exactly.
+///
+/// Shape  [true class, predicted class], row by row
+using Confusion = std::vector<std::int64_t>;
+
+/// Of predictions and truths alike in shape, int64.
+///
+/// Throws  Error 65 for a truth that is no class
+Confusion confusion_of(torch::Tensor const& predicted, torch::Tensor const& truth,
+                       std::int64_t classes);
+
+/// Of one class.
+struct ClassScore {
+    std::int64_t hit = 0;
+    std::int64_t truly = 0;
+    std::int64_t predicted = 0;
+
+    bool present() const { return truly + predicted > 0; }
+    double f1() const;                      ///< 2 hit / (truly + predicted)
+    double intersection_over_union() const; ///< hit / (truly + predicted - hit)
+};
+
+std::vector<ClassScore> scores_of(Confusion const& confusion);
+
+/// Share of all that was predicted rightly.
+double accuracy_of(std::vector<ClassScore> const& scores);
+
+/// Adds `name`, the mean over the classes that are present, and `name.CLASS` of each class.
+void add_by_class(Metrics& metrics, std::string const& name,
+                  std::vector<std::string> const& class_names,
+                  std::vector<ClassScore> const& scores, double (ClassScore::*score)() const);
+
+} // namespace lockstep::task

@@ -1,0 +1,118 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/h5/file.hpp"
+
+#include <cmath>
+
+#include "tasks.hpp"
+
+namespace lockstep::task {
+
+namespace {
+
+/// Amounts of each sample. Sums are the absolute and the squared errors of each amount.
+class Regression : public Task {
+  public:
+    Regression(config::OwnValues const& values, Samples const& samples)
+        : loss_(values.text("loss")), names_(samples.class_names) {
+        if (samples.targets.size() != 1 || samples.targets.front().ragged) {
+            throw Error(ExitCode::data, {"the samples' targets",
+                                         "task.kind = regression learns one set of amounts, alike "
+                                         "in shape",
+                                         "Name one such dataset in data.targets"});
+        }
+        if (loss_ != "mse" && loss_ != "mae" && loss_ != "huber") {
+            throw Error(ExitCode::usage, {concat("task.loss = ", loss_),
+                                          "there are mse, mae and huber", "Take one of them"});
+        }
+        amounts_ = static_cast<std::int64_t>(h5::elements(samples.targets.front().shape));
+    }
+
+    Loss training_loss(nn::Model& model, Tensors const& batch) const override {
+        auto const truth = truth_of(batch);
+        return {sum_of(given_by(model, batch, truth), truth), static_cast<double>(truth.numel())};
+    }
+
+    Tally evaluate(nn::Model& model, Tensors const& batch) const override {
+        auto const truth = truth_of(batch);
+        auto const given = given_by(model, batch, truth);
+        auto const errors = (given - truth).to(torch::kFloat64);
+        auto const sums =
+            torch::cat({errors.abs().sum(0), errors.square().sum(0)}).to(torch::kCPU).contiguous();
+        auto const* const first = sums.const_data_ptr<double>();
+        return {sum_of(given.to(torch::kFloat64), truth.to(torch::kFloat64)).item<double>(),
+                static_cast<double>(truth.numel()),
+                {truth.size(0)},
+                {first, first + sums.numel()}};
+    }
+
+    std::int64_t outputs() const override { return amounts_; }
+    std::size_t counts() const override { return 1; } // samples
+    std::size_t sums() const override { return 2 * static_cast<std::size_t>(amounts_); }
+
+    /// Mean absolute and root mean square error over all amounts, and the former of each.
+    Metrics metrics(Tally const& total) const override {
+        auto const amounts = static_cast<std::size_t>(amounts_);
+        auto const samples = static_cast<double>(std::max<std::int64_t>(total.counts[0], 1));
+        Metrics metrics;
+        double absolute = 0;
+        double squared = 0;
+        for (std::size_t i = 0; i < amounts; ++i) {
+            absolute += total.sums[i];
+            squared += total.sums[amounts + i];
+            if (amounts > 1 && amounts <= most_named) {
+                metrics[concat("mae.", names_.size() == amounts ? names_[i] : std::to_string(i))] =
+                    total.sums[i] / samples;
+            }
+        }
+        auto const all = samples * static_cast<double>(amounts_);
+        metrics["mae"] = absolute / all;
+        metrics["rmse"] = std::sqrt(squared / all);
+        return metrics;
+    }
+
+  private:
+    static constexpr std::size_t most_named = 64; ///< amounts; of more, only the mean is told
+
+    torch::Tensor truth_of(Tensors const& batch) const {
+        return batch.targets.only().to(torch::kFloat32).reshape({-1, amounts_});
+    }
+
+    torch::Tensor given_by(nn::Model& model, Tensors const& batch,
+                           torch::Tensor const& truth) const {
+        auto given = model.forward(batch.inputs).to(torch::kFloat32);
+        if (given.numel() != truth.numel()) {
+            throw Error(ExitCode::usage, {"the model of a regression",
+                                          concat("it gives ", given.sizes(), " where a sample has ",
+                                                 amounts_, " amounts"),
+                                          "Take a model that gives [samples, amounts]"});
+        }
+        return given.reshape(truth.sizes());
+    }
+
+    torch::Tensor sum_of(torch::Tensor const& given, torch::Tensor const& truth) const {
+        if (loss_ == "mse") {
+            return torch::mse_loss(given, truth, at::Reduction::Sum);
+        }
+        return loss_ == "mae" ? torch::l1_loss(given, truth, at::Reduction::Sum)
+                              : torch::huber_loss(given, truth, at::Reduction::Sum);
+    }
+
+    std::string loss_;
+    std::vector<std::string> names_;
+    std::int64_t amounts_ = 0;
+};
+
+} // namespace
+
+TaskKind regression_kind() {
+    return {"regression",
+            "amounts of each sample",
+            {{"loss", "mse", "mse, mae or huber"}},
+            {{"mae", false}, {"rmse", false}, {"loss", false}},
+            [](config::OwnValues const& values, Samples const& samples) {
+                return std::make_unique<Regression>(values, samples);
+            }};
+}
+
+} // namespace lockstep::task

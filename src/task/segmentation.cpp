@@ -1,0 +1,125 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include "class_weights.hpp"
+#include "confusion.hpp"
+#include "tasks.hpp"
+
+namespace lockstep::task {
+
+namespace {
+
+std::int64_t classes_of(config::OwnValues const& values, Samples const& samples) {
+    auto const given = values.integer("classes", 0);
+    auto const named = static_cast<std::int64_t>(samples.class_names.size());
+    if (given == 0 && named == 0) {
+        throw Error(ExitCode::usage,
+                    {"task.classes is not set", "the files do not name their classes",
+                     "Set it to how many classes a place may have"});
+    }
+    return given == 0 ? named : given;
+}
+
+/// Cross entropy over the classes of each place of a sample. Counts are the confusion matrix over
+/// all places.
+class Segmentation : public Task {
+  public:
+    Segmentation(config::OwnValues const& values, Samples const& samples)
+        : names_(samples.class_names), classes_(classes_of(values, samples)),
+          weights_(task::class_weights(values.text("class-weights"), {}, classes_)),
+          weighted_(values.text("class-weights") != "none") {
+        if (samples.targets.size() != 1 || samples.targets.front().ragged ||
+            samples.targets.front().shape.empty()) {
+            throw Error(ExitCode::data,
+                        {"the samples' targets",
+                         "task.kind = segmentation learns a class for each place of a sample",
+                         "Name one dataset [samples, places...] in data.targets"});
+        }
+    }
+
+    Loss training_loss(nn::Model& model, Tensors const& batch) const override {
+        auto const truth = truth_of(batch);
+        auto const logits = logits_of(model, batch, truth);
+        auto options = torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum);
+        auto weight = static_cast<double>(truth.numel());
+        if (weighted_) {
+            auto const weights = torch::tensor(weights_, torch::kFloat64).to(logits.device());
+            options.weight(weights.to(torch::kFloat32));
+            weight = weights.index_select(0, truth.flatten()).sum().item<double>();
+        }
+        return {torch::nn::functional::cross_entropy(logits, truth, options), weight};
+    }
+
+    Tally evaluate(nn::Model& model, Tensors const& batch) const override {
+        auto const truth = truth_of(batch);
+        auto const logits = logits_of(model, batch, truth);
+        auto const losses = torch::nn::functional::cross_entropy(
+            logits, truth,
+            torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kNone));
+        return {losses.sum(torch::kFloat64).item<double>(), static_cast<double>(truth.numel()),
+                confusion_of(logits.argmax(1), truth, classes_)};
+    }
+
+    std::int64_t outputs() const override { return classes_; }
+    std::size_t counts() const override { return static_cast<std::size_t>(classes_ * classes_); }
+    std::vector<double> class_weights() const override {
+        return weighted_ ? weights_ : std::vector<double>{};
+    }
+
+    /// Intersection over union averaged over the classes that occur or were predicted, and the
+    /// share of places that are right.
+    Metrics metrics(Tally const& total) const override {
+        auto const scores = scores_of(total.counts);
+        Metrics metrics{{"accuracy", accuracy_of(scores)}};
+        add_by_class(metrics, "iou", names_, scores, &ClassScore::intersection_over_union);
+        return metrics;
+    }
+
+  private:
+    /// Whole numbers, also from files that keep classes as amounts.
+    torch::Tensor truth_of(Tensors const& batch) const {
+        auto const truth = batch.targets.only().to(torch::kInt64);
+        if (truth.numel() > 0 && (truth.min().item<std::int64_t>() < 0 ||
+                                  truth.max().item<std::int64_t>() >= classes_)) {
+            throw Error(ExitCode::data, {concat("targets of ", truth.min().item<std::int64_t>(),
+                                                " to ", truth.max().item<std::int64_t>()),
+                                         concat("there are ", classes_, " classes"),
+                                         "Correct the data, or set task.classes"});
+        }
+        return truth;
+    }
+
+    torch::Tensor logits_of(nn::Model& model, Tensors const& batch,
+                            torch::Tensor const& truth) const {
+        auto logits = model.forward(batch.inputs).to(torch::kFloat32);
+        auto expected = truth.sizes().vec();
+        expected.insert(expected.begin() + 1, classes_);
+        if (logits.sizes() != torch::IntArrayRef(expected)) {
+            throw Error(ExitCode::usage,
+                        {"the model of a segmentation",
+                         concat("it gives ", logits.sizes(), " where targets are ", truth.sizes()),
+                         "Take one that gives [samples, classes, places...], such as unet"});
+        }
+        return logits;
+    }
+
+    std::vector<std::string> names_;
+    std::int64_t classes_;
+    std::vector<double> weights_;
+    bool weighted_;
+};
+
+} // namespace
+
+TaskKind segmentation_kind() {
+    return {"segmentation",
+            "cross entropy over the classes of each place of a sample",
+            {{"classes", "0", "of a place; 0: those that the files name"},
+             {"class-weights", "none", "none, or a number for each class: of the training loss"}},
+            {{"iou"}, {"accuracy"}, {"loss", false}},
+            [](config::OwnValues const& values, Samples const& samples) {
+                return std::make_unique<Segmentation>(values, samples);
+            }};
+}
+
+} // namespace lockstep::task

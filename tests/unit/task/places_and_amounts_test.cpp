@@ -1,0 +1,100 @@
+// Regression and segmentation, against figures worked out by hand.
+
+#include "lockstep/task/task.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "three_classes.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+class Echo : public nn::Model {
+  public:
+    torch::Tensor forward(nn::Fields const& inputs) override { return inputs.only(); }
+};
+
+task::Samples of_amounts(std::uint64_t amounts) {
+    auto samples = test::three_classes();
+    samples.targets = {{.name = "targets", .type = h5::Type::f32, .shape = {amounts}}};
+    samples.class_names = {};
+    return samples;
+}
+
+task::Samples of_places() {
+    auto samples = test::three_classes();
+    samples.targets = {{.name = "targets", .type = h5::Type::i64, .shape = {2, 2}, .whole = true}};
+    return samples;
+}
+
+} // namespace
+
+TEST_CASE("a regression's errors are told of each amount and over all") {
+    Echo model;
+    auto const task = task::make_task({"regression", "", {}}, of_amounts(2));
+    CHECK(task->outputs() == 2);
+    task::Tensors const batch{torch::tensor({{1.0F, 2.0F}, {0.0F, -1.0F}}),
+                              torch::tensor({{0.0F, 2.0F}, {0.5F, 2.0F}})};
+    auto const loss = task->training_loss(model, batch);
+    CHECK(loss.sum.item<double>() == Approx(1 + 0.25 + 9));
+    CHECK(loss.weight == 4);
+    auto const metrics = task->metrics(task->evaluate(model, batch));
+    CHECK(metrics.at("mae.0") == Approx(0.75));
+    CHECK(metrics.at("mae.1") == Approx(1.5));
+    CHECK(metrics.at("mae") == Approx(4.5 / 4));
+    CHECK(metrics.at("rmse") == Approx(std::sqrt(10.25 / 4)));
+}
+
+TEST_CASE("a regression takes other losses, and no others than it names") {
+    Echo model;
+    task::Tensors const batch{torch::tensor({{3.0F}, {0.5F}}), torch::tensor({{0.0F}, {0.0F}})};
+    auto const sum = [&](std::string const& loss) {
+        return task::make_task({"regression", "", {{"loss", loss}}}, of_amounts(1))
+            ->training_loss(model, batch)
+            .sum.item<double>();
+    };
+    CHECK(sum("mae") == Approx(3.5));
+    CHECK(sum("huber") == Approx(2.5 + 0.125));
+    CHECK(test::error_of([&] { sum("mes"); }).code() == ExitCode::usage);
+}
+
+TEST_CASE("a segmentation's IoU is that of the classes over all places") {
+    Echo model;
+    auto const task = task::make_task({"segmentation", "", {}}, of_places());
+    CHECK(task->outputs() == 3);
+    auto const truth = torch::tensor({0, 0, 1, 2}, torch::kInt64).reshape({1, 2, 2});
+    auto const guess = torch::tensor({0, 1, 1, 1}, torch::kInt64).reshape({1, 2, 2});
+    auto const logits = 5 * torch::one_hot(guess, 3).permute({0, 3, 1, 2}).to(torch::kFloat32);
+    auto const tally = task->evaluate(model, {logits, truth});
+    CHECK(tally.weight == 4);
+    auto const metrics = task->metrics(tally);
+    // Class 0: 1 of 2; class 1: 1 of 3; class 2: 0 of 1.
+    CHECK(metrics.at("iou.a") == Approx(0.5));
+    CHECK(metrics.at("iou.b") == Approx(1.0 / 3));
+    CHECK(metrics.at("iou") == Approx((0.5 + 1.0 / 3) / 3));
+    CHECK(metrics.at("accuracy") == Approx(0.5));
+    // Classes that a file keeps as amounts are classes too.
+    CHECK(task->evaluate(model, {logits, truth.to(torch::kFloat32)}).counts == tally.counts);
+    CHECK(test::error_of([&] {
+              task->evaluate(model, {logits, truth + 1});
+          }).code() == ExitCode::data);
+    CHECK(test::error_of([&] {
+              task->training_loss(model, {logits[0], truth});
+          }).code() == ExitCode::usage);
+}
+
+TEST_CASE("weights of a segmentation's classes are a list") {
+    Echo model;
+    auto const weighted =
+        task::make_task({"segmentation", "", {{"class-weights", "1, 2, 4"}}}, of_places());
+    auto const truth = torch::tensor({0, 0, 1, 2}, torch::kInt64).reshape({1, 2, 2});
+    auto const loss = weighted->training_loss(model, {torch::zeros({1, 3, 2, 2}), truth});
+    CHECK(loss.weight == Approx(8));
+    CHECK(loss.sum.item<double>() == Approx(8 * std::log(3)));
+    CHECK(test::error_of([&] {
+              task::make_task({"segmentation", "", {{"class-weights", "balanced"}}}, of_places());
+          }).code() == ExitCode::usage);
+}
