@@ -18,8 +18,8 @@ def found(command, code, phrase):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60)
     text = done.stdout + done.stderr
     check(done.returncode == code and phrase in text, f"{phrase}: {done.returncode}\n{text}")
-    check(time.monotonic() - begin < 10 * float(os.environ.get("LOCKSTEP_TEST_PATIENCE", 1)),
-          f"{phrase}: within seconds")
+    is_quiet = os.getloadavg()[0] < os.cpu_count()  # else it says nothing
+    check(not is_quiet or time.monotonic() - begin < 10, f"{phrase}: within seconds")
 
 
 with Scratch() as scratch:

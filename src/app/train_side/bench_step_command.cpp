@@ -24,8 +24,8 @@ constexpr std::int64_t warm_ups = 10;
 
 /// The models of docs/performance.md, by name.
 std::map<std::string, config::Model> models() {
-    return {{"mlp18m", {"mlp", "", {{"hidden", "2048, 4096, 2048"}}}},
-            {"cnn", {"cnn", "", {{"channels", "16, 32"}, {"hidden", "64"}}}}};
+    return {{"mlp18m", {"mlp", {{"hidden", "2048, 4096, 2048"}}}},
+            {"cnn", {"cnn", {{"channels", "16, 32"}, {"hidden", "64"}}}}};
 }
 
 struct Options {
