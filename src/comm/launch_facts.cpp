@@ -4,6 +4,7 @@
 #include "lockstep/comm/collectives.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -199,6 +200,14 @@ void judge_cores(std::vector<LaunchFacts> const& facts, std::vector<Finding>& fi
 }
 
 } // namespace
+
+std::string library_text() {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+    int length = 0;
+    check(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
+    auto const all = std::string(text.data(), static_cast<std::size_t>(length));
+    return std::string(trimmed(all.substr(0, all.find_first_of(",\n"))));
+}
 
 std::vector<LaunchFacts> gather_facts(Communicator const& comm, LaunchFacts const& own) {
     std::vector<LaunchFacts> all;

@@ -4,7 +4,6 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/board.hpp"
 
-#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -107,14 +106,6 @@ MpiSession::~MpiSession() {
 void MpiSession::bind_device(std::string device) {
     board_->set_device(device);
     world_.set_device(std::move(device));
-}
-
-std::string library_text() {
-    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-    int length = 0;
-    check(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
-    auto const all = std::string(text.data(), static_cast<std::size_t>(length));
-    return std::string(trimmed(all.substr(0, all.find_first_of(",\n"))));
 }
 
 bool threads_may_speak() {

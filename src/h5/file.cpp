@@ -362,12 +362,4 @@ void File::close() {
     file_.close();
 }
 
-std::string library_version() {
-    unsigned major = 0;
-    unsigned minor = 0;
-    unsigned release = 0;
-    H5get_libversion(&major, &minor, &release);
-    return concat(major, ".", minor, ".", release);
-}
-
 } // namespace lockstep::h5

@@ -7,7 +7,7 @@
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/script.h>
 
-#include "models.hpp"
+#include "script.hpp"
 
 namespace lockstep::nn {
 

@@ -2,8 +2,6 @@
 
 #include "lockstep/nn/registry.hpp"
 
-#include <filesystem>
-
 namespace lockstep::nn {
 
 ModelKind cnn_kind();
@@ -12,8 +10,5 @@ ModelKind mlp_kind();
 ModelKind resnet_kind();
 ModelKind script_kind();
 ModelKind unet_kind();
-
-/// Saves a model that is a script as it is; whether it is one.
-bool save_if_script(Model const& model, std::filesystem::path const& path);
 
 } // namespace lockstep::nn

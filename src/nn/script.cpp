@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "models.hpp"
+#include "script.hpp"
 
 namespace lockstep::nn {
 

@@ -8,8 +8,7 @@
 #include "lockstep/comm/nccl.hpp"
 #include "lockstep/comm/tree_exchange.hpp"
 
-#include <cmath>
-
+#include "bucket_elements.hpp"
 #include "device_exchange.hpp"
 
 namespace lockstep::train {
@@ -62,10 +61,6 @@ ExchangeNeeds everywhere(ExchangeNeeds needs, std::int64_t size, bool with_votes
 }
 
 } // namespace
-
-std::int64_t bucket_elements(double megabytes) {
-    return std::llround(megabytes * 1e6 / sizeof(float));
-}
 
 comm::Rounding rounding_of(config::Communication const& options) {
     return options.compression == "fp16"   ? comm::Rounding::fp16

@@ -7,7 +7,7 @@
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
-#include "lockstep/train/replica_state.hpp"
+#include "lockstep/train/load_weights.hpp"
 
 namespace lockstep::train {
 
@@ -41,7 +41,7 @@ std::string load_first_weights(comm::Communicator const& world, nn::Model& model
     std::vector<std::string> without_place;
     std::uint64_t own = 0;
     comm::agree(world, "reading model.weights", [&] {
-        without_place = load_model(model, path);
+        without_place = load_weights(model, path);
         own = hash_of(model);
     });
     auto const roots = comm::all_gather(world, own).front();

@@ -3,11 +3,11 @@
 #include "lockstep/base/memory.hpp"
 #include "lockstep/checkpoint/store.hpp"
 #include "lockstep/train/arena.hpp"
-#include "lockstep/train/choose_exchange.hpp"
 #include "lockstep/train/engine.hpp"
 
 #include <algorithm>
 
+#include "bucket_elements.hpp"
 #include "opening.hpp"
 
 namespace lockstep::train {

@@ -1,7 +1,7 @@
 #include "lockstep/train/saved_model.hpp"
 
 #include "lockstep/nn/export_script.hpp"
-#include "lockstep/train/replica_state.hpp"
+#include "lockstep/train/load_weights.hpp"
 
 #include "opening.hpp"
 
@@ -13,7 +13,7 @@ void export_script(config::Deck const& deck, std::filesystem::path const& file,
     plain.precision.gradient_checkpointing = false;
     plain.communication.sync_batch_norm = false;
     auto const work = open_workload(plain, [](double) {});
-    load_model(*work.model, file);
+    load_weights(*work.model, file);
     nn::export_script(*work.model, model_interface(plain, work.samples, *work.task), out);
 }
 

@@ -23,6 +23,9 @@ struct LaunchFacts {
     std::string data;         ///< the same
 };
 
+/// The MPI library and its version: "Open MPI v4.1.4".
+std::string library_text();
+
 /// Those of all ranks, by rank.
 ///
 /// Collective  over `comm`

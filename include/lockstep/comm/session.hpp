@@ -44,9 +44,6 @@ class MpiSession {
     int thread_level_;
 };
 
-/// The MPI library and its version: "Open MPI v4.1.4".
-std::string library_text();
-
 /// Whether MPI granted MPI_THREAD_MULTIPLE: threads may speak with other ranks at once, each on a
 /// communicator of its own.
 bool threads_may_speak();

@@ -30,9 +30,6 @@ struct DatasetInfo {
     std::optional<std::uint64_t> offset; ///< of its first byte in the file, where contiguous
 };
 
-/// The HDF5 that is loaded: "1.10.8".
-std::string library_version();
-
 /// Whether a transfer really was collective; if not, HDF5's own cause bits.
 struct Transfer {
     bool collective = false;

@@ -34,9 +34,6 @@ struct ExchangeNeeds {
     std::uint64_t seed = 0;       ///< of their first approximations
 };
 
-/// Elements of so many megabytes of float32.
-std::int64_t bucket_elements(double megabytes);
-
 /// What communication.compression rounds gradients and their sums to.
 comm::Rounding rounding_of(config::Communication const& options);
 

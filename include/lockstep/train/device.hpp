@@ -7,9 +7,8 @@
 
 namespace lockstep::train {
 
-/// The device of this rank: what the deck names; with `auto` and `cuda`, of the GPUs that
-/// run.devices names the one of its local rank, counted round; with `auto`, the CPU where there is
-/// no GPU.
+/// The device of this rank: what the deck names; with `auto`, that of its local rank among the GPUs
+/// that run.devices leaves, or the CPU where there is none.
 ///
 /// Throws  Error 69 when the deck names a device that is not here, 64 when it is no device's name
 torch::Device choose_device(config::Run const& run, comm::Topology const& topology);

@@ -52,11 +52,9 @@ class ReplicaState {
     std::vector<torch::Tensor> on_host_; ///< copies of device memory, while a snapshot is used
 };
 
-/// Loads a model's parameters and buffers, by name, from best.h5, a checkpoint or a safetensors
-/// file.
+/// Loads a model's parameters and buffers, by name, from best.h5 or from a checkpoint.
 ///
-/// Throws   Error 66 when the file is missing, 65 when it is damaged or holds another model
-/// Returns  the file's tensors that the model has no place for
-std::vector<std::string> load_model(nn::Model& model, std::filesystem::path const& path);
+/// Throws  Error 66 when the file is missing, 65 when it is damaged or holds another model
+void load_model(nn::Model& model, std::filesystem::path const& path);
 
 } // namespace lockstep::train

@@ -12,7 +12,7 @@
 #include "lockstep/comm/nccl.hpp"
 #include "lockstep/comm/session.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/h5/file.hpp"
+#include "lockstep/h5/version.hpp"
 
 namespace lockstep::app {
 

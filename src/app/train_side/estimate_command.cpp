@@ -63,16 +63,6 @@ EstimateOptions parsed(std::vector<std::string>& arguments) {
     return options;
 }
 
-/// Broadcasts rank 0's numbers.
-///
-/// Collective  over `world`
-comm::StepParts shared(Communicator const& world, comm::StepParts parts) {
-    std::vector<double> values{parts.compute, parts.backward,  parts.sum,
-                               parts.update,  parts.imbalance, parts.rest};
-    comm::broadcast(world, std::span(values));
-    return {values[0], values[1], values[2], values[3], values[4], values[5]};
-}
-
 /// The mean over all ranks: one that waits less has computed longer.
 ///
 /// Collective  over `world`
@@ -178,7 +168,6 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
             inputs.alone = median_step(rehearsal, options.steps);
         }
     });
-    inputs.alone = shared(world, inputs.alone);
     if (world.size() > 1) {
         train::Rehearsal rehearsal(world, with_replicas(deck, world.size(), world.size()));
         measured = Together{mean_over(world, median_step(rehearsal, options.steps)), world.size(),
