@@ -61,6 +61,10 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
         });
         parts.augmentation.emplace(augmentation_of(parts.deck, parts.work.samples));
         parts.plan.emplace(train_plan(parts.deck, *parts.work.train));
+        parts.size.steps_per_epoch = parts.plan->steps_per_epoch();
+        parts.size.epochs =
+            static_cast<double>(total_steps(parts.deck.train, parts.size.steps_per_epoch)) /
+            static_cast<double>(parts.size.steps_per_epoch);
     });
     parts.engine = std::make_unique<Engine>(
         Engine::Parts{.world = world,
@@ -83,18 +87,15 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
                             }});
     parts.batches = std::make_unique<LoadedBatches>(*parts.loader, parts.work.samples.inputs,
                                                     parts.work.samples.targets, parts.device);
-    auto const per_epoch = plan.steps_per_epoch();
-    parts.size = {.parameters = static_cast<double>(engine.layout().parameters),
-                  .arena_bytes = static_cast<double>(engine.layout().size) * sizeof(float),
-                  .state_arrays = static_cast<double>(state_names(parts.deck.optimizer).size()),
-                  .buckets = engine.exchange().partition().buckets(),
-                  .exchange = engine.exchange().name(),
-                  .replicas = parts.deck.run.replicas,
-                  .samples_per_step = plan.samples_in_step(0),
-                  .steps_per_epoch = per_epoch,
-                  .samples_per_epoch = plan.samples_per_epoch(),
-                  .epochs = static_cast<double>(total_steps(parts.deck.train, per_epoch)) /
-                            static_cast<double>(per_epoch)};
+    auto& size = parts.size;
+    size.parameters = static_cast<double>(engine.layout().parameters);
+    size.arena_bytes = static_cast<double>(engine.layout().size) * sizeof(float);
+    size.state_arrays = static_cast<double>(state_names(parts.deck.optimizer).size());
+    size.buckets = engine.exchange().partition().buckets();
+    size.exchange = engine.exchange().name();
+    size.replicas = parts.deck.run.replicas;
+    size.samples_per_step = plan.samples_in_step(0);
+    size.samples_per_epoch = plan.samples_per_epoch();
 }
 
 Rehearsal::~Rehearsal() = default;
