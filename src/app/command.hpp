@@ -28,6 +28,7 @@ ExitCode data_import_command(Invocation const& invocation);
 ExitCode data_info_command(std::vector<std::string> const& arguments);
 ExitCode data_verify_command(std::vector<std::string> const& arguments);
 ExitCode checkpoint_command(Invocation const& invocation);
+ExitCode checkpoint_export_command(Invocation const& invocation);
 ExitCode verify_resume_command(Invocation const& invocation);
 ExitCode bench_command(Invocation const& invocation);
 ExitCode bench_checkpoint_command(Invocation const& invocation);

@@ -34,6 +34,11 @@ struct OpenedRun {
 ///             more ranks than replicas
 OpenedRun open_run(comm::Communicator const& world, Order const& order);
 
+/// Settles replicas and batch of a deck as for a new run on so many ranks.
+///
+/// Throws  Error 64 for an indivisible global batch, or for more ranks than replicas
+void settle_new(config::Deck& deck, int ranks);
+
 /// The data sets, the task and the model of a deck.
 struct Workload {
     std::unique_ptr<data::Dataset> train;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "data_cache.hpp"
+#include "first_weights.hpp"
 
 namespace lockstep::train {
 
@@ -68,6 +69,10 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
         total_steps_ = total_steps(deck_.train, plan_->steps_per_epoch());
         schedule_.emplace(deck_, plan_->steps_per_epoch(), total_steps_);
     });
+    if (!opened_.found && !deck_.model.weights.empty()) {
+        auto const weights = load_first_weights(world_, *work_.model, deck_.model.weights);
+        remark_ += concat(remark_.empty() ? "" : "; ", weights);
+    }
     keep_in_memory(deck_.data, {work_.train.get(), work_.validation.get(), work_.test.get()},
                    world_);
     engine_ = std::make_unique<Engine>(
@@ -160,48 +165,15 @@ void Run::restore() {
     saved_step_ = progress_.step;
 }
 
-/// This rank's batches from the run's place on: the epochs and steps that they belong to.
-struct Run::Batches {
-    std::int64_t full;     ///< batches of a step, but for an epoch's last
-    std::int64_t of_epoch; ///< batches of an epoch
-    std::int64_t first;    ///< of the run's place
-    std::int64_t last;     ///< step of an epoch
-
-    std::int64_t epoch(std::int64_t k) const { return (first + k) / of_epoch; }
-    std::int64_t step(std::int64_t k) const { // of its epoch
-        return std::min((first + k) % of_epoch / full, last);
-    }
-    std::int64_t in_step(std::int64_t k) const { return (first + k) % of_epoch - step(k) * full; }
-};
-
-Run::Batches Run::batches() const {
-    auto const count = engine_->nodes()[static_cast<std::size_t>(world_.rank())].count;
-    auto const per_epoch = plan_->steps_per_epoch();
-    auto const full = deck_.optimizer.accumulate * count;
-    auto const last = per_epoch - 1;
-    auto const of_epoch = last * full + plan_->micro_batches(last) * count;
-    return {full, of_epoch,
-            progress_.step / per_epoch * of_epoch + progress_.step % per_epoch * full, last};
-}
-
-data::Loader::Request Run::requests() const {
-    auto const node = engine_->nodes()[static_cast<std::size_t>(world_.rank())];
-    return [node, &plan = *plan_, all = batches(),
-            total = total_steps_](std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
-        auto const epoch = all.epoch(k);
-        auto const step = all.step(k);
-        if (epoch * plan.steps_per_epoch() + step >= total) {
-            return std::nullopt;
-        }
-        auto const micros = plan.micro_batches(step);
-        auto const replica = node.first + static_cast<int>(all.in_step(k) / micros);
-        return plan.indices(epoch,
-                            plan.part(step, static_cast<int>(all.in_step(k) % micros), replica));
-    };
+StepBatches Run::batches() const {
+    return {*plan_,
+            engine_->nodes()[static_cast<std::size_t>(world_.rank())],
+            deck_.optimizer.accumulate,
+            {progress_.step, total_steps_}};
 }
 
 void Run::loop() {
-    data::Loader loader(*work_.train, requests(),
+    data::Loader loader(*work_.train, batches().request(),
                         {static_cast<int>(deck_.data.workers),
                          static_cast<int>(deck_.data.prefetch),
                          [this, all = batches()](std::int64_t k, data::Batch& batch) {

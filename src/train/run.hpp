@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "opening.hpp"
+#include "step_batches.hpp"
 
 namespace lockstep::train {
 
@@ -30,9 +31,7 @@ class Run {
     void announce();
     bool finished_before() const;
     void loop();
-    struct Batches;
-    Batches batches() const;
-    data::Loader::Request requests() const;
+    StepBatches batches() const; ///< of this rank, from the run's place on
     StepOutcome one_step(BatchSource& batches);
     void account(StepOutcome const& outcome, double step_s);
     void after_step(StepOutcome const& outcome);
