@@ -82,6 +82,14 @@ void EnvironmentSet::step(std::span<float const> actions, std::span<Outcome> out
     }
 }
 
+double EnvironmentSet::episodes_ever() const {
+    double ended = 0;
+    for (auto const& running : running_) {
+        ended += running.episode;
+    }
+    return ended;
+}
+
 void EnvironmentSet::observe(std::span<float> into) const {
     auto const seen = static_cast<std::size_t>(spaces().observation);
     for (std::size_t i = 0; i < environments_.size(); ++i) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Makes tests/golden/environments.txt and advantages.txt: steps of gymnasium's environments from
-states of all kinds, and advantages of stable-baselines3's RolloutBuffer.
+"""Makes tests/golden/environments.txt, advantages.txt and indicators.txt: steps of gymnasium's
+environments from states of all kinds, advantages of stable-baselines3's RolloutBuffer, and figures
+of prices by pandas and numpy.
 
-    python -m venv /tmp/venv && /tmp/venv/bin/pip install gymnasium stable-baselines3
+    python -m venv /tmp/venv && /tmp/venv/bin/pip install gymnasium stable-baselines3 pandas
     /tmp/venv/bin/python tests/golden/make_rl.py tests/golden
 
 Every number is written so that reading it gives its bits.
@@ -12,6 +13,7 @@ import sys
 
 import gymnasium
 import numpy as np
+import pandas as pd
 import torch
 from stable_baselines3.common.buffers import RolloutBuffer
 
@@ -63,5 +65,45 @@ def advantages():
     (out / "advantages.txt").write_text("\n".join(lines) + "\n")
 
 
+def indicators():
+    days, window = 80, 14
+    close = pd.Series(100 * np.exp(np.cumsum(generator.normal(0, 0.02, days))))
+    low = close * (1 - generator.uniform(0, 0.02, days))
+    high = close * (1 + generator.uniform(0, 0.02, days))
+
+    def smooth(series, share):
+        return series.ewm(alpha=share, adjust=False).mean()
+
+    macd = smooth(close, 2 / 13) - smooth(close, 2 / 27)
+    change = close.diff().fillna(0)
+    rise, fall = smooth(change.clip(lower=0), 1 / window), smooth(-change.clip(upper=0), 1 / window)
+    strength = (100 * rise / (rise + fall)).fillna(50)
+    typical = (low + high + close) / 3
+    rolling = typical.rolling(window, min_periods=1)
+    off = rolling.apply(lambda part: np.mean(np.abs(part - np.mean(part))), raw=True)
+    channel = ((typical - rolling.mean()) / (0.015 * off)).fillna(0)
+    before = close.shift().fillna(close[0])
+    true_range = pd.concat([high - low, (high - before).abs(), (low - before).abs()], axis=1).max(axis=1)
+    up, down = high.diff().fillna(0), (-low.diff()).fillna(0)
+    plus = smooth(up.where(up > down, 0).clip(lower=0), 1 / window) / smooth(true_range, 1 / window)
+    minus = smooth(down.where(down > up, 0).clip(lower=0), 1 / window) / smooth(true_range, 1 / window)
+    index = smooth((100 * (plus - minus).abs() / (plus + minus)).fillna(0), 1 / window)
+
+    history = 20
+    prices = 50 * np.exp(np.cumsum(generator.normal(0, 0.02, (60, 3)), axis=0))
+    changes = prices[1:] / prices[:-1] - 1
+    turbulence = np.zeros(60)
+    for day in range(history + 1, 60):
+        past = changes[day - 1 - history:day - 1]
+        off = changes[day - 1] - past.mean(axis=0)
+        turbulence[day] = off @ np.linalg.pinv(np.cov(past.T)) @ off
+    lines = ["# low, high, close; macd, strength, channel, directional of 14 days; prices of 3 series,",
+             "# turbulence of 20 days, its quantile 0.9"]
+    lines += [row(part) for part in (low, high, close, macd, strength, channel, index, prices,
+                                     turbulence, np.quantile(turbulence, 0.9))]
+    (out / "indicators.txt").write_text("\n".join(lines) + "\n")
+
+
 environments()
 advantages()
+indicators()

@@ -53,6 +53,8 @@ class EnvironmentSet {
     /// Ended since the last call of `forget_episodes`.
     Episodes const& episodes() const { return episodes_; }
     void forget_episodes() { episodes_ = {}; }
+    /// Ended since the beginning.
+    double episodes_ever() const;
 
     /// Everything that changes, as numbers.
     std::int64_t state_size() const;
