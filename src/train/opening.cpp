@@ -208,13 +208,13 @@ bool fits(data::Dataset const& set, data::Dataset const& train) {
 
 } // namespace
 
-Workload open_workload(config::Deck const& deck,
-                       std::function<void(double parameters)> const& check_size) {
+namespace {
+
+void open_datasets(config::Deck const& deck, Workload& work) {
     if (trimmed(deck.data.train).empty()) {
         throw Error(ExitCode::usage, {"data.train is not set", "there is nothing to learn from",
                                       "Set it to a file, a list or a glob"});
     }
-    Workload work;
     work.train = open_dataset(deck.data, deck.data.train);
     work.validation = open_dataset(deck.data, deck.data.validation);
     work.test = open_dataset(deck.data, deck.data.test);
@@ -227,6 +227,33 @@ Workload open_workload(config::Deck const& deck,
         }
     }
     work.samples = task::Samples::of(*work.train);
+}
+
+void require_no_datasets(config::Deck const& deck) {
+    bool const files = !trimmed(deck.data.validation).empty() || !trimmed(deck.data.test).empty();
+    if (files || deck.run.placement != "even") {
+        throw Error(ExitCode::usage,
+                    {files ? std::string("data.validation or data.test is set")
+                           : concat("run.placement = ", deck.run.placement),
+                     concat("task.kind = ", deck.task.kind,
+                            " learns from environments, and is measured by episodes that it plays"),
+                     files ? "Leave them empty; see task.evaluation-episodes and task.test-episodes"
+                           : "Take even"});
+    }
+}
+
+} // namespace
+
+Workload open_workload(config::Deck const& deck,
+                       std::function<void(double parameters)> const& check_size) {
+    Workload work;
+    work.environment = task::open_environment(deck.task, deck.data.train);
+    if (work.environment) {
+        require_no_datasets(deck);
+        work.samples = task::Samples::of(work.environment(rl::Period::training)->spaces());
+    } else {
+        open_datasets(deck, work);
+    }
     work.task = task::make_task(deck.task, work.samples);
     check_size(nn::parameter_count(deck.model, model_interface(deck, work.samples, *work.task)));
     work.model = another_model(deck, work);
@@ -240,7 +267,8 @@ nn::Interface model_interface(config::Deck const& deck, task::Samples const& sam
             .outputs = task.outputs(),
             .recompute = deck.precision.gradient_checkpointing,
             .sync_batch_norm = deck.communication.sync_batch_norm,
-            .inputs = samples.inputs};
+            .inputs = samples.inputs,
+            .continuous = samples.spaces && samples.spaces->continuous};
 }
 
 std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work) {
@@ -273,16 +301,19 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
                             .seed = static_cast<std::uint64_t>(deck.run.seed)});
 }
 
-std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch) {
-    auto const by_epochs = std::llround(train.epochs * static_cast<double>(steps_per_epoch));
-    if (train.epochs > 0 && train.steps > 0) {
-        return std::min<std::int64_t>(by_epochs, train.steps);
+std::int64_t total_steps(config::Train const& train, Feed const& feed) {
+    auto const by_epochs = std::llround(train.epochs * static_cast<double>(feed.steps_per_epoch()));
+    std::int64_t steps = 0;
+    for (std::int64_t const limit : {by_epochs, train.steps, feed.most_steps()}) {
+        if (limit > 0) {
+            steps = steps > 0 ? std::min(steps, limit) : limit;
+        }
     }
-    if (train.epochs > 0 || train.steps > 0) {
-        return train.epochs > 0 ? by_epochs : train.steps;
+    if (steps == 0) {
+        throw Error(ExitCode::usage, {"train.epochs and train.steps are both 0",
+                                      "the run would never end", "Set at least one of them"});
     }
-    throw Error(ExitCode::usage, {"train.epochs and train.steps are both 0",
-                                  "the run would never end", "Set at least one of them"});
+    return steps;
 }
 
 } // namespace lockstep::train

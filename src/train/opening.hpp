@@ -7,6 +7,7 @@
 #include "lockstep/data/plan.hpp"
 #include "lockstep/nn/model.hpp"
 #include "lockstep/task/task.hpp"
+#include "lockstep/train/feed.hpp"
 #include "lockstep/train/run_directory.hpp"
 #include "lockstep/train/trainer.hpp"
 
@@ -41,7 +42,8 @@ struct Workload {
     std::unique_ptr<data::Dataset> test;       ///< none: null
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
-    task::Samples samples; ///< what the training set offers
+    task::Samples samples;             ///< what the training set, or the environment, offers
+    rl::EnvironmentMaker environment; ///< none: null, and there are data sets
 };
 
 /// Opens one data set of the deck; null when `files` is empty.
@@ -70,9 +72,9 @@ data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const
 /// The plan of training epochs. Throws Error 64 when there are too few samples.
 data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset);
 
-/// Steps of the whole run: the earlier of train.epochs and train.steps.
+/// Steps of the whole run: the earliest of train.epochs, train.steps, and the feed's end.
 ///
-/// Throws  Error 64 when the deck sets neither
-std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch);
+/// Throws  Error 64 when there is none of them
+std::int64_t total_steps(config::Train const& train, Feed const& feed);
 
 } // namespace lockstep::train

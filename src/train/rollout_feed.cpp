@@ -9,6 +9,7 @@
 #include "lockstep/data/order.hpp"
 #include "lockstep/train/evaluate_episodes.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace lockstep::train {
@@ -21,6 +22,15 @@ constexpr std::size_t sums_of_episodes = 6;
 std::uint64_t seed_of(Feed::Set set, std::int64_t seed) {
     return random_key(static_cast<std::uint64_t>(seed), Stream::environment,
                       {set == Feed::Set::validation ? std::uint64_t{1} : std::uint64_t{2}});
+}
+
+nn::Policy& policy_of(nn::Model& model, std::string const& name) {
+    auto* const policy = dynamic_cast<nn::Policy*>(&model);
+    if (policy == nullptr) {
+        throw Error(ExitCode::usage, {concat("model.name = ", name), "it cannot act",
+                                      "Take mlp-policy, lstm-policy or clstm-policy"});
+    }
+    return *policy;
 }
 
 } // namespace
@@ -53,8 +63,10 @@ class RolloutFeed::Batches : public BatchSource {
 
 RolloutFeed::RolloutFeed(Parts parts)
     : world_(parts.world), deck_(parts.deck), options_(task::ppo_options(parts.deck.task)),
-      policy_(parts.policy), make_(std::move(parts.make)),
-      observation_shape_(std::move(parts.observation_shape)), own_(parts.own),
+      policy_(policy_of(parts.model, deck_.model.name)), make_(std::move(parts.make)),
+      observation_shape_(parts.samples.inputs.front().shape.begin(),
+                         parts.samples.inputs.front().shape.end()),
+      own_(parts.own),
       device_(parts.device), transitions_(options_.environments * options_.rollout_steps) {
     require_whole_steps();
     steps_per_epoch_ =

@@ -15,14 +15,14 @@ class RolloutFeed : public Feed {
     struct Parts {
         comm::Communicator const& world;
         config::Deck const& deck;
-        nn::Policy& policy;
+        nn::Model& model; ///< a policy
         rl::EnvironmentMaker make;
-        std::vector<std::int64_t> observation_shape;
+        task::Samples const& samples; ///< of the environment
         comm::TreeNode own; ///< replicas of this rank
         torch::Device device;
     };
 
-    /// Throws  Error 64 when what is collected cannot be dealt to whole steps
+    /// Throws  Error 64 when the model is no policy, or when what is collected cannot be dealt to whole steps
     explicit RolloutFeed(Parts parts);
 
     std::int64_t steps_per_epoch() const override { return steps_per_epoch_; }

@@ -30,7 +30,7 @@ class Policy : public Model {
 
     /// Shape  inputs [n, observation]; returns [n, parameters + 1], the value last, of episodes
     ///        that begin there
-    torch::Tensor forward(torch::Tensor inputs) override;
+    torch::Tensor forward(Fields const& inputs) override;
 };
 
 } // namespace lockstep::nn
