@@ -50,7 +50,9 @@ class LstmPolicy : public Policy {
     }
 
     /// Shape  observations [sequences, steps, observation]; returns [sequences, steps, features]
-    virtual torch::Tensor features_of(torch::Tensor const& observations) { return observations; }
+    virtual torch::Tensor features_of(torch::Tensor const& observations) {
+        return observations.flatten(2);
+    }
 
   private:
     std::int64_t units_;

@@ -18,8 +18,9 @@ class MlpPolicy : public Policy {
     }
 
     PolicyOutput judge(PolicyInput const& input) override {
-        return {actions_->of(actor_->forward(input.observations)),
-                critic_->forward(input.observations).squeeze(-1), input.state};
+        auto const seen = input.observations.flatten(2);
+        return {actions_->of(actor_->forward(seen)), critic_->forward(seen).squeeze(-1),
+                input.state};
     }
 
   private:

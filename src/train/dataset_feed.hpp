@@ -34,9 +34,7 @@ class DatasetFeed : public Feed {
     std::unique_ptr<BatchSource> batches(std::int64_t first_step,
                                          std::int64_t total_steps) override;
     bool has(Set set) const override { return dataset(set) != nullptr; }
-    std::int64_t samples(Set set) const override {
-        return has(set) ? dataset(set)->samples() : 0;
-    }
+    std::int64_t samples(Set set) const override { return has(set) ? dataset(set)->samples() : 0; }
     std::optional<Evaluation> measure(Set set, std::function<bool()> const& stop) override;
 
   private:

@@ -89,9 +89,9 @@ double compression_scale(config::Deck const& deck) {
 
 } // namespace
 
-/// What all ranks tell each other: three values for each replica and the task's figures, non-zero on
-/// the rank that hosts it only; a signal number for each rank, and how long it waited in the step before; rank 0's
-/// clock; and for each parameter on how many ranks it got a gradient.
+/// What all ranks tell each other: three values for each replica and the task's figures, non-zero
+/// on the rank that hosts it only; a signal number for each rank, and how long it waited in the
+/// step before; rank 0's clock; and for each parameter on how many ranks it got a gradient.
 class Engine::Vote {
   public:
     struct Form {
@@ -153,9 +153,10 @@ Engine::Engine(Parts parts)
           require_same_model(world_, layout_);
           return choose_exchange(
               world_, communication_, parts.device,
-              needs_of(parts, nodes_, layout_,
-                       Vote::Form{replicas_, world_.size(), figures_, layout_.entries.size()}.count(),
-                       buffers_.bytes().size()));
+              needs_of(
+                  parts, nodes_, layout_,
+                  Vote::Form{replicas_, world_.size(), figures_, layout_.entries.size()}.count(),
+                  buffers_.bytes().size()));
       }()),
       arena_(layout_, borrowed(exchange_->parameters(), layout_.size, parts.device)),
       updated_(exchange_->sums_everywhere() ? std::vector<Range>{{0, layout_.size}}

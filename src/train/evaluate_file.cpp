@@ -16,8 +16,7 @@ namespace lockstep::train {
 
 namespace {
 
-rl::EnvironmentMaker opened_environment(comm::Communicator const& world,
-                                        config::Deck const& deck) {
+rl::EnvironmentMaker opened_environment(comm::Communicator const& world, config::Deck const& deck) {
     rl::EnvironmentMaker environment;
     comm::agree(world, "opening the environment",
                 [&] { environment = task::open_environment(deck.task, deck.data.train); });
@@ -44,8 +43,7 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
     comm::agree(world, "opening the model", [&] {
         auto const device = choose_device(deck.run, topology);
         configure_torch(deck.run);
-        auto const samples =
-            task::Samples::of(environment(rl::Period::training)->spaces());
+        auto const samples = task::Samples::of(environment(rl::Period::training)->spaces());
         auto const task = task::make_task(deck.task, samples);
         model = nn::make_model(deck.model, model_interface(deck, samples, *task),
                                static_cast<std::uint64_t>(deck.run.seed));

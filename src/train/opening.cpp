@@ -302,7 +302,8 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
 }
 
 std::int64_t total_steps(config::Train const& train, Feed const& feed) {
-    auto const by_epochs = std::llround(train.epochs * static_cast<double>(feed.steps_per_epoch()));
+    std::int64_t const by_epochs =
+        std::llround(train.epochs * static_cast<double>(feed.steps_per_epoch()));
     std::int64_t steps = 0;
     for (std::int64_t const limit : {by_epochs, train.steps, feed.most_steps()}) {
         if (limit > 0) {

@@ -42,7 +42,7 @@ struct Workload {
     std::unique_ptr<data::Dataset> test;       ///< none: null
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
-    task::Samples samples;             ///< what the training set, or the environment, offers
+    task::Samples samples;            ///< what the training set, or the environment, offers
     rl::EnvironmentMaker environment; ///< none: null, and there are data sets
 };
 

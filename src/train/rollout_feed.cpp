@@ -66,8 +66,8 @@ RolloutFeed::RolloutFeed(Parts parts)
       policy_(policy_of(parts.model, deck_.model.name)), make_(std::move(parts.make)),
       observation_shape_(parts.samples.inputs.front().shape.begin(),
                          parts.samples.inputs.front().shape.end()),
-      own_(parts.own),
-      device_(parts.device), transitions_(options_.environments * options_.rollout_steps) {
+      own_(parts.own), device_(parts.device),
+      transitions_(options_.environments * options_.rollout_steps) {
     require_whole_steps();
     steps_per_epoch_ =
         options_.passes * transitions_ / (deck_.data.batch * deck_.optimizer.accumulate);

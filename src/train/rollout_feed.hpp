@@ -18,11 +18,12 @@ class RolloutFeed : public Feed {
         nn::Model& model; ///< a policy
         rl::EnvironmentMaker make;
         task::Samples const& samples; ///< of the environment
-        comm::TreeNode own; ///< replicas of this rank
+        comm::TreeNode own;           ///< replicas of this rank
         torch::Device device;
     };
 
-    /// Throws  Error 64 when the model is no policy, or when what is collected cannot be dealt to whole steps
+    /// Throws  Error 64 when the model is no policy, or when what is collected cannot be dealt to
+    /// whole steps
     explicit RolloutFeed(Parts parts);
 
     std::int64_t steps_per_epoch() const override { return steps_per_epoch_; }

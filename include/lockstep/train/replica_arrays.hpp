@@ -17,8 +17,8 @@ namespace lockstep::train {
 struct ReplicaArray {
     std::string name; ///< of the array: state/replicas/NAME
     h5::Type type = h5::Type::f32;
-    std::uint64_t elements = 0;                 ///< of one replica, the same of all
-    std::vector<std::span<std::byte>> replicas; ///< of this rank, in order
+    std::uint64_t elements = 0;                   ///< of one replica, the same of all
+    std::vector<std::span<std::byte>> replicas{}; ///< of this rank, in order
 };
 
 /// Adds arrays and this rank's parts of them to a snapshot, which borrows their memory.
