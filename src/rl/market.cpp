@@ -20,7 +20,7 @@ namespace {
     throw Error(ExitCode::data,
                 {concat("data.train = ", file.string()), std::move(why),
                  "Make it with: lockstep data import series TABLE.csv OUT.h5 --time Date --group "
-                 "Name --doubles"});
+                 "Name --type f64"});
 }
 
 std::string lower(std::string text) {

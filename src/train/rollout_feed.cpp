@@ -72,6 +72,9 @@ RolloutFeed::RolloutFeed(Parts parts)
     steps_per_epoch_ =
         options_.passes * transitions_ / (deck_.data.batch * deck_.optimizer.accumulate);
     scales_.resize(static_cast<std::size_t>(steps_per_epoch_));
+    if (!trimmed(deck_.data.train).empty()) {
+        fingerprint_ = data::Dataset({.files = deck_.data.train}).fingerprint();
+    }
     for (int replica = own_.first; replica < own_.first + own_.count; ++replica) {
         rollouts_.emplace_back(Rollout::Parts{.make = make_,
                                               .options = options_,

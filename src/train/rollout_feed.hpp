@@ -32,7 +32,7 @@ class RolloutFeed : public Feed {
     int micro_batches(std::int64_t in_epoch) const override;
     std::int64_t most_steps() const override;
     bool is_exhausted(std::int64_t step) const override;
-    std::uint64_t fingerprint() const override { return 0; }
+    std::uint64_t fingerprint() const override { return fingerprint_; }
     std::unique_ptr<BatchSource> batches(std::int64_t first_step,
                                          std::int64_t total_steps) override;
     void prepare(std::int64_t step) override;
@@ -63,6 +63,7 @@ class RolloutFeed : public Feed {
     std::vector<Rollout> rollouts_;
     std::int64_t transitions_; ///< that a replica collects in an iteration
     std::int64_t steps_per_epoch_ = 0;
+    std::uint64_t fingerprint_ = 0; ///< of the environment's files; 0: it has none
     // Of the iteration, over all replicas.
     rl::Episodes episodes_;
     double episodes_ever_ = 0;

@@ -1,6 +1,8 @@
 """Reinforcement learning learns, and gives the same bits on 1, 2 and 4 ranks and through a kill in
 the middle of an iteration: environments and what a policy remembers go with the checkpoint."""
-import pathlib
+import math
+
+import h5py
 
 from harness import SOURCE, Scratch, check, records, run, same_state
 
@@ -11,6 +13,19 @@ SHORT = ["--checkpoint.asynchronous", "false", "--task.evaluation-episodes", 20,
 
 def train(deck, directory, *options, ranks=1, env=None):
     return run(["train", INPUTS / deck, "--run.directory", directory, *options], ranks, env)
+
+
+def write_prices(path, days=140):
+    """Three series as `lockstep data import series` writes them."""
+    with h5py.File(path, "w") as file:
+        file["inputs"] = [[30 + 10 * math.sin(0.1 * (1 + i) * day) + 0.1 * i * day]
+                          for i in range(3) for day in range(days)]
+        file["time"] = [86400.0 * day for _ in range(3) for day in range(days)]
+        file["inputs_offsets"] = [days * i for i in range(4)]
+        file["targets"] = [0, 1, 2]
+        text = h5py.string_dtype()
+        file.attrs.create("columns", ["Close"], dtype=text)
+        file.attrs.create("classes", ["A", "B", "C"], dtype=text)
 
 
 def episodes(directory):
@@ -32,11 +47,19 @@ with Scratch() as scratch:
                 .expect(0, "return").text.splitlines()[-1] for ranks in (1, 3)]
     check(measured[0] == measured[1], f"measured alike on any number of ranks: {measured}")
 
+    write_prices(scratch / "prices.h5")
+    trading = ["--data.train", scratch / "prices.h5", "--data.batch", 16, "--model.units", 8,
+               "--model.window-units", 6, "--model.features", 8, "--model.hidden", 8,
+               "--task.window", 5, "--task.rollout-steps", 32, "--task.sequence", 8,
+               "--task.environments", 2, "--task.episode-days", 20, "--task.trade-from",
+               "1970-04-10", "--task.turbulence-history", 20, "--task.episodes", 0]
+
     # A checkpoint every 3 steps of the 10 of an iteration, and a kill between two of them.
     for name, deck, options in (
-            ("mlp", "cartpole.ini", ["--train.epochs", 3, "--train.steps", 25]),
-            ("lstm", "cartpole_masked.ini", ["--train.epochs", 3, "--train.steps", 25]),
-            ("normal", "pendulum.ini", ["--train.epochs", 2, "--train.steps", 18])):
+            ("mlp", "cartpole.ini", ["--train.steps", 25]),
+            ("lstm", "cartpole_masked.ini", ["--train.steps", 25]),
+            ("normal", "pendulum.ini", ["--task.rollout-steps", 64, "--train.steps", 18]),
+            ("clstm", "trading.ini", [*trading, "--train.steps", 18])):
         options = [*SHORT, *options, "--checkpoint.every-steps", 3]
         first = scratch / f"{name}-1"
         train(deck, first, *options).expect(0, "finished")
