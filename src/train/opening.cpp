@@ -231,14 +231,16 @@ void open_datasets(config::Deck const& deck, Workload& work) {
 
 void require_no_datasets(config::Deck const& deck) {
     bool const files = !trimmed(deck.data.validation).empty() || !trimmed(deck.data.test).empty();
-    if (files || deck.run.placement != "even") {
+    std::string const wrong = files                          ? "data.validation or data.test is set"
+                              : deck.data.augment != "none"  ? "data.augment is set"
+                              : deck.run.placement != "even" ? "run.placement is not even"
+                                                             : "";
+    if (!wrong.empty()) {
         throw Error(ExitCode::usage,
-                    {files ? std::string("data.validation or data.test is set")
-                           : concat("run.placement = ", deck.run.placement),
+                    {wrong,
                      concat("task.kind = ", deck.task.kind,
                             " learns from environments, and is measured by episodes that it plays"),
-                     files ? "Leave them empty; see task.evaluation-episodes and task.test-episodes"
-                           : "Take even"});
+                     "Take it out; see task.evaluation-episodes and task.test-episodes"});
     }
 }
 

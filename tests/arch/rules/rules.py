@@ -16,7 +16,7 @@ ROOMS = {
     "data": ["base", "comm", "h5"],
     "checkpoint": ["base", "comm", "h5"],
     "rl": ["base", "config", "comm", "h5"],
-    "nn": ["base", "config"],
+    "nn": ["base", "config", "comm", "h5", "data"],
     "task": ["base", "config", "comm", "h5", "data", "rl", "nn"],
     "train": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task"],
     "monitor": ["base", "config", "comm", "train"],
