@@ -71,6 +71,12 @@ foreach(codec "png libpng" "jpeg libturbojpeg" "sound sndfile"
     endif()
 endforeach()
 
+# --- event files for TensorBoard: optional
+find_package(Protobuf QUIET)
+if(NOT TARGET protobuf::libprotobuf-lite OR NOT TARGET protobuf::protoc)
+    message(STATUS "No protobuf: runs will write no event files for TensorBoard")
+endif()
+
 # --- LibTorch, and what speaks between GPUs
 if(LOCKSTEP_WITH_TORCH)
     include(LibTorch)

@@ -1,17 +1,10 @@
-#include "lockstep/base/clock.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/shared_block.hpp"
-#include "lockstep/comm/tree_exchange.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 
-#include <algorithm>
-#include <functional>
 #include <iostream>
-#include <memory>
-#include <span>
 
+#include "allreduce_trial.hpp"
 #include "command.hpp"
 #include "measurement.hpp"
 
@@ -19,125 +12,9 @@ namespace lockstep::app {
 
 namespace {
 
-using comm::Communicator;
-
-constexpr int warm_ups = 5;
-constexpr double timeout_seconds = 300;
-
-/// One way in which ranks exchange an array.
-class Trial {
-  public:
-    virtual ~Trial() = default;
-    /// Where this rank's values lie before `run`.
-    virtual std::span<float> values() = 0;
-    /// Whether they still lie there after it.
-    virtual bool keeps_values() const { return false; }
-    /// What is timed.
-    ///
-    /// Collective  over all ranks
-    virtual void run() = 0;
-    /// Where the result lies after `run`.
-    virtual std::span<float const> result() = 0;
-    /// The rank whose values are the result; none: the sum of all ranks' is.
-    virtual int copied_rank() const { return -1; }
-};
-
-/// MPI_Allreduce, in place.
-class MpiSum : public Trial {
-  public:
-    MpiSum(Communicator const& world, std::size_t count) : world_(world), values_(count) {}
-
-    std::span<float> values() override { return values_; }
-    void run() override { comm::all_reduce(world_, std::span(values_), comm::Reduce::sum); }
-    std::span<float const> result() override { return values_; }
-
-  private:
-    Communicator const& world_;
-    std::vector<float> values_;
-};
-
-/// The exchange of training with sums wanted everywhere, in the buckets of training, all of which
-/// are there at once.
-class OrderedSum : public Trial {
-  public:
-    OrderedSum(Communicator const& world, std::size_t count) : count_(count) {
-        constexpr std::int64_t first_bucket = (1 << 20) / sizeof(float);
-        auto const grains = (static_cast<std::int64_t>(count) + comm::grain - 1) / comm::grain;
-        comm::TreeExchangeOptions const options{
-            .nodes = comm::subtrees_of_ranks(world.size(), world.size()),
-            .partition = comm::Partition(grains * comm::grain, world.size(), first_bucket,
-                                         25 * first_bucket),
-            .sums_everywhere = true,
-            .timeout_seconds = timeout_seconds};
-        exchange_ = comm::make_tree_exchange(world, options);
-    }
-
-    std::span<float> values() override { return {exchange_->gradients(), count_}; }
-    void run() override {
-        exchange_->begin();
-        for (int bucket = 0; bucket < exchange_->partition().buckets(); ++bucket) {
-            exchange_->ready(bucket);
-        }
-        exchange_->finish({}, {});
-    }
-    std::span<float const> result() override { return values(); }
-
-  private:
-    std::size_t count_;
-    std::unique_ptr<comm::Exchange> exchange_;
-};
-
-/// Each rank copies the array of the next rank of its host.
-class NeighbourCopy : public Trial {
-  public:
-    NeighbourCopy(Communicator const& world, std::size_t count)
-        : host_(world.split_by_host()), count_(count),
-          block_(host_, count * sizeof(float) * static_cast<std::size_t>(host_.size())),
-          rank_of_host_(comm::all_gather(host_, world.rank())), copy_(count) {}
-
-    std::span<float> values() override { return array_of(host_.rank()); }
-    void run() override { std::ranges::copy(array_of(neighbour()), copy_.begin()); }
-    bool keeps_values() const override { return true; }
-    std::span<float const> result() override { return copy_; }
-    int copied_rank() const override {
-        return rank_of_host_[static_cast<std::size_t>(neighbour())];
-    }
-
-  private:
-    int neighbour() const { return (host_.rank() + 1) % host_.size(); }
-    std::span<float> array_of(int rank) const {
-        auto* const arrays = reinterpret_cast<float*>(block_.data());
-        return {arrays + static_cast<std::size_t>(rank) * count_, count_};
-    }
-
-    Communicator host_;
-    std::size_t count_;
-    comm::SharedBlock block_;
-    std::vector<int> rank_of_host_;
-    std::vector<float> copy_;
-};
-
-struct Variant {
-    std::string name;
-    /// Collective  over all ranks
-    std::function<std::unique_ptr<Trial>(Communicator const&, std::size_t count)> make;
-};
-
-template <class Kind>
-Variant variant(std::string name) {
-    return {std::move(name), [](Communicator const& world, std::size_t count) {
-                return std::unique_ptr<Trial>(std::make_unique<Kind>(world, count));
-            }};
-}
-
-/// Every way that there is to try.
-std::vector<Variant> all_variants() {
-    return {variant<OrderedSum>("ordered"), variant<MpiSum>("mpi"), variant<NeighbourCopy>("copy")};
-}
-
 struct Options {
     std::vector<std::size_t> bytes;
-    std::vector<Variant> variants;
+    std::vector<std::string> variants;
     std::int64_t repeats = 0;
     bool json = false;
 };
@@ -150,73 +27,17 @@ Options parsed(std::vector<std::string> arguments) {
         options.bytes.push_back(static_cast<std::size_t>(whole_number("--sizes", size)));
     }
     auto const name = take_option(arguments, "--variant", "");
-    options.variants = all_variants();
-    std::vector<std::string> names;
-    for (auto const& each : options.variants) {
-        names.push_back(each.name);
-    }
+    options.variants = allreduce_variants();
+    auto const all = joined(options.variants, ", ");
     if (!name.empty()) {
-        std::erase_if(options.variants, [&](Variant const& each) { return each.name != name; });
+        std::erase_if(options.variants, [&](auto const& each) { return each != name; });
     }
     if (options.variants.empty()) {
         throw Error(ExitCode::usage, {concat("--variant ", name), "there is no such variant",
-                                      concat("There are ", joined(names, ", "))});
+                                      concat("There are ", all)});
     }
     expect_arguments(arguments, 0, 0, "lockstep bench allreduce [--sizes 1M,25M] [--json]");
     return options;
-}
-
-/// Whole numbers, so that sums over ranks are exact in any order.
-float value(int rank, std::size_t at) {
-    return static_cast<float>(at % 1021 + static_cast<std::size_t>(rank));
-}
-
-void require_right(Trial& trial, int ranks) {
-    auto const result = trial.result();
-    for (std::size_t at = 0; at < result.size(); ++at) {
-        float expected = 0;
-        for (int rank = 0; rank < ranks; ++rank) {
-            bool const counts = trial.copied_rank() < 0 || trial.copied_rank() == rank;
-            expected += counts ? value(rank, at) : 0;
-        }
-        if (result[at] != expected) {
-            throw Error(ExitCode::software,
-                        {concat("element ", at, " is ", result[at], " after the exchange"),
-                         concat("it should be ", expected), "Please report this"});
-        }
-    }
-}
-
-Measurement measure(Communicator const& world, Variant const& variant, std::size_t bytes,
-                    std::int64_t repeats) {
-    auto const count = std::max<std::size_t>(bytes / sizeof(float), 1);
-    std::unique_ptr<Trial> trial = variant.make(world, count);
-    std::vector<float> own(count);
-    for (std::size_t at = 0; at < count; ++at) {
-        own[at] = value(world.rank(), at);
-    }
-    std::vector<double> seconds;
-    for (std::int64_t repeat = -warm_ups; repeat < repeats; ++repeat) {
-        if (repeat == -warm_ups || !trial->keeps_values()) {
-            std::ranges::copy(own, trial->values().begin());
-        }
-        comm::barrier(world); // all start at once, and find each other's values
-        Stopwatch const watch;
-        trial->run();
-        double const own_seconds = watch.seconds();
-        auto const slowest = comm::all_reduce(world, own_seconds, comm::Reduce::maximum);
-        if (repeat >= 0) {
-            seconds.push_back(slowest);
-        }
-    }
-    comm::agree(world, "checking the sums", [&] { require_right(*trial, world.size()); });
-    double const typical = median(seconds);
-    return {"allreduce",
-            variant.name,
-            count * sizeof(float),
-            world.size(),
-            seconds,
-            {{"bytes_per_s", static_cast<double>(count * sizeof(float)) / typical}}};
 }
 
 } // namespace
@@ -229,7 +50,8 @@ ExitCode bench_allreduce_command(Invocation const& invocation) {
                         [&] { options = parsed(invocation.arguments); });
             for (auto const bytes : options.bytes) {
                 for (auto const& variant : options.variants) {
-                    auto const measured = measure(context.world, variant, bytes, options.repeats);
+                    auto const measured =
+                        measure_allreduce(context.world, variant, bytes, options.repeats);
                     if (context.world.is_root()) {
                         print(std::cout, measured, options.json);
                         std::cout << std::flush;

@@ -7,23 +7,11 @@
 
 #include <iostream>
 
+#include "checkpoint_files.hpp"
 #include "command.hpp"
 #include "measurement.hpp"
 
 namespace lockstep::app {
-
-namespace {
-
-constexpr char const* help =
-    R"(lockstep checkpoint info FILE|RUN
-    What is in a checkpoint, a best.h5, or the newest checkpoint of a run's directory.
-lockstep checkpoint verify FILE|RUN
-    Whether every byte is as it was written; for a run, of all its checkpoints. Exit 65 if not.
-lockstep checkpoint prune RUN --keep N
-    Removes all but the N newest checkpoints of a run; the newest that verifies stays in any case.
-lockstep checkpoint diff A B
-    Compares two checkpoints' state bit by bit. Exit 0: identical, 1: different.
-)";
 
 std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, bool all) {
     if (!std::filesystem::is_directory(path)) {
@@ -45,6 +33,22 @@ std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, b
     }
     return files;
 }
+
+namespace {
+
+constexpr char const* help =
+    R"(lockstep checkpoint info FILE|RUN
+    What is in a checkpoint, a best.h5, or the newest checkpoint of a run's directory.
+lockstep checkpoint verify FILE|RUN
+    Whether every byte is as it was written; for a run, of all its checkpoints. Exit 65 if not.
+lockstep checkpoint prune RUN --keep N
+    Removes all but the N newest checkpoints of a run; the newest that verifies stays in any case.
+lockstep checkpoint export FILE|RUN OUT [--format safetensors|torchscript|hdf5]
+    The model alone, as others read it; the format may follow from OUT's name. torchscript traces the
+    model and needs the data named in its deck: --section.key VALUE changes that.
+lockstep checkpoint diff A B
+    Compares two checkpoints' state bit by bit. Exit 0: identical, 1: different.
+)";
 
 std::string shape_text(h5::Shape const& shape) {
     std::vector<std::string> parts;
@@ -149,14 +153,17 @@ ExitCode checkpoint_command(Invocation const& invocation) {
         expect_arguments(arguments, 2, 2, "lockstep checkpoint diff A B");
         return diff(files_of(arguments[0], false).front(), files_of(arguments[1], false).front());
     }
+    if (action == "export") {
+        return checkpoint_export_command({arguments, invocation.argc, invocation.argv});
+    }
     if (action == "prune") {
         auto const keep = whole_number("--keep", take_option(arguments, "--keep", "0"));
         expect_arguments(arguments, 1, 1, "lockstep checkpoint prune RUN --keep N");
         return prune(arguments[0], static_cast<int>(keep));
     }
-    throw Error(ExitCode::usage,
-                {concat("lockstep checkpoint ", action), "there are info, verify, prune and diff",
-                 "See lockstep checkpoint --help"});
+    throw Error(ExitCode::usage, {concat("lockstep checkpoint ", action),
+                                  "there are info, verify, prune, export and diff",
+                                  "See lockstep checkpoint --help"});
 }
 
 } // namespace lockstep::app

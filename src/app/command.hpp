@@ -28,11 +28,14 @@ ExitCode data_import_command(Invocation const& invocation);
 ExitCode data_info_command(std::vector<std::string> const& arguments);
 ExitCode data_verify_command(std::vector<std::string> const& arguments);
 ExitCode checkpoint_command(Invocation const& invocation);
+ExitCode checkpoint_export_command(Invocation const& invocation);
 ExitCode verify_resume_command(Invocation const& invocation);
 ExitCode bench_command(Invocation const& invocation);
 ExitCode bench_checkpoint_command(Invocation const& invocation);
 ExitCode bench_loader_command(Invocation const& invocation);
 ExitCode bench_allreduce_command(Invocation const& invocation);
+ExitCode report_command(Invocation const& invocation);
+ExitCode watch_command(Invocation const& invocation);
 
 /// Commands that need LibTorch, by name; found in the training library, which is loaded then.
 ExitCode train_side_command(std::string const& name, Invocation const& invocation);

@@ -5,6 +5,7 @@
 #include "lockstep/data/import.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/monitor/progress_bar.hpp"
+#include "lockstep/monitor/terminal.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,9 +1,9 @@
 #include "lockstep/base/build_id.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/build_id_value.hpp"
 
 #include <iostream>
 
-#include "build_id.hpp"
 #include "build_info.hpp"
 #include "command.hpp"
 
@@ -14,21 +14,32 @@ using namespace lockstep::app;
 
 std::vector<Command> commands() {
     return {
-        {"train", "DECK... [--section.key VALUE]... [--force]", "the main job",
-         train_front_command},
+        {"train", "DECK... [--section.key VALUE]... [--force] [--quiet | --verbose | --json]",
+         "the main job", train_front_command},
         {"launch", "[--yes] DECK... [--devices N] [--restarts N] [--launcher mpirun|srun]",
          "one rank on each device here, or on all hosts of the job; started again when lost",
          launch_command},
+        {"plan", "DECK [--ranks N]", "everything that train would do, without training",
+         [](Invocation const& i) { return train_side_command("plan", i); }},
+        {"check", "[DECK]", "whether this machine or allocation is fit, with remedies",
+         [](Invocation const& i) { return train_side_command("check", i); }},
+        {"estimate", "DECK [--price-per-hour P]",
+         "measures a step and the network, and predicts 1 to 1024 ranks",
+         [](Invocation const& i) { return train_side_command("estimate", i); }},
         {"evaluate", "DECK CHECKPOINT", "measures the test (or validation) set with a checkpoint",
          [](Invocation const& i) { return train_side_command("evaluate", i); }},
         {"verify-resume", "DECK --ranks A --resume-ranks B --kill-at K --steps N",
          "proves exact resume on this set-up", verify_resume_command},
         {"data", "import KIND SOURCE OUT | info FILE... | verify FILE...",
          "makes data sets and looks into them", data_command},
-        {"checkpoint", "info FILE|RUN | verify FILE|RUN | diff A B | prune RUN --keep N",
-         "looks into checkpoints", checkpoint_command},
+        {"checkpoint",
+         "info FILE|RUN | verify FILE|RUN | diff A B | prune RUN --keep N | export FILE OUT",
+         "looks into checkpoints, writes the model for others", checkpoint_command},
         {"bench", "allreduce | step | checkpoint",
          "measures the exchange, the training step, checkpoints", bench_command},
+        {"report", "RUN... [--output DIRECTORY] [--price-per-hour P]",
+         "pictures of runs, and a table that compares them", report_command},
+        {"watch", "RUN [--once]", "what a run does just now, or has done", watch_command},
         {"models", "", "what model.name can be, with the keys of each",
          [](Invocation const& i) { return train_side_command("models", i); }},
         {"tasks", "", "what task.kind can be, with the keys of each",

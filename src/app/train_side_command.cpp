@@ -1,10 +1,11 @@
 #include "lockstep/base/build_id.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/build_id_value.hpp"
 
+#include <csignal>
 #include <dlfcn.h>
 
-#include "build_id.hpp"
 #include "command.hpp"
 
 namespace lockstep::app {
@@ -34,6 +35,10 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
 
 ExitCode train_front_command(Invocation const& invocation) {
     SignalRequests const signals;
+    // Training goes on when nobody listens any more: a reader of our output that has left, a
+    // terminal that was closed.
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGHUP, SIG_IGN);
     return train_side_command("train", invocation);
 }
 

@@ -93,6 +93,10 @@ std::uint64_t resident_memory() {
 std::uint64_t peak_memory() {
     return kilobytes_in("/proc/self/status", "VmHWM");
 }
+void forget_peak_memory() {
+    ::malloc_trim(0);
+    std::ofstream("/proc/self/clear_refs") << "5"; // proc(5): resets the peak resident set
+}
 std::uint64_t proportional_memory() {
     return kilobytes_in("/proc/self/smaps_rollup", "Pss");
 }

@@ -144,8 +144,8 @@ std::uint64_t first_difference(File const& file, std::uint64_t offset,
         auto const expected = bytes.subspan(at, length);
         auto const found = std::span(buffer).first(length);
         file.read_at(offset + at, found);
-        auto const where = std::mismatch(expected.begin(), expected.end(), found.begin()).first;
-        if (where != expected.end()) {
+        if (std::memcmp(expected.data(), found.data(), length) != 0) { // several times as fast
+            auto const where = std::mismatch(expected.begin(), expected.end(), found.begin()).first;
             return at + static_cast<std::uint64_t>(where - expected.begin());
         }
     }

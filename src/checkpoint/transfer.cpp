@@ -2,16 +2,20 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/hash.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/messages.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <fcntl.h>
 #include <optional>
 #include <sys/statfs.h>
+#include <unistd.h>
 
 namespace lockstep::checkpoint {
 
@@ -57,6 +61,19 @@ std::vector<Piece> pieces_of(Snapshot const& snapshot, std::vector<std::uint64_t
         }
     }
     return pieces;
+}
+
+/// The disk begins at once, while the next array is copied and this one is read back. Advice:
+/// where it cannot be followed, the sync at the end does all of it.
+void start_writing(std::filesystem::path const& path, std::uint64_t offset, Array const& array,
+                   std::vector<Part> const& parts) {
+    int const descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    for (auto const& part : parts) {
+        auto const first = offset + part.first * h5::size_of(array.type);
+        ::sync_file_range(descriptor, static_cast<off64_t>(first),
+                          static_cast<off64_t>(part.bytes.size()), SYNC_FILE_RANGE_WRITE);
+    }
+    ::close(descriptor);
 }
 
 void send_pieces(comm::Communicator const& comm, std::vector<Piece> const& pieces) {
@@ -107,7 +124,8 @@ Transport choose_transport(comm::Communicator const& comm, std::filesystem::path
 }
 
 bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot,
-                        std::filesystem::path const& path) {
+                        std::filesystem::path const& path,
+                        std::vector<std::uint64_t> const& offsets) {
     std::vector<std::uint64_t> calls;
     for (auto const& parts : snapshot.parts) {
         calls.push_back(0);
@@ -117,20 +135,34 @@ bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot
     }
     comm::all_reduce(comm, std::span(calls), comm::Reduce::maximum);
 
+    auto const hosts = comm::all_gather(comm, static_cast<std::int64_t>(hash64(comm::host_name())));
+    bool const one_host =
+        std::all_of(hosts.begin(), hosts.end(), [&](auto each) { return each == hosts.front(); });
+    // In HDF5's collective calls a rank waits for the others, or for its disk: it is not to blame
+    // for a host that is cut off meanwhile.
     std::optional<h5::File> file;
-    comm::agree(comm, "opening the checkpoint",
-                [&] { file.emplace(h5::File::open_parallel(path, comm)); });
+    comm::agree(comm, "opening the checkpoint", [&] {
+        comm::WaitScope const wait(comm, comm::Wait::file);
+        file.emplace(h5::File::open_parallel(path, comm));
+    });
     bool collective = true;
     comm::agree(comm, "writing the checkpoint", [&] {
+        comm::WaitScope const wait(comm, comm::Wait::file);
         for (std::size_t i = 0; i < snapshot.arrays.size(); ++i) {
             auto const& array = snapshot.arrays[i];
             auto const transfer =
                 file->write_parts(array.name, array.type, snapshot.parts[i], calls[i]);
             collective = collective && transfer.collective;
+            start_writing(path, offsets[i], array, snapshot.parts[i]);
         }
-        file->flush(); // closing alone does not sync
+        if (!one_host) {
+            file->flush(); // others may see what is written only after a sync, which closing is not
+        }
     });
-    comm::agree(comm, "closing the checkpoint", [&] { file->close(); });
+    comm::agree(comm, "closing the checkpoint", [&] {
+        comm::WaitScope const wait(comm, comm::Wait::file);
+        file->close();
+    });
     return comm::all_ranks(comm, collective);
 }
 

@@ -22,11 +22,16 @@ enum class Transport { collective, gather };
 /// Throws      AgreedError 64 for a variable that is neither
 Transport choose_transport(comm::Communicator const& comm, std::filesystem::path const& directory);
 
+/// `offsets` are those of the arrays in the file. What ranks of one host write is on its way to the
+/// disk, not there: sync before relying on it. Over several hosts it is there, as the others read
+/// it.
+///
 /// Collective  over `comm`
 /// Throws      AgreedError 74
 /// Returns     whether HDF5 really wrote all arrays collectively
 bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot,
-                        std::filesystem::path const& file);
+                        std::filesystem::path const& file,
+                        std::vector<std::uint64_t> const& offsets);
 
 /// `offsets` are those of the arrays in the file.
 ///

@@ -202,7 +202,7 @@ bool Commit::write_parts() {
         write_by_gather(comm_, snapshot_, partial_, offsets_);
         return true;
     }
-    return write_collectively(comm_, snapshot_, partial_);
+    return write_collectively(comm_, snapshot_, partial_, offsets_);
 }
 
 void Commit::read_back() {

@@ -127,6 +127,20 @@ void refuse_unknown(std::map<std::string, Written> const& values) {
 
 } // namespace
 
+void DeckSource::read_printed(std::string const& text, std::string const& origin) {
+    std::istringstream lines(text);
+    std::string line;
+    std::string section;
+    while (std::getline(lines, line)) {
+        auto const equals = line.find(" = ");
+        if (!line.empty() && line.front() == '[') {
+            section = line.substr(1, line.size() - 2);
+        } else if (equals != std::string::npos) {
+            set(section + "." + line.substr(0, equals), {line.substr(equals + 3), origin});
+        }
+    }
+}
+
 void DeckSource::read(std::filesystem::path const& path) {
     read(path, 0);
 }

@@ -1,6 +1,7 @@
 #include "lockstep/monitor/console.hpp"
 
 #include "lockstep/base/text.hpp"
+#include "lockstep/monitor/terminal.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +10,11 @@ namespace lockstep::monitor {
 
 namespace {
 
-constexpr double plain_line_s = 10; ///< between two lines of a log while steps go on
+/// Between two lines of a log while steps go on: ten seconds at first, more in a long run, so that
+/// its log stays one that can be read.
+double plain_line_s(double elapsed_s) {
+    return std::clamp(elapsed_s / 50, 10.0, 300.0);
+}
 
 std::string percent(double share) {
     return concat(fixed(100 * share, 2), " %");
@@ -49,16 +54,23 @@ std::vector<std::string> rank_lines(train::Started const& e) {
 } // namespace
 
 Console::Console(Log log, std::string const& style)
-    : log_(std::move(log)), bar_(style == "bar" || (style == "auto" && on_terminal())),
-      plain_(style == "plain" || (style == "auto" && !bar_.shown())) {}
+    : log_(std::move(log)),
+      bar_(log_.talk() == Talk::normal && (style == "bar" || (style == "auto" && on_terminal()))),
+      plain_(log_.talk() == Talk::normal &&
+             (style == "plain" || (style == "auto" && !bar_.shown()))) {}
 
 void Console::on(train::Event const& event) {
     std::visit([this](auto const& e) { show(e); }, event);
 }
 
-void Console::line(std::string const& text) {
+void Console::line(std::string const& text, Colour colour) {
     bar_.clear();
-    log_.line(text);
+    log_.line(text, colour);
+}
+
+void Console::important(std::string const& text, Colour colour) {
+    bar_.clear();
+    log_.important(text, colour);
 }
 
 void Console::show(train::Started const& e) {
@@ -70,7 +82,8 @@ void Console::show(train::Started const& e) {
     }
     line(concat("lockstep ", e.version, ": ", e.host_of_rank.size(), " ranks on ", hosts.size(),
                 hosts.size() == 1 ? " host, " : " hosts, ", e.replicas,
-                " replicas, gradients over ", e.backend, ", seed ", e.seed));
+                " replicas, gradients over ", e.backend, ", seed ", e.seed),
+         Colour::bold);
     for (auto const& text : rank_lines(e)) {
         line(text);
     }
@@ -100,12 +113,12 @@ void Console::show(train::Started const& e) {
 
 void Console::show(train::Resumed const& e) {
     for (auto const& skipped : e.skipped) {
-        line(concat("passed over ", skipped));
+        important(concat("passed over ", skipped), Colour::yellow);
     }
     for (auto const& forced : e.forced) {
         line(concat("changed by --force: ", forced));
     }
-    line(concat("resumed from ", e.file, " at step ", e.step));
+    line(concat("resumed from ", e.file, " at step ", e.step), Colour::cyan);
 }
 
 void Console::show(train::Step const& e) {
@@ -114,7 +127,8 @@ void Console::show(train::Step const& e) {
                     host_of_rank_[static_cast<std::size_t>(e.straggler)],
                     " comes last, step after step: the others wait ", fixed(1e3 * e.straggler_s, 1),
                     " ms of ", fixed(1e3 * e.step_s, 1),
-                    " for it. Its host or device is slower or busy, or it has more replicas"));
+                    " for it. Its host or device is slower or busy, or it has more replicas"),
+             Colour::yellow);
     }
     auto const now = static_cast<double>(e.samples) / e.step_s;
     rate_ = rate_ == 0 ? now : 0.95 * rate_ + 0.05 * now;
@@ -127,7 +141,8 @@ void Console::show(train::Step const& e) {
     bar_.draw(e.step, e.total_steps, text);
     if (e.logged) {
         auto const plain = concat("step ", e.step, "/", e.total_steps, "  ", text);
-        if (plain_ && (since_line_.seconds() > plain_line_s || e.step == 1)) {
+        if (plain_ &&
+            (e.step == 1 || since_line_.seconds() > plain_line_s(since_start_.seconds()))) {
             since_line_.restart();
             log_.line(plain);
         } else {
@@ -148,7 +163,8 @@ void Console::show(train::Measured const& e) {
         double const value = e.best_metric == "loss" ? e.loss : e.metrics.at(e.best_metric);
         line(concat("new best ", e.best_metric, ": ",
                     e.best_metric == "accuracy" ? percent(value) : fixed(value, 4), " at step ",
-                    e.step));
+                    e.step),
+             Colour::green);
     }
 }
 
@@ -173,41 +189,50 @@ void Console::show(train::CheckpointWritten const& e) {
     if (e.collective) {
         log_.note(text);
     } else {
-        log_.line(text);
+        log_.important(text, Colour::yellow);
     }
 }
 
 void Console::show(train::CheckpointFailed const& e) {
-    line(concat("warning: no checkpoint of step ", e.step, ": ", e.cause, ": ", e.message,
-                ". The run goes on; older checkpoints are there"));
+    important(concat("warning: no checkpoint of step ", e.step, ": ", e.cause, ": ", e.message,
+                     ". The run goes on; older checkpoints are there"),
+              Colour::yellow);
 }
 
 void Console::show(train::Remark const& e) {
-    line(e.text);
+    if (e.text.starts_with("warning")) {
+        important(e.text, Colour::yellow);
+    } else {
+        line(e.text);
+    }
 }
 
 void Console::show(train::Signalled const& e) {
     auto const cause = e.signal == "walltime" ? std::string("the job's time is nearly over")
                                               : concat("rank ", e.rank, " got ", e.signal);
-    line(concat(cause, ": ending after step ", e.step, " with a checkpoint"));
+    important(concat(cause, ": ending after step ", e.step, " with a checkpoint"), Colour::yellow);
 }
 
 void Console::show(train::Ended const& e) {
     if (e.reason == "already finished") {
-        line(concat("this run is finished at step ", e.step,
-                    ": nothing to train. Raise train.epochs to go on, or begin anew with "
-                    "--checkpoint.resume none"));
+        important(concat("this run is finished at step ", e.step,
+                         ": nothing to train. Raise train.epochs to go on, or begin anew with "
+                         "--checkpoint.resume none"),
+                  Colour::plain);
         return;
     }
-    line(concat(
-        e.reason, " at step ", e.step, ": ", e.steps_done, " steps in ", duration_text(e.seconds),
-        ", ", count_text(static_cast<std::int64_t>(e.samples_per_s)), " samples/s, communication ",
-        percent(e.communication_share), " of the step, waiting for slower ranks ",
-        percent(e.imbalance_share), ", peak memory ", bytes_text(e.peak_memory), " a rank"));
+    important(concat(e.reason, " at step ", e.step, ": ", e.steps_done, " steps in ",
+                     duration_text(e.seconds), ", ",
+                     count_text(static_cast<std::int64_t>(e.samples_per_s)),
+                     " samples/s, communication ", percent(e.communication_share),
+                     " of the step, waiting for slower ranks ", percent(e.imbalance_share),
+                     ", peak memory ", bytes_text(e.peak_memory), " a rank"),
+              Colour::bold);
     if (e.best_step >= 0) {
-        line(concat("best ", e.best_metric, " ",
-                    e.best_metric == "accuracy" ? percent(e.best) : fixed(e.best, 4), " at step ",
-                    e.best_step, ": ", directory_, "/best.h5"));
+        important(concat("best ", e.best_metric, " ",
+                         e.best_metric == "accuracy" ? percent(e.best) : fixed(e.best, 4),
+                         " at step ", e.best_step, ": ", directory_, "/best.h5"),
+                  Colour::green);
     }
 }
 

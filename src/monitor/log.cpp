@@ -7,35 +7,73 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include <cstdio>
+
 namespace lockstep::monitor {
 
-Log::Log()
-    : screen_(std::make_shared<spdlog::logger>("screen",
-                                               std::make_shared<spdlog::sinks::stdout_sink_mt>())) {
-    screen_->set_pattern("%v");
-    screen_->flush_on(spdlog::level::info);
-}
+namespace {
 
-Log::Log(std::filesystem::path const& file) : Log() {
+std::shared_ptr<spdlog::logger> file_logger(std::filesystem::path const& file) {
     try {
-        file_ = std::make_shared<spdlog::logger>(
+        return std::make_shared<spdlog::logger>(
             "file", std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string()));
     } catch (spdlog::spdlog_ex const& error) {
         throw Error(ExitCode::cannot_create, {concat("cannot write ", file.string()), error.what(),
                                               "Check the permissions of run.directory"});
     }
-    file_->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %v", spdlog::pattern_time_type::utc);
-    file_->flush_on(spdlog::level::info);
 }
 
-void Log::line(std::string const& text) const {
-    screen_->info(text);
-    note(text);
+} // namespace
+
+Log::Log(std::filesystem::path const& file, Talk talk)
+    : talk_(talk), paint_(colours_welcome()),
+      screen_(std::make_shared<spdlog::logger>("screen",
+                                               std::make_shared<spdlog::sinks::stdout_sink_mt>())),
+      file_(file_logger(file)) {
+    screen_->set_pattern("%v");
+    screen_->flush_on(spdlog::level::info);
+    file_->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %v", spdlog::pattern_time_type::utc);
+    file_->flush_on(spdlog::level::info);
+    file_->set_error_handler(
+        [told = std::make_shared<bool>(false), name = file.string()](std::string const& why) {
+            if (!*told) {
+                *told = true;
+                std::fputs(concat("lockstep: warning: cannot write ", name, ": ", why,
+                                  ". The run goes on\n")
+                               .c_str(),
+                           stderr);
+            }
+        });
+}
+
+void Log::line(std::string const& text, Colour colour) const {
+    if (talk_ >= Talk::normal) {
+        show(text, colour);
+    }
+    file_->info(text);
+}
+
+void Log::important(std::string const& text, Colour colour) const {
+    if (talk_ >= Talk::quiet) {
+        show(text, colour);
+    }
+    file_->info(text);
 }
 
 void Log::note(std::string const& text) const {
-    if (file_) {
-        file_->info(text);
+    if (talk_ >= Talk::verbose) {
+        show(text, Colour::dim);
+    }
+    file_->info(text);
+}
+
+/// A reader that left, a terminal that was closed, a full disk: seen in the state of the stream.
+void Log::show(std::string const& text, Colour colour) const {
+    screen_->info(paint_(colour, text));
+    if (std::ferror(stdout) != 0 && !*screen_is_gone_) {
+        *screen_is_gone_ = true;
+        file_->info("warning: standard output takes nothing more. The run goes on, and so does "
+                    "this log");
     }
 }
 

@@ -11,6 +11,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ToJson {
+    std::optional<double> utilization; ///< of rank 0's device, per cent
+
     Json operator()(train::Started const& e) const {
         return {{"event", "start"},
                 {"version", e.version},
@@ -69,6 +71,9 @@ struct ToJson {
             json["straggler"] = e.straggler;
             json["straggler_ms"] = 1e3 * e.straggler_s;
         }
+        if (utilization) {
+            json["device_utilization"] = *utilization;
+        }
         if (e.device_memory > 0) {
             json["device_memory_bytes"] = e.device_memory;
             json["device_memory_reserved_bytes"] = e.device_memory_reserved;
@@ -101,6 +106,7 @@ struct ToJson {
         }
         return json;
     }
+    Json operator()(train::Weights const&) const { return nullptr; } // for event files
     Json operator()(train::CheckpointWritten const& e) const {
         return {{"event", "checkpoint"},     {"step", e.step},       {"file", e.file},
                 {"bytes", e.bytes},          {"seconds", e.seconds}, {"stall_s", e.stall_s},
@@ -136,16 +142,34 @@ struct ToJson {
     }
 };
 
+/// Whether the last line has its end; a host that goes down, or a full disk, may have cut it.
+bool ends_whole(std::filesystem::path const& path) {
+    auto const file = File::open_read(path);
+    auto const bytes = file.size();
+    auto last = std::byte{'\n'};
+    if (bytes > 0) {
+        file.read_at(bytes - 1, {&last, 1});
+    }
+    return last == std::byte{'\n'};
+}
+
 } // namespace
 
-MetricsFile::MetricsFile(std::filesystem::path const& path) : file_(File::append(path)) {}
+MetricsFile::MetricsFile(std::filesystem::path const& path) : file_(File::append(path)) {
+    if (std::filesystem::is_regular_file(path) && !ends_whole(path)) {
+        file_.append_text("\n");
+    }
+}
 
 void MetricsFile::on(train::Event const& event) {
     auto const* const step = std::get_if<train::Step>(&event);
     if (step != nullptr && !step->logged) {
         return;
     }
-    auto json = std::visit(ToJson{}, event);
+    if (auto const* const started = std::get_if<train::Started>(&event)) {
+        gauge_.look_at(started->device_of_rank.empty() ? "cpu" : started->device_of_rank[0]);
+    }
+    auto json = std::visit(ToJson{step == nullptr ? std::nullopt : gauge_.utilization()}, event);
     if (json.is_null()) {
         return;
     }

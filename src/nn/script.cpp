@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "models.hpp"
+#include "script.hpp"
 
 namespace lockstep::nn {
 
@@ -117,6 +118,8 @@ class Script : public Mirror<Model> {
         Model::train(on);
         module_.train(on);
     }
+
+    void save(std::filesystem::path const& path) const { module_.save(path.string()); }
 
   private:
     void require_own_layers(Interface const& interface) const {
@@ -239,6 +242,14 @@ double count(config::OwnValues const& values, Interface const& /*interface*/) {
 }
 
 } // namespace
+
+bool save_if_script(Model const& model, std::filesystem::path const& path) {
+    auto const* const script = dynamic_cast<Script const*>(&model);
+    if (script != nullptr) {
+        script->save(path);
+    }
+    return script != nullptr;
+}
 
 ModelKind script_kind() {
     return {"script",

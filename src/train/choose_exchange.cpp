@@ -8,18 +8,12 @@
 #include "lockstep/comm/nccl.hpp"
 #include "lockstep/comm/tree_exchange.hpp"
 
-#include <cmath>
-
+#include "bucket_elements.hpp"
 #include "device_exchange.hpp"
 
 namespace lockstep::train {
 
 namespace {
-
-/// Elements of so many megabytes of float32.
-std::int64_t elements(double megabytes) {
-    return std::llround(megabytes * 1e6 / sizeof(float));
-}
 
 void require_nccl(config::Communication const& options, bool all_on_gpus) {
     if (options.backend != "nccl") {
@@ -83,8 +77,9 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
         require_fitting_compression(options, world.size(),
                                     needs.nodes.back().first + needs.nodes.back().count);
     });
-    comm::Partition const partition(needs.size, world.size(), elements(options.first_bucket_mb),
-                                    elements(options.bucket_mb));
+    comm::Partition const partition(needs.size, world.size(),
+                                    bucket_elements(options.first_bucket_mb),
+                                    bucket_elements(options.bucket_mb));
     if (!needs.matrices.empty() && world.size() > 1) {
         return power_sgd_exchange({.partition = partition,
                                    .matrices = needs.matrices,

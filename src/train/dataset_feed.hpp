@@ -1,26 +1,17 @@
 #pragma once
 
-#include "lockstep/comm/communicator.hpp"
 #include "lockstep/data/augment.hpp"
 #include "lockstep/train/feed.hpp"
 
-#include "opening.hpp"
+#include "make_feed.hpp"
 
 namespace lockstep::train {
 
 /// Feeds what lies in data sets: every sample once an epoch.
 class DatasetFeed : public Feed {
   public:
-    struct Parts {
-        comm::Communicator const& world;
-        config::Deck const& deck;
-        Workload const& work;
-        comm::TreeNode own; ///< replicas of this rank
-        torch::Device device;
-    };
-
     /// Throws  Error 64 when there are too few samples
-    explicit DatasetFeed(Parts const& parts);
+    explicit DatasetFeed(FeedParts const& parts);
 
     std::int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
     std::int64_t samples_per_epoch() const override { return plan_.samples_per_epoch(); }
@@ -38,13 +29,11 @@ class DatasetFeed : public Feed {
     std::optional<Evaluation> measure(Set set, std::function<bool()> const& stop) override;
 
   private:
-    struct Places;
-    Places places_from(std::int64_t first_step) const;
     data::Dataset const* dataset(Set set) const {
         return (set == Set::validation ? parts_.work.validation : parts_.work.test).get();
     }
 
-    Parts parts_;
+    FeedParts parts_;
     data::TrainPlan plan_;
     data::Augmentation augmentation_;
 };

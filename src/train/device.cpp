@@ -1,6 +1,7 @@
 #include "lockstep/train/device.hpp"
 
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/gpus.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/train/trainer.hpp"
@@ -9,16 +10,36 @@
 
 namespace lockstep::train {
 
+namespace {
+
+/// What run.devices leaves of the GPUs that LibTorch can use. The driver is asked for more than
+/// their number only where UUIDs have to be looked up.
+std::vector<int> usable_gpus(config::Run const& run, int devices) {
+    std::vector<Gpu> gpus(static_cast<std::size_t>(devices));
+    if (run.devices.find('-') != std::string::npos) {
+        gpus = list_gpus().gpus;
+        gpus.resize(std::min(gpus.size(), static_cast<std::size_t>(devices)));
+    }
+    return chosen_gpus(run.devices, gpus);
+}
+
+torch::Device gpu(int index) {
+    return {torch::kCUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
+} // namespace
+
 torch::Device choose_device(config::Run const& run, comm::Topology const& topology) {
-    int const devices =
-        torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
     if (run.device == "cpu") {
         return torch::kCPU;
     }
+    int const devices =
+        torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
+    auto const usable = usable_gpus(run, devices);
+    int const turn = comm::device_of(topology, static_cast<int>(usable.size()));
+    int const own = turn < 0 ? -1 : usable[static_cast<std::size_t>(turn)];
     if (run.device == "auto") {
-        int const index = comm::device_of(topology, devices);
-        return index < 0 ? torch::Device(torch::kCPU)
-                         : torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(index));
+        return own < 0 ? torch::Device(torch::kCPU) : gpu(own);
     }
     bool const numbered = run.device.rfind("cuda:", 0) == 0;
     auto const digits = numbered ? run.device.substr(5) : std::string();
@@ -29,14 +50,19 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
         throw Error(ExitCode::usage, {concat("run.device = ", run.device),
                                       "expected auto, cpu, cuda or cuda:N", "Correct the value"});
     }
-    int const index = numbered ? std::stoi(digits) : comm::device_of(topology, devices);
+    int const index = numbered ? std::stoi(digits) : own;
+    if (numbered && run.devices != "all") {
+        throw Error(ExitCode::usage,
+                    {concat("run.device = ", run.device, " and run.devices = ", run.devices),
+                     "both name the devices", "Leave one of them out"});
+    }
     if (index < 0 || index >= devices) {
         throw Error(ExitCode::unavailable,
                     {concat("run.device = ", run.device),
                      concat("this host offers ", devices, " CUDA devices to LibTorch"),
                      "Set run.device = auto or cpu, or check the driver and the LibTorch build"});
     }
-    return {torch::kCUDA, static_cast<c10::DeviceIndex>(index)};
+    return gpu(index);
 }
 
 void configure_torch(config::Run const& run) {

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <thread>
 #include <unistd.h>
 
@@ -26,18 +25,8 @@ namespace {
 /// The deck that a checkpoint was written under.
 config::Deck stored_deck(std::filesystem::path const& file) {
     config::DeckSource source;
-    std::istringstream lines(checkpoint::Reader(file).record().deck);
-    std::string line;
-    std::string section;
-    while (std::getline(lines, line)) {
-        auto const equals = line.find(" = ");
-        if (!line.empty() && line.front() == '[') {
-            section = line.substr(1, line.size() - 2);
-        } else if (equals != std::string::npos) {
-            source.set(section + "." + line.substr(0, equals),
-                       {line.substr(equals + 3), concat("the deck in ", file.string())});
-        }
-    }
+    source.read_printed(checkpoint::Reader(file).record().deck,
+                        concat("the deck in ", file.string()));
     return source.parse();
 }
 
@@ -63,6 +52,18 @@ void settle_batch(config::Deck& deck) {
     }
     data.batch = data.global_batch / deck.run.replicas;
 }
+
+} // namespace
+
+void settle_new(config::Deck& deck, int ranks) {
+    if (deck.run.replicas == 0) {
+        deck.run.replicas = deck.run.mode == "dp" ? side_by_side(deck.run) : ranks;
+    }
+    comm::subtrees_of_ranks(static_cast<int>(deck.run.replicas), ranks);
+    settle_batch(deck);
+}
+
+namespace {
 
 data::Shuffle shuffle_named(std::string const& name) {
     return name == "full"    ? data::Shuffle::full
@@ -162,11 +163,8 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
                              "Change it back, allow it with --force, or begin anew with "
                              "--checkpoint.resume none"});
             }
-        } else if (deck.run.replicas == 0) {
-            deck.run.replicas = deck.run.mode == "dp" ? side_by_side(deck.run) : world.size();
         }
-        comm::subtrees_of_ranks(static_cast<int>(deck.run.replicas), world.size());
-        settle_batch(deck);
+        settle_new(deck, world.size());
     });
     return run;
 }
@@ -205,10 +203,6 @@ bool fits(data::Dataset const& set, data::Dataset const& train) {
     return alike(set.inputs(), train.inputs()) && alike(set.targets(), train.targets()) &&
            set.classes() <= train.classes();
 }
-
-} // namespace
-
-namespace {
 
 void open_datasets(config::Deck const& deck, Workload& work) {
     if (trimmed(deck.data.train).empty()) {
@@ -303,11 +297,12 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
                             .seed = static_cast<std::uint64_t>(deck.run.seed)});
 }
 
-std::int64_t total_steps(config::Train const& train, Feed const& feed) {
+std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch,
+                         std::int64_t most_steps) {
     std::int64_t const by_epochs =
-        std::llround(train.epochs * static_cast<double>(feed.steps_per_epoch()));
+        std::llround(train.epochs * static_cast<double>(steps_per_epoch));
     std::int64_t steps = 0;
-    for (std::int64_t const limit : {by_epochs, train.steps, feed.most_steps()}) {
+    for (std::int64_t const limit : {by_epochs, train.steps, most_steps}) {
         if (limit > 0) {
             steps = steps > 0 ? std::min(steps, limit) : limit;
         }

@@ -7,7 +7,6 @@
 #include "lockstep/data/plan.hpp"
 #include "lockstep/nn/model.hpp"
 #include "lockstep/task/task.hpp"
-#include "lockstep/train/feed.hpp"
 #include "lockstep/train/run_directory.hpp"
 #include "lockstep/train/trainer.hpp"
 
@@ -34,6 +33,11 @@ struct OpenedRun {
 ///             damaged, 64 for a change that needs --force, for an indivisible global batch, or for
 ///             more ranks than replicas
 OpenedRun open_run(comm::Communicator const& world, Order const& order);
+
+/// Settles replicas and batch of a deck as for a new run on so many ranks.
+///
+/// Throws  Error 64 for an indivisible global batch, or for more ranks than replicas
+void settle_new(config::Deck& deck, int ranks);
 
 /// The data sets, the task and the model of a deck.
 struct Workload {
@@ -72,9 +76,11 @@ data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const
 /// The plan of training epochs. Throws Error 64 when there are too few samples.
 data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset);
 
-/// Steps of the whole run: the earliest of train.epochs, train.steps, and the feed's end.
+/// Steps of the whole run: the least of train.epochs, train.steps and `most_steps`, where these
+/// are above 0.
 ///
 /// Throws  Error 64 when there is none of them
-std::int64_t total_steps(config::Train const& train, Feed const& feed);
+std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch,
+                         std::int64_t most_steps = 0);
 
 } // namespace lockstep::train

@@ -3,6 +3,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/model_file.hpp"
+#include "lockstep/train/load_weights.hpp"
 
 namespace lockstep::train {
 
@@ -196,61 +197,8 @@ void ReplicaState::write_model(std::filesystem::path const& path,
     checkpoint::write_model(path, arrays, record);
 }
 
-namespace {
-
-/// Fills each named tensor of the model by `read(path, elements, into)`.
-template <class Read>
-void fill_model(nn::Model& model, Read const& read) {
-    torch::NoGradGuard const no_grad;
-    auto const fill = [&](std::string const& name, torch::Tensor tensor) {
-        auto const host = torch::empty(tensor.sizes(), tensor.options().device(torch::kCPU));
-        read("model/" + path_of(name), writable_bytes_of(host));
-        tensor.copy_(host);
-    };
-    for (auto& item : model.named_parameters()) {
-        fill(item.key(), item.value().detach());
-    }
-    for (auto& item : model.named_buffers()) {
-        fill(item.key(), item.value());
-    }
-}
-
-/// Fills a model from the views of a checkpoint.
-void load_from_checkpoint(nn::Model& model, checkpoint::Reader const& reader) {
-    auto const read = [&](std::string const& path, std::span<std::byte> into) {
-        for (auto const& view : reader.views()) {
-            auto const& array = reader.array(view.source);
-            if (view.path == path &&
-                h5::elements(view.shape) * h5::size_of(array.type) == into.size()) {
-                reader.read(view.source, view.first, into);
-                return true;
-            }
-        }
-        return false;
-    };
-    fill_model(model, [&](std::string const& path, std::span<std::byte> into) {
-        // Averaged weights, where there are some, are what a run measures.
-        auto const averaged = "optimizer/ema" + path.substr(path.find('/'));
-        if (read(averaged, into) || read(path, into)) {
-            return;
-        }
-        throw Error(ExitCode::data, {concat(reader.path().string(), " has no fitting ", path),
-                                     "it holds another model than the deck's",
-                                     "Evaluate it with the deck it was trained with"});
-    });
-}
-
-} // namespace
-
 void load_model(nn::Model& model, std::filesystem::path const& path) {
-    if (checkpoint::is_model_file(path)) {
-        checkpoint::ModelFile const file(path);
-        fill_model(model, [&](std::string const& name, std::span<std::byte> into) {
-            file.read(name, into);
-        });
-    } else {
-        load_from_checkpoint(model, checkpoint::Reader(path));
-    }
+    load_weights(model, path);
 }
 
 } // namespace lockstep::train

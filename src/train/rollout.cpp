@@ -27,11 +27,7 @@ Rollout::Rollout(Parts const& parts)
                                          .environments = parts.options.environments,
                                          .seed = parts.seed,
                                          .replica = parts.replica}),
-      // Without a memory every step is learnt from by itself.
-      sequence_(parts.state_size == 0   ? 1
-                : options_.sequence > 0 ? options_.sequence
-                                        : options_.rollout_steps),
-      per_environment_(options_.rollout_steps / sequence_),
+      sequence_(parts.sequence), per_environment_(options_.rollout_steps / sequence_),
       parameters_(set_.spaces().actions * (set_.spaces().continuous ? 2 : 1)) {
     auto const steps = options_.rollout_steps;
     auto const width = set_.size();

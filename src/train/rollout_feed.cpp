@@ -43,7 +43,7 @@ class RolloutFeed::Batches : public BatchSource {
     task::Tensors next() override {
         auto const micros = feed_.micro_batches(0);
         auto const replica = static_cast<std::size_t>(given_ / micros);
-        auto const in_epoch = static_cast<std::size_t>(step_ % feed_.steps_per_epoch_);
+        auto const in_epoch = static_cast<std::size_t>(step_ % feed_.steps_per_epoch());
         auto batch = feed_.rollouts_[replica].batch(
             feed_.sequences(step_, static_cast<int>(given_ % micros),
                             feed_.own_.first + static_cast<std::int64_t>(replica)),
@@ -66,12 +66,8 @@ RolloutFeed::RolloutFeed(Parts parts)
       policy_(policy_of(parts.model, deck_.model.name)), make_(std::move(parts.make)),
       observation_shape_(parts.samples.inputs.front().shape.begin(),
                          parts.samples.inputs.front().shape.end()),
-      own_(parts.own), device_(parts.device),
-      transitions_(options_.environments * options_.rollout_steps) {
-    require_whole_steps();
-    steps_per_epoch_ =
-        options_.passes * transitions_ / (deck_.data.batch * deck_.optimizer.accumulate);
-    scales_.resize(static_cast<std::size_t>(steps_per_epoch_));
+      own_(parts.own), device_(parts.device), plan_(deck_, options_, policy_.state_size() > 0) {
+    scales_.resize(static_cast<std::size_t>(steps_per_epoch()));
     if (!trimmed(deck_.data.train).empty()) {
         fingerprint_ = data::Dataset({.files = deck_.data.train}).fingerprint();
     }
@@ -80,6 +76,7 @@ RolloutFeed::RolloutFeed(Parts parts)
                                               .options = options_,
                                               .observation_shape = observation_shape_,
                                               .state_size = policy_.state_size(),
+                                              .sequence = plan_.sequence(),
                                               .seed = static_cast<std::uint64_t>(deck_.run.seed),
                                               .replica = replica,
                                               .device = device_,
@@ -87,56 +84,16 @@ RolloutFeed::RolloutFeed(Parts parts)
     }
 }
 
-void RolloutFeed::require_whole_steps() const {
-    bool const remembers = policy_.state_size() > 0;
-    auto const sequence = !remembers              ? 1
-                          : options_.sequence > 0 ? options_.sequence
-                                                  : options_.rollout_steps;
-    if (options_.rollout_steps % sequence != 0 || deck_.data.batch % sequence != 0) {
-        throw Error(ExitCode::usage,
-                    {concat("task.sequence = ", sequence),
-                     concat("task.rollout-steps = ", options_.rollout_steps,
-                            " and data.batch = ", deck_.data.batch,
-                            " must be multiples of it, since the policy learns whole pieces"),
-                     "Change task.sequence, or them"});
-    }
-    auto const step = deck_.data.batch * deck_.optimizer.accumulate;
-    if (transitions_ % step != 0) {
-        throw Error(ExitCode::usage,
-                    {concat("data.batch = ", deck_.data.batch,
-                            " with optimizer.accumulate = ", deck_.optimizer.accumulate),
-                     concat("a replica collects task.environments x task.rollout-steps = ",
-                            transitions_, " transitions, which are not whole steps of ", step),
-                     concat("Set data.batch to a divisor of ",
-                            transitions_ / std::max<std::int64_t>(deck_.optimizer.accumulate, 1))});
-    }
-}
-
-std::int64_t RolloutFeed::samples_per_epoch() const {
-    return steps_per_epoch_ * samples_in_step(0);
-}
-
-std::int64_t RolloutFeed::samples_in_step(std::int64_t) const {
-    return deck_.run.replicas * deck_.data.batch * deck_.optimizer.accumulate;
-}
-
 int RolloutFeed::micro_batches(std::int64_t) const {
     return static_cast<int>(deck_.optimizer.accumulate);
 }
 
-/// Within `longest_episode` steps every environment ends an episode.
 std::int64_t RolloutFeed::most_steps() const {
-    if (options_.episodes == 0) {
-        return 0;
-    }
-    auto const environments = deck_.run.replicas * options_.environments;
-    auto const longest = make_(rl::Period::training)->spaces().longest_episode;
-    auto const moments = (options_.episodes + environments - 1) / environments * longest;
-    return (moments + options_.rollout_steps - 1) / options_.rollout_steps * steps_per_epoch_;
+    return plan_.most_steps(make_(rl::Period::training)->spaces().longest_episode);
 }
 
 bool RolloutFeed::is_exhausted(std::int64_t step) const {
-    return options_.episodes > 0 && step > 0 && step % steps_per_epoch_ == 0 &&
+    return options_.episodes > 0 && step > 0 && step % steps_per_epoch() == 0 &&
            episodes_ever_ >= static_cast<double>(options_.episodes);
 }
 
@@ -147,15 +104,15 @@ std::unique_ptr<BatchSource> RolloutFeed::batches(std::int64_t first_step, std::
 /// Those of one micro-batch.
 std::vector<std::int64_t> RolloutFeed::sequences(std::int64_t step, int micro,
                                                  std::int64_t replica) const {
-    auto const per_pass = steps_per_epoch_ / options_.passes;
-    auto const in_epoch = step % steps_per_epoch_;
-    data::Permutation const order(transitions_ / sequence(),
+    auto const per_pass = plan_.steps_per_pass();
+    auto const in_epoch = step % steps_per_epoch();
+    data::Permutation const order(plan_.transitions() / plan_.sequence(),
                                   random_key(static_cast<std::uint64_t>(deck_.run.seed),
                                              Stream::order,
-                                             {static_cast<std::uint64_t>(step / steps_per_epoch_),
+                                             {static_cast<std::uint64_t>(step / steps_per_epoch()),
                                               static_cast<std::uint64_t>(in_epoch / per_pass),
                                               static_cast<std::uint64_t>(replica)}));
-    auto const count = deck_.data.batch / sequence();
+    auto const count = deck_.data.batch / plan_.sequence();
     auto const first = (in_epoch % per_pass * deck_.optimizer.accumulate + micro) * count;
     std::vector<std::int64_t> which;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -165,7 +122,7 @@ std::vector<std::int64_t> RolloutFeed::sequences(std::int64_t step, int micro,
 }
 
 void RolloutFeed::prepare(std::int64_t step) {
-    if (step % steps_per_epoch_ != 0) {
+    if (step % steps_per_epoch() != 0) {
         return;
     }
     {
@@ -184,12 +141,12 @@ std::vector<double> RolloutFeed::sums_of(std::size_t replica, std::int64_t itera
     auto const& episodes = rollout.episodes();
     std::vector<double> sums{episodes.count,          episodes.return_sum, episodes.return_minimum,
                              episodes.return_maximum, episodes.length_sum, rollout.episodes_ever()};
-    std::vector<float> advantages(static_cast<std::size_t>(sequence()));
-    for (std::int64_t i = 0; options_.normalise_advantages && i < steps_per_epoch_; ++i) {
+    std::vector<float> advantages(static_cast<std::size_t>(plan_.sequence()));
+    for (std::int64_t i = 0; options_.normalise_advantages && i < steps_per_epoch(); ++i) {
         double sum = 0;
         double squares = 0;
         for (int micro = 0; micro < micro_batches(i); ++micro) {
-            for (auto const which : sequences(iteration * steps_per_epoch_ + i, micro,
+            for (auto const which : sequences(iteration * steps_per_epoch() + i, micro,
                                               own_.first + static_cast<std::int64_t>(replica))) {
                 rollout.advantages(which, advantages);
                 for (double const each : advantages) {
@@ -205,11 +162,11 @@ std::vector<double> RolloutFeed::sums_of(std::size_t replica, std::int64_t itera
 }
 
 void RolloutFeed::sum_over_replicas(std::int64_t step) {
-    auto const iteration = step / steps_per_epoch_;
+    auto const iteration = step / steps_per_epoch();
     auto const replicas = static_cast<std::size_t>(deck_.run.replicas);
     auto const count =
         sums_of_episodes +
-        (options_.normalise_advantages ? 2 * static_cast<std::size_t>(steps_per_epoch_) : 0);
+        (options_.normalise_advantages ? 2 * static_cast<std::size_t>(steps_per_epoch()) : 0);
     std::vector<double> all(replicas * count, 0);
     for (std::size_t i = 0; i < rollouts_.size(); ++i) {
         auto const own = sums_of(i, iteration);

@@ -5,6 +5,8 @@
 #include "lockstep/train/feed.hpp"
 #include "lockstep/train/rollout.hpp"
 
+#include "rollout_plan.hpp"
+
 namespace lockstep::train {
 
 /// Feeds proximal policy optimisation. An epoch is one iteration: every replica acts in its own
@@ -26,9 +28,11 @@ class RolloutFeed : public Feed {
     /// whole steps
     explicit RolloutFeed(Parts parts);
 
-    std::int64_t steps_per_epoch() const override { return steps_per_epoch_; }
-    std::int64_t samples_per_epoch() const override;
-    std::int64_t samples_in_step(std::int64_t in_epoch) const override;
+    std::int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
+    std::int64_t samples_per_epoch() const override {
+        return plan_.steps_per_epoch() * plan_.samples_in_step();
+    }
+    std::int64_t samples_in_step(std::int64_t) const override { return plan_.samples_in_step(); }
     int micro_batches(std::int64_t in_epoch) const override;
     std::int64_t most_steps() const override;
     bool is_exhausted(std::int64_t step) const override;
@@ -46,11 +50,9 @@ class RolloutFeed : public Feed {
   private:
     class Batches;
 
-    void require_whole_steps() const;
     std::vector<std::int64_t> sequences(std::int64_t step, int micro, std::int64_t replica) const;
     void sum_over_replicas(std::int64_t step);
     std::vector<double> sums_of(std::size_t replica, std::int64_t iteration) const;
-    std::int64_t sequence() const { return rollouts_.front().sequence(); }
 
     comm::Communicator const& world_;
     config::Deck const& deck_;
@@ -60,9 +62,8 @@ class RolloutFeed : public Feed {
     std::vector<std::int64_t> observation_shape_;
     comm::TreeNode own_;
     torch::Device device_;
+    RolloutPlan plan_;
     std::vector<Rollout> rollouts_;
-    std::int64_t transitions_; ///< that a replica collects in an iteration
-    std::int64_t steps_per_epoch_ = 0;
     std::uint64_t fingerprint_ = 0; ///< of the environment's files; 0: it has none
     // Of the iteration, over all replicas.
     rl::Episodes episodes_;

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "data_cache.hpp"
-#include "dataset_feed.hpp"
-#include "rollout_feed.hpp"
+#include "first_weights.hpp"
+#include "make_feed.hpp"
 
 namespace lockstep::train {
 
@@ -68,10 +68,15 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
     });
     auto const nodes = place_replicas();
     comm::agree(world_, "planning the run", [&] {
-        feed_ = make_feed(nodes[static_cast<std::size_t>(world_.rank())]);
-        total_steps_ = total_steps(deck_.train, *feed_);
+        feed_ = make_feed(
+            {world_, deck_, work_, nodes[static_cast<std::size_t>(world_.rank())], device_});
+        total_steps_ = total_steps(deck_.train, feed_->steps_per_epoch(), feed_->most_steps());
         schedule_.emplace(deck_, feed_->steps_per_epoch(), total_steps_);
     });
+    if (!opened_.found && !deck_.model.weights.empty()) {
+        auto const weights = load_first_weights(world_, *work_.model, deck_.model.weights);
+        remark_ += concat(remark_.empty() ? "" : "; ", weights);
+    }
     keep_in_memory(deck_.data, {work_.train.get(), work_.validation.get(), work_.test.get()},
                    world_);
     engine_ = std::make_unique<Engine>(
@@ -97,20 +102,6 @@ std::vector<comm::TreeNode> Run::place_replicas() {
     return comm::subtrees_by_speed(replicas,
                                    measured_speeds(world_, alone, another_model(alone, work_),
                                                    *work_.task, work_.samples, device_));
-}
-
-std::unique_ptr<Feed> Run::make_feed(comm::TreeNode own) {
-    if (!work_.environment) {
-        return std::make_unique<DatasetFeed>(
-            DatasetFeed::Parts{world_, deck_, work_, own, device_});
-    }
-    return std::make_unique<RolloutFeed>(RolloutFeed::Parts{.world = world_,
-                                                            .deck = deck_,
-                                                            .model = *work_.model,
-                                                            .make = work_.environment,
-                                                            .samples = work_.samples,
-                                                            .own = own,
-                                                            .device = device_});
 }
 
 Ended Run::execute() {

@@ -25,7 +25,6 @@ class Run {
 
   private:
     std::vector<comm::TreeNode> place_replicas();
-    std::unique_ptr<Feed> make_feed(comm::TreeNode own);
     void restore();
     void announce();
     bool finished_before() const;

@@ -3,6 +3,7 @@
 #include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/device.hpp"
+#include "lockstep/train/histograms.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -117,6 +118,9 @@ void Run::end_epoch() {
     progress_.epoch_correct = 0;
     epoch_samples_ = 0;
     tell(report);
+    if (world_.is_root() && deck_.monitor.tensorboard) {
+        tell(Weights{progress_.step, histograms(*work_.model)});
+    }
 }
 
 /// Nothing when the run was asked to leave before the whole set was measured.

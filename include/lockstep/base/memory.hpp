@@ -12,6 +12,9 @@ std::uint64_t available_memory();
 std::uint64_t resident_memory();
 std::uint64_t peak_memory();
 
+/// Gives freed memory back to the system and lets the peak begin anew from what is used now.
+void forget_peak_memory();
+
 /// Bytes of physical memory that this process answers for: memory that several processes share
 /// counts in equal parts (PSS of /proc/self/smaps_rollup); 0 where the kernel does not say.
 std::uint64_t proportional_memory();

@@ -29,6 +29,9 @@ class DeckSource {
     /// Throws  Error 64 when a value is missing
     std::vector<std::string> take_options(std::vector<std::string> const& arguments);
 
+    /// Takes what `to_text` of a deck has printed; `origin` is named in messages.
+    void read_printed(std::string const& text, std::string const& origin);
+
     void set(std::string const& key, Written value) { values_[key] = std::move(value); }
     std::map<std::string, Written> const& values() const noexcept { return values_; }
 

@@ -14,7 +14,8 @@ namespace lockstep::monitor {
 /// log while it trains, a line for each epoch, measurement, new best and checkpoint, a summary.
 class Console : public train::Observer {
   public:
-    /// `style` is monitor.progress: auto, bar, plain or none.
+    /// `style` is monitor.progress: auto, bar, plain or none. A bar is for those who want to read
+    /// neither less nor more than usual.
     Console(Log log, std::string const& style);
 
     void on(train::Event const& event) override;
@@ -25,18 +26,21 @@ class Console : public train::Observer {
     void show(train::Step const& event);
     void show(train::Measured const& event);
     void show(train::Epoch const& event);
+    void show(train::Weights const&) {} // for event files
     void show(train::CheckpointWritten const& event);
     void show(train::CheckpointFailed const& event);
     void show(train::Remark const& event);
     void show(train::Signalled const& event);
     void show(train::Ended const& event);
-    void line(std::string const& text);
+    void line(std::string const& text, Colour colour = Colour::plain);
+    void important(std::string const& text, Colour colour);
 
     Log log_;
     ProgressBar bar_;
     bool plain_;
     std::string directory_;
     std::vector<std::string> host_of_rank_;
+    Stopwatch since_start_;
     Stopwatch since_line_;
     Stopwatch since_epoch_; ///< was shown
     double rate_ = 0; ///< samples/s, smoothed

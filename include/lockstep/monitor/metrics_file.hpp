@@ -2,6 +2,7 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/monitor/device_gauge.hpp"
 #include "lockstep/train/report.hpp"
 
 #include <filesystem>
@@ -19,6 +20,7 @@ class MetricsFile : public train::Observer {
 
   private:
     File file_;
+    DeviceGauge gauge_;
     Stopwatch since_start_;
 };
 

@@ -25,7 +25,4 @@ class ProgressBar {
     Stopwatch since_drawn_;
 };
 
-/// Whether standard output is a terminal.
-bool on_terminal();
-
 } // namespace lockstep::monitor

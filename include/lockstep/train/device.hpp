@@ -7,8 +7,8 @@
 
 namespace lockstep::train {
 
-/// The device of this rank: what the deck names; with `auto`, the GPU of its local rank, or the
-/// CPU where there is none.
+/// The device of this rank: what the deck names; with `auto`, that of its local rank among the GPUs
+/// that run.devices leaves, or the CPU where there is none.
 ///
 /// Throws  Error 69 when the deck names a device that is not here, 64 when it is no device's name
 torch::Device choose_device(config::Run const& run, comm::Topology const& topology);

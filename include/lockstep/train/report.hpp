@@ -98,6 +98,21 @@ struct Epoch {
     double samples_per_s = 0;
 };
 
+/// How the values of one parameter are spread: equal shares of [minimum, maximum].
+struct Histogram {
+    std::string name; ///< of the parameter
+    double minimum = 0;
+    double maximum = 0;
+    double sum = 0;
+    double sum_of_squares = 0;
+    std::vector<double> counts;
+};
+
+struct Weights { ///< at the end of an epoch, where monitor.tensorboard asks for it
+    std::int64_t step = 0;
+    std::vector<Histogram> parameters;
+};
+
 struct CheckpointWritten {
     std::int64_t step = 0;
     std::string file;
@@ -138,7 +153,7 @@ struct Ended {
     std::int64_t best_step = -1; ///< -1: nothing was measured
 };
 
-using Event = std::variant<Started, Resumed, Step, Measured, Epoch, CheckpointWritten,
+using Event = std::variant<Started, Resumed, Step, Measured, Epoch, Weights, CheckpointWritten,
                            CheckpointFailed, Remark, Signalled, Ended>;
 
 /// Hears what a run does; lives on rank 0. May throw only for output that cannot be written.

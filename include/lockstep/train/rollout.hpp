@@ -19,6 +19,7 @@ class Rollout {
         task::PpoOptions options;
         std::vector<std::int64_t> observation_shape;
         std::int64_t state_size = 0; ///< of the policy
+        std::int64_t sequence = 1;   ///< steps that are learnt from in one piece
         std::uint64_t seed = 0;
         std::int64_t replica = 0;
         torch::Device device = torch::kCPU;

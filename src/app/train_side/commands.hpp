@@ -7,6 +7,10 @@ namespace lockstep::app {
 ExitCode train_command(Invocation const& invocation);
 ExitCode evaluate_command(Invocation const& invocation);
 ExitCode bench_step_command(Invocation const& invocation);
+ExitCode export_script_command(Invocation const& invocation);
+ExitCode plan_command(Invocation const& invocation);
+ExitCode check_command(Invocation const& invocation);
+ExitCode estimate_command(Invocation const& invocation);
 ExitCode models_command(Invocation const& invocation);
 ExitCode tasks_command(Invocation const& invocation);
 

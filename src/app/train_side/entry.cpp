@@ -1,7 +1,9 @@
+#include "lockstep/build_id_value.hpp"
+
 #include <iostream>
+#include <map>
 #include <string_view>
 
-#include "build_id.hpp"
 #include "commands.hpp"
 
 extern "C" char const* const lockstep_trainer_build_id;
@@ -12,20 +14,17 @@ extern "C" int lockstep_train_side(char const* name, lockstep::app::Invocation c
     using namespace lockstep;
     using namespace lockstep::app;
     try {
-        std::string_view const command = name;
-        if (command == "train") {
-            return static_cast<int>(train_command(*invocation));
-        }
-        if (command == "evaluate") {
-            return static_cast<int>(evaluate_command(*invocation));
-        }
-        if (command == "bench step") {
-            return static_cast<int>(bench_step_command(*invocation));
-        }
-        if (command == "models") {
-            return static_cast<int>(models_command(*invocation));
-        }
-        return static_cast<int>(tasks_command(*invocation));
+        using Run = ExitCode (*)(Invocation const&);
+        std::map<std::string_view, Run> const commands{{"train", train_command},
+                                                       {"evaluate", evaluate_command},
+                                                       {"plan", plan_command},
+                                                       {"check", check_command},
+                                                       {"estimate", estimate_command},
+                                                       {"bench step", bench_step_command},
+                                                       {"checkpoint export", export_script_command},
+                                                       {"models", models_command},
+                                                       {"tasks", tasks_command}};
+        return static_cast<int>(commands.at(name)(*invocation));
     } catch (...) {
         auto const error = current_error();
         std::cerr << "lockstep: " << error.what() << std::endl;

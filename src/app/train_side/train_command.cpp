@@ -7,6 +7,9 @@
 #include "lockstep/monitor/console.hpp"
 #include "lockstep/monitor/ledger.hpp"
 #include "lockstep/monitor/metrics_file.hpp"
+#include "lockstep/monitor/report.hpp"
+#include "lockstep/monitor/tensorboard.hpp"
+#include "lockstep/monitor/tolerant.hpp"
 #include "lockstep/train/trainer.hpp"
 
 #include <iostream>
@@ -19,14 +22,64 @@ namespace lockstep::app {
 
 namespace {
 
-std::vector<std::unique_ptr<train::Observer>>
-observers(config::Deck const& deck, BatchJob const& job, Stopwatch since_start) {
+using Observers = std::vector<std::unique_ptr<train::Observer>>;
+
+struct Output {
+    bool quiet = false;
+    bool verbose = false;
+    bool json = false; ///< records on standard output, and no words
+
+    monitor::Talk talk() const {
+        return json      ? monitor::Talk::silent
+               : quiet   ? monitor::Talk::quiet
+               : verbose ? monitor::Talk::verbose
+                         : monitor::Talk::normal;
+    }
+};
+
+Output take_output(std::vector<std::string>& arguments) {
+    return {take_flag(arguments, "--quiet"), take_flag(arguments, "--verbose"),
+            take_flag(arguments, "--json")};
+}
+
+void require_one(Output const& output) {
+    if (output.quiet + output.verbose + output.json > 1) {
+        throw Error(ExitCode::usage, {"--quiet, --verbose and --json", "they exclude each other",
+                                      "Choose one of them"});
+    }
+}
+
+/// Adds what `make` makes; where that fails, or fails later, there is a warning and no more.
+template <class Make>
+void add_tolerant(Observers& all, monitor::Log const& log, Make const& make) {
+    try {
+        all.push_back(std::make_unique<monitor::Tolerant>(make(), log));
+    } catch (...) {
+        monitor::Tolerant::warn(log, current_error());
+    }
+}
+
+/// A run's directory that cannot be written is an error; a disk that fills up later is none.
+Observers observers(config::Deck const& deck, BatchJob const& job, Stopwatch since_start,
+                    Output const& output) {
     std::filesystem::path const directory = deck.run.directory;
-    std::vector<std::unique_ptr<train::Observer>> all;
-    all.push_back(std::make_unique<monitor::MetricsFile>(directory / "metrics.jsonl"));
-    all.push_back(std::make_unique<monitor::Ledger>(directory, job, since_start));
-    all.push_back(std::make_unique<monitor::Console>(monitor::Log(directory / "log.txt"),
-                                                     deck.monitor.progress));
+    monitor::Log const log(directory / "log.txt", output.talk());
+    auto metrics = std::make_unique<monitor::MetricsFile>(directory / "metrics.jsonl");
+    Observers all;
+    add_tolerant(all, log, [&] { return std::move(metrics); });
+    if (output.json) {
+        add_tolerant(all, log,
+                     [] { return std::make_unique<monitor::MetricsFile>("/dev/stdout"); });
+    }
+    add_tolerant(all, log,
+                 [&] { return std::make_unique<monitor::Ledger>(directory, job, since_start); });
+    if (deck.monitor.tensorboard) {
+        add_tolerant(all, log, [&] { return monitor::make_tensorboard(deck); });
+    }
+    all.push_back(std::make_unique<monitor::Console>(log, deck.monitor.progress));
+    if (deck.monitor.plots) {
+        add_tolerant(all, log, [&] { return monitor::make_plots(deck); });
+    }
     return all;
 }
 
@@ -41,34 +94,41 @@ ExitCode train_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
     if (take_flag(arguments, "--help")) {
         std::cout
-            << "lockstep train DECK... [--section.key VALUE]... [--force]\n\nKeys of the deck "
-               "and their defaults:\n"
+            << "lockstep train DECK... [--section.key VALUE]... [--force] [--quiet | --verbose | "
+               "--json]\n\n"
+               "--quiet    warnings, and how it ended\n"
+               "--verbose  each record and checkpoint, too\n"
+               "--json     the records of metrics.jsonl instead of words\n\n"
+               "Keys of the deck and their defaults:\n"
             << config::keys_help();
         return ExitCode::ok;
     }
     bool const force = take_flag(arguments, "--force");
+    auto const output = take_output(arguments);
     SignalRequests const signals;
     Stopwatch const since_start;
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const [deck, others] = read_deck(context.world, arguments, 0);
             comm::agree(context.world, "reading the command line", [&, &others = others] {
+                require_one(output);
                 expect_arguments(others, 0, 0, "lockstep train DECK... [--section.key VALUE]...");
             });
             context.first_cause.set_run_directory(deck.run.directory);
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(context.world, deck.run));
             auto const job = context.world.is_root() ? batch_job() : BatchJob{};
-            auto const ended = train::train(context.world,
-                                            {.deck = deck,
-                                             .force = force,
-                                             .version = build::version,
-                                             .seconds_left = seconds_left(deck.run, job),
-                                             .observers =
-                                                 [&](config::Deck const& resolved) {
-                                                     return observers(resolved, job, since_start);
-                                                 }},
-                                            signals);
+            auto const ended =
+                train::train(context.world,
+                             {.deck = deck,
+                              .force = force,
+                              .version = build::version,
+                              .seconds_left = seconds_left(deck.run, job),
+                              .observers =
+                                  [&](config::Deck const& resolved) {
+                                      return observers(resolved, job, since_start, output);
+                                  }},
+                             signals);
             bool const complete = ended.reason == "finished" || ended.reason == "already finished";
             return complete ? ExitCode::ok : ExitCode::interrupted;
         });

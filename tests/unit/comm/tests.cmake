@@ -1,3 +1,5 @@
 lockstep_add_unit_test(comm/replica_tree)
 lockstep_add_unit_test(comm/thread_exchange)
 lockstep_add_unit_test(comm/partition)
+lockstep_add_unit_test(comm/launch_facts)
+lockstep_add_unit_test(comm/scaling_model)

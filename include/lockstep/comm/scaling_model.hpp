@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep::comm {
+
+/// What it takes to move bytes: latency + bytes / bandwidth.
+struct NetworkModel {
+    double latency_s = 0;
+    double bytes_per_s = 0;
+
+    double seconds(double bytes) const { return latency_s + bytes / bytes_per_s; }
+
+    /// The line through a small and a large message.
+    static NetworkModel through(double small_bytes, double small_s, double large_bytes,
+                                double large_s);
+};
+
+/// Seconds of the parts of one rank's step.
+struct StepParts {
+    double compute = 0;   ///< data, forward and backward of one replica
+    double backward = 0;  ///< of that
+    double sum = 0;       ///< of gradients within the host, not hidden
+    double update = 0;    ///< and making parameters known
+    double imbalance = 0; ///< waiting for the slowest
+    double rest = 0;
+};
+
+/// What predictions are made from.
+struct ScalingInputs {
+    StepParts alone;        ///< one replica on one rank, the host otherwise idle
+    StepParts together;     ///< a replica on each of `measured` ranks of one host
+    int measured = 1;       ///< 1: `together` is not known
+    double arena_bytes = 0; ///< of all gradients
+    int buckets = 1;
+    bool sharded = true;   ///< optimizer.update
+    bool overlaps = false; ///< the network works while backward runs (NCCL)
+    double copy_per_s = 0; ///< bytes that one rank copies in memory
+    NetworkModel between;  ///< hosts
+    int ranks_per_host = 1;
+    std::int64_t replicas = 0; ///< fixed; 0: as many as ranks
+    std::int64_t batch = 1;    ///< samples of one replica's step
+};
+
+/// A row of the table.
+struct Prediction {
+    int ranks = 1;
+    int hosts = 1;
+    std::int64_t replicas = 1;
+    StepParts parts;
+    double between_s = 0; ///< exposed sums between hosts
+    double step_s = 0;
+    double samples_per_s = 0;
+    double speed_up = 1; ///< of samples a second, against one rank
+    double efficiency = 1;
+};
+
+/// Predicts the step on so many ranks. Ranks that share a host slow each other down as measured,
+/// and further in proportion beyond the measured number; a rank hosts its share of the replicas in
+/// turn; the sharded update falls with the ranks; gradients cross each host's network twice, but
+/// for the host's own part, with a latency that grows with the logarithm of the hosts (Thakur,
+/// Rabenseifner, Gropp 2005).
+///
+/// Throws  Error 64 for fewer replicas than ranks
+Prediction predict(ScalingInputs const& inputs, int ranks);
+
+} // namespace lockstep::comm

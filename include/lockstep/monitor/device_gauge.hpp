@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace lockstep::monitor {
+
+/// How busy a GPU is, as the NVIDIA driver's library (NVML) tells; it is loaded where it is there.
+class DeviceGauge {
+  public:
+    DeviceGauge();
+    DeviceGauge(DeviceGauge&&) noexcept;
+    DeviceGauge& operator=(DeviceGauge&&) noexcept;
+    ~DeviceGauge();
+
+    /// `device`: "cuda:N" as this process counts; anything else has no gauge.
+    void look_at(std::string const& device);
+
+    /// Per cent of the last moments in which something ran on the device, whoever started it;
+    /// nothing where it is not known.
+    std::optional<double> utilization() const;
+
+  private:
+    struct Library;
+    std::unique_ptr<Library> library_;
+    void* device_ = nullptr;
+};
+
+} // namespace lockstep::monitor

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lockstep::monitor {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+/// A step as metrics.jsonl has it; what is not there is not a number.
+struct StepRecord {
+    std::int64_t step = 0;
+    double epoch = unknown;
+    double loss = unknown;
+    double learning_rate = unknown;
+    double grad_norm = unknown;
+    double samples_per_s = unknown;
+    double step_ms = unknown;
+    double data_ms = unknown;
+    double forward_ms = unknown;
+    double backward_ms = unknown;
+    double communication_ms = unknown; ///< exposed
+    double imbalance_ms = unknown;
+    double hidden_ms = unknown;
+    double update_ms = unknown;
+    double memory_bytes = unknown;
+    double device_memory_bytes = unknown;
+    double device_utilization = unknown; ///< per cent
+    double straggler_ms = unknown;
+    int straggler = -1;
+};
+
+/// A validation, or a test, or an epoch's means while it was learnt.
+struct MeasuredRecord {
+    std::int64_t step = 0;
+    double epoch = unknown;
+    double loss = unknown;
+    double seconds = unknown;
+    bool best = false;
+    std::map<std::string, double> metrics; ///< accuracy and so on
+};
+
+/// Whether a metric is that of one class, "f1.coat", where there is one over all of them.
+inline bool is_of_one_class(std::string const& metric) {
+    return metric.find('.') != std::string::npos;
+}
+
+struct CheckpointRecord {
+    std::int64_t step = 0;
+    std::string file;
+    double bytes = unknown;
+    double seconds = unknown;
+    double stall_s = unknown;
+};
+
+/// One life of the run.
+struct AttemptRecord {
+    std::string start; ///< UTC
+    std::int64_t ranks = 0;
+    std::int64_t first_step = 0;
+    std::int64_t last_step = 0;
+    double elapsed_s = 0; ///< from its start to its newest record
+    std::string reason;   ///< as in the end record; "failed"; empty while there is none
+    std::string cause;    ///< of a failure
+};
+
+/// What metrics.jsonl tells of a run, over all its attempts: what a later attempt did again counts,
+/// what the earlier one had done of it does not. Read on from where it was read to; the file may be
+/// one that grows just now, on another host. A line without an end is left for the next time, lines
+/// that are not JSON are passed over.
+class RunRecords {
+  public:
+    /// `run`: the run's directory, or its metrics.jsonl.
+    explicit RunRecords(std::filesystem::path const& run);
+
+    /// Reads what has come since the last call; whether there was something. A file that has become
+    /// shorter is a new run's: all is read anew.
+    ///
+    /// Throws  Error 66 when there is no such file
+    bool read();
+
+    std::string const& name() const noexcept { return name_; }
+    std::filesystem::path const& path() const noexcept { return path_; }
+
+    std::string model;
+    std::string backend;
+    std::string version;
+    std::string newest; ///< time of the newest record, UTC
+    std::int64_t ranks = 0;
+    std::int64_t replicas = 0;
+    std::int64_t parameters = 0;
+    std::int64_t batch = 0; ///< samples a step
+    std::int64_t steps_per_epoch = 0;
+    std::int64_t total_steps = 0;
+    std::vector<std::string> hosts;   ///< by rank
+    std::vector<std::string> devices; ///< by rank
+    std::vector<StepRecord> steps;
+    std::vector<MeasuredRecord> validations;
+    std::vector<MeasuredRecord> tests;
+    std::vector<MeasuredRecord> epochs;
+    std::vector<CheckpointRecord> checkpoints;
+    std::vector<AttemptRecord> attempts;
+    std::string best_metric;
+    double best = unknown;
+    std::int64_t best_step = -1;
+    double mean_samples_per_s = unknown; ///< of the newest attempt that came to an end
+    double communication_share = unknown;
+    double peak_memory_bytes = unknown; ///< the largest of all ranks
+    std::int64_t bad_lines = 0;
+
+    /// The newest step that anything was told of.
+    std::int64_t last_step() const;
+    /// Seconds that all attempts took together, as far as they are told.
+    double seconds() const;
+
+  private:
+    class Line;
+    void forget();
+    void take(std::string const& line);
+    void begin(Line const& line);
+    void drop_after(std::int64_t step);
+    void end(Line const& line);
+
+    std::filesystem::path path_;
+    std::string name_;
+    std::uint64_t offset_ = 0; ///< of the first byte that was not taken yet
+    std::uint64_t inode_ = 0;
+};
+
+} // namespace lockstep::monitor

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::monitor {
+
+struct TerminalSize {
+    std::size_t columns = 80;
+    std::size_t rows = 24;
+};
+
+/// Whether standard output is a terminal in the end: mpirun gives its ranks a terminal or a pipe of
+/// their own and passes on what they write.
+bool on_terminal();
+
+/// Of the terminal that standard output ends in; 80 x 24 where that is not known.
+TerminalSize terminal_size();
+
+/// Whether colours are welcome: on a terminal that is not dumb, unless NO_COLOR is set.
+bool colours_welcome();
+
+/// Whether the locale can show more than ASCII.
+bool utf8_welcome();
+
+enum class Colour { plain, bold, dim, red, green, yellow, blue, magenta, cyan };
+
+/// Texts in colour, or as they are where colours are not welcome.
+class Paint {
+  public:
+    explicit Paint(bool on) : on_(on) {}
+
+    bool on() const noexcept { return on_; }
+    std::string operator()(Colour colour, std::string_view text) const;
+
+  private:
+    bool on_;
+};
+
+/// Columns that a text takes, escape sequences aside; each letter of UTF-8 counts as one.
+std::size_t columns_of(std::string_view text);
+
+/// The text as far as it fits into so many columns; escape sequences stay, so that colours end.
+std::string cut(std::string_view text, std::size_t columns);
+
+} // namespace lockstep::monitor

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "lockstep/monitor/run_records.hpp"
+#include "lockstep/monitor/terminal.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace lockstep::monitor {
+
+/// How a dashboard may look.
+struct Looks {
+    TerminalSize size;
+    Paint paint{false};
+    bool utf8 = false;
+    bool full = false; ///< a chart fills the height that is left
+};
+
+/// What is known of a run just now, in lines that fit.
+///
+/// Units  `silence_s`: seconds since the run has shown a sign of life
+std::vector<std::string> dashboard(RunRecords const& run, double silence_s, Looks const& looks);
+
+struct WatchOptions {
+    bool once = false;
+    double interval_s = 1;
+};
+
+/// Shows a run's dashboard: on a terminal until the run has ended or q is pressed; else once.
+///
+/// Throws  Error 66 when there is no such run
+void watch(std::filesystem::path const& run, WatchOptions const& options);
+
+} // namespace lockstep::monitor

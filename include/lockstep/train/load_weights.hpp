@@ -1,0 +1,18 @@
+#pragma once
+
+#include "lockstep/nn/model.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace lockstep::train {
+
+/// Loads a model's parameters and buffers, by name, from best.h5, a checkpoint or a safetensors
+/// file.
+///
+/// Throws   Error 66 when the file is missing, 65 when it is damaged or holds another model
+/// Returns  the file's tensors that the model has no place for
+std::vector<std::string> load_weights(nn::Model& model, std::filesystem::path const& path);
+
+} // namespace lockstep::train

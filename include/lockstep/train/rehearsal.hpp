@@ -1,0 +1,64 @@
+#pragma once
+
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/config/deck.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace lockstep::train {
+
+/// Seconds of one step on this rank.
+struct RehearsedStep {
+    double whole = 0;
+    double data = 0;
+    double forward = 0;
+    double backward = 0;
+    double exposed = 0;   ///< the sum over ranks, after all had arrived
+    double imbalance = 0; ///< waiting for slower ranks
+    double hidden = 0;    ///< of the sum over ranks, while backward ran
+    double update = 0;
+};
+
+/// What a rehearsal knows before its first step.
+struct RehearsedSize {
+    double parameters = 0;   ///< that are trained
+    double arena_bytes = 0;  ///< of all parameters, or of all gradients
+    double state_arrays = 0; ///< of that size each, that the optimizer keeps
+    int buckets = 0;
+    std::string exchange; ///< what carries gradients
+    std::int64_t replicas = 0;
+    std::int64_t samples_per_step = 0;
+    std::int64_t steps_per_epoch = 0;
+    std::int64_t samples_per_epoch = 0;
+    double epochs = 0; ///< of the whole run, as the deck says
+};
+
+/// The deck's training without a run: its data, model and engine take steps, and nothing is
+/// written. The deck is settled as for a new run on the ranks of `world`.
+class Rehearsal {
+  public:
+    /// Collective  over `world`, which must outlive it
+    /// Throws      AgreedError as a run's start does
+    Rehearsal(comm::Communicator const& world, config::Deck deck);
+    ~Rehearsal();
+    Rehearsal(Rehearsal const&) = delete;
+    Rehearsal& operator=(Rehearsal const&) = delete;
+
+    RehearsedSize const& size() const noexcept;
+
+    /// Collective  over the world
+    /// Throws      as Engine::step; Error 71 on this rank alone where memory does not suffice
+    RehearsedStep step();
+
+    /// The most bytes that this rank's process had in use since this was made: of its device, or of
+    /// the host for a CPU.
+    std::uint64_t peak_bytes() const;
+
+  private:
+    struct Parts;
+    std::unique_ptr<Parts> parts_;
+};
+
+} // namespace lockstep::train

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "lockstep/comm/replica_tree.hpp"
+#include "lockstep/config/deck.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::train {
+
+/// Where a rank runs.
+struct RankPlace {
+    std::string host;
+    std::string device; ///< "cpu", "cuda:0"
+};
+
+/// What a rank will do, and hold.
+struct PlannedRank {
+    RankPlace place;
+    comm::TreeNode replicas;
+    double owned = 0; ///< parameters that it sums and updates
+};
+
+/// Bytes on the rank that needs most. Activations are not among them: they are known when a step
+/// has been taken.
+struct PlannedMemory {
+    double parameters = 0; ///< as they are made, and in the arena
+    double gradients = 0;
+    double exchange = 0;  ///< pieces of others
+    double optimizer = 0; ///< of the own pieces
+    double batches = 0;   ///< made ahead
+    double total() const { return parameters + gradients + exchange + optimizer + batches; }
+};
+
+/// Everything that a run would do, without doing it.
+struct RunPlan {
+    config::Deck deck; ///< settled
+    std::vector<PlannedRank> ranks;
+    double parameters = 0; ///< that are trained
+    double frozen = 0;
+    std::size_t tensors = 0;
+    std::vector<double> buckets; ///< bytes, in the order in which they leave
+    PlannedMemory memory;
+    double state_bytes = 0; ///< of a checkpoint
+    std::int64_t samples = 0;
+    std::int64_t samples_per_step = 0;
+    std::int64_t steps_per_epoch = 0;
+    std::int64_t steps = 0;
+    std::string newest; ///< checkpoint that a run would go on from; empty: it would begin
+};
+
+/// Opens the data and makes the model, in this process alone; one place for each rank. Writes
+/// nothing.
+///
+/// Throws  Error as the start of a run does
+RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places);
+
+} // namespace lockstep::train

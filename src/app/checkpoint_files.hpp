@@ -1,0 +1,13 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+namespace lockstep::app {
+
+/// The file itself; or of a run's directory the newest checkpoint, or `all` with its best.h5.
+///
+/// Throws  Error 66 when a run has none
+std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, bool all);
+
+} // namespace lockstep::app

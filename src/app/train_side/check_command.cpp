@@ -1,0 +1,94 @@
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/config/deck_source.hpp"
+#include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/train/trainer.hpp"
+
+#include <iostream>
+
+#include "check_launch.hpp"
+#include "check_training.hpp"
+#include "commands.hpp"
+#include "deck_on_all_ranks.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+constexpr char const* usage = "lockstep check [DECK] [--json] [--section.key VALUE]...";
+constexpr double patience_s = 30; ///< of the watchdog, for whatever a probe waits for
+
+/// Collective  over the world
+/// Returns     bytes a second of a checkpoint
+double check_machine(CheckContext const& context, config::Run const& run) {
+    auto const rate = check_disk(context, run.directory);
+    check_network(context);
+    check_speed(context, run);
+    return rate;
+}
+
+/// Collective  over the world
+CheckSubject subject_of(comm::Communicator const& world,
+                        std::vector<std::string> const& arguments) {
+    CheckSubject subject;
+    comm::agree(world, "reading the command line", [&] {
+        config::DeckSource source;
+        auto const others = source.take_options(arguments);
+        expect_arguments(others, 0, 1, usage);
+        subject.deck_file = others.empty() ? "" : others.front();
+        if (others.empty()) {
+            subject.run = source.parse().run;
+        }
+    });
+    if (!subject.deck_file.empty()) { // the same on all ranks
+        subject.deck = read_deck(world, arguments, 1).deck;
+        subject.run = subject.deck->run;
+    } else if (subject.run.directory.empty()) {
+        subject.run.directory = "runs/check";
+    }
+    return subject;
+}
+
+} // namespace
+
+ExitCode check_command(Invocation const& invocation) {
+    auto arguments = invocation.arguments;
+    if (take_flag(arguments, "--help")) {
+        std::cout
+            << usage
+            << "\n    Whether the hosts, devices, network and disk of this launch are fit, and "
+               "with a deck, whether\n    its training fits them: green, yellow and red "
+               "findings, each with its remedy. Start it as you\n    would start the "
+               "training. Exit 69 when something is red.\n";
+        return ExitCode::ok;
+    }
+    bool const json = take_flag(arguments, "--json");
+    return monitor::run_collectively(
+        invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
+            auto const& world = context.world;
+            context.watchdog.set_patience(patience_s);
+            CheckReport report(json, world.is_root());
+            auto const subject = subject_of(world, arguments);
+            auto const topology = comm::Topology::discover(world);
+            try {
+                context.session.bind_device(train::device_of_rank(world, subject.run));
+            } catch (AgreedError const& error) {
+                report.add({Colour::red, "devices",
+                            concat(error.text().what, ": ", error.text().why), error.text().next});
+            }
+            CheckContext const parts{world, topology, report};
+            check_launch(parts, subject);
+            // Measured now, everything would be of the wrong launch.
+            auto const write_rate =
+                report.colour() == Colour::red ? 0 : check_machine(parts, subject.run);
+            if (subject.deck && report.colour() != Colour::red) {
+                auto const timeout = subject.deck->communication.timeout_seconds;
+                context.watchdog.set_patience(static_cast<double>(timeout));
+                check_training(parts, *subject.deck, write_rate);
+            }
+            report.print_summary();
+            return report.colour() == Colour::red ? ExitCode::unavailable : ExitCode::ok;
+        });
+}
+
+} // namespace lockstep::app

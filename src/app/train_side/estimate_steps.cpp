@@ -1,0 +1,133 @@
+#include "estimate_steps.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/communicator.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+
+#include "../measurement.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+using comm::Communicator;
+
+double median_of(std::vector<train::RehearsedStep> const& steps,
+                 double train::RehearsedStep::*part) {
+    std::vector<double> values;
+    for (auto const& step : steps) {
+        values.push_back(step.*part);
+    }
+    return median(values);
+}
+
+comm::StepParts parts_of(std::vector<train::RehearsedStep> const& steps) {
+    auto const part = [&](double train::RehearsedStep::*which) { return median_of(steps, which); };
+    using Step = train::RehearsedStep;
+    comm::StepParts parts{.compute =
+                              part(&Step::data) + part(&Step::forward) + part(&Step::backward),
+                          .backward = part(&Step::backward),
+                          .sum = part(&Step::exposed),
+                          .update = part(&Step::update),
+                          .imbalance = part(&Step::imbalance)};
+    parts.rest = std::max(
+        part(&Step::whole) - parts.compute - parts.sum - parts.update - parts.imbalance, 0.0);
+    return parts;
+}
+
+} // namespace
+
+comm::StepParts median_step(train::Rehearsal& rehearsal, std::int64_t steps) {
+    constexpr int warm_ups = 3;
+    std::vector<train::RehearsedStep> taken;
+    for (std::int64_t step = -warm_ups; step < steps; ++step) {
+        auto const own = rehearsal.step();
+        if (step >= 0) {
+            taken.push_back(own);
+        }
+    }
+    return parts_of(taken);
+}
+
+config::Deck with_replicas(config::Deck deck, int replicas, int ranks) {
+    if (deck.data.global_batch > 0) {
+        auto const all = deck.run.replicas > 0 ? deck.run.replicas : ranks;
+        deck.data.batch = std::max<std::int64_t>(deck.data.global_batch / all, 1);
+        deck.data.global_batch = 0;
+    }
+    deck.run.replicas = replicas;
+    deck.run.mode = "auto";
+    return deck;
+}
+
+BatchTrial try_batch(config::Deck deck, std::int64_t total, int replicas, double other_s) {
+    BatchTrial trial;
+    trial.total = total;
+    if (auto const unit = replicas * deck.optimizer.accumulate; total % unit != 0) {
+        trial.problem = concat("not a multiple of ", unit, ", replicas times accumulate");
+        return trial;
+    }
+    deck = with_replicas(deck, 1, replicas);
+    deck.data.batch = total / replicas / deck.optimizer.accumulate;
+    try {
+        auto const self = Communicator::self();
+        train::Rehearsal rehearsal(self, deck);
+        auto const step = median_step(rehearsal, 3);
+        trial.memory = rehearsal.peak_bytes();
+        trial.samples_per_s = static_cast<double>(total) / (whole(step) + other_s);
+    } catch (...) {
+        trial.problem = current_error().text().what;
+    }
+    return trial;
+}
+
+void print_json(std::vector<BatchTrial> const& trials) {
+    for (auto const& trial : trials) {
+        nlohmann::ordered_json const line{{"total_batch", trial.total},
+                                          {"memory_bytes", trial.memory},
+                                          {"samples_per_s", trial.samples_per_s},
+                                          {"problem", trial.problem}};
+        std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    }
+}
+
+void print_batches(std::vector<BatchTrial> const& trials, int replicas, double available) {
+    std::cout << "\n"
+              << std::right << std::setw(12) << "total batch" << std::setw(14) << "a replica"
+              << std::setw(16) << "memory a rank" << std::setw(13) << "samples/s"
+              << "\n";
+    for (auto const& trial : trials) {
+        std::cout << std::right << std::setw(12) << trial.total << std::setw(14)
+                  << trial.total / replicas;
+        if (trial.problem.empty()) {
+            std::cout << std::setw(16) << bytes_text(trial.memory) << std::setw(13)
+                      << fixed(trial.samples_per_s, 0) << "\n";
+        } else {
+            std::cout << "  " << trial.problem << "\n";
+        }
+    }
+    std::vector<BatchTrial> good;
+    std::copy_if(trials.begin(), trials.end(), std::back_inserter(good),
+                 [](auto const& trial) { return trial.problem.empty(); });
+    if (good.size() < 2 || good.back().memory <= good.front().memory) {
+        std::cout << "The largest that fits is not known: name batches that differ more.\n";
+        return;
+    }
+    auto const per_sample = static_cast<double>(good.back().memory - good.front().memory) /
+                            static_cast<double>(good.back().total - good.front().total);
+    auto const base = static_cast<double>(good.front().memory) -
+                      per_sample * static_cast<double>(good.front().total);
+    auto const largest =
+        static_cast<std::int64_t>(std::max((0.9 * available - base) / per_sample, 0.0));
+    std::cout << "By the line through these, " << count_text(largest / replicas * replicas)
+              << " samples fit into nine tenths of the "
+              << bytes_text(static_cast<std::uint64_t>(available)) << " that a rank can have.\n";
+}
+
+} // namespace lockstep::app

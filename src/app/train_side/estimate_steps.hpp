@@ -1,0 +1,36 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+#include "lockstep/train/rehearsal.hpp"
+
+#include <cstdint>
+
+#include "estimate_table.hpp"
+
+namespace lockstep::app {
+
+/// The parts of the median step, after a few that do not count.
+///
+/// Collective  over the ranks of the rehearsal
+comm::StepParts median_step(train::Rehearsal& rehearsal, std::int64_t steps);
+
+/// So many replicas with the batch that each has in the deck's run on so many ranks.
+config::Deck with_replicas(config::Deck deck, int replicas, int ranks);
+
+/// What one batch size gave.
+struct BatchTrial {
+    std::int64_t total = 0;
+    std::uint64_t memory = 0; ///< of the process or of its device, at most
+    double samples_per_s = 0;
+    std::string problem;
+};
+
+/// A step of `total` samples on this rank alone, which plays one of the replicas; `other_s` is what
+/// a step takes beside. What goes wrong is told in the result.
+BatchTrial try_batch(config::Deck deck, std::int64_t total, int replicas, double other_s);
+
+/// `available`: bytes that a rank can have.
+void print_batches(std::vector<BatchTrial> const& trials, int replicas, double available);
+void print_json(std::vector<BatchTrial> const& trials);
+
+} // namespace lockstep::app

@@ -1,0 +1,173 @@
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/train/run_plan.hpp"
+#include "lockstep/train/trainer.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+
+#include "../measurement.hpp"
+#include "commands.hpp"
+#include "deck_on_all_ranks.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+constexpr char const* usage =
+    "lockstep plan DECK [--ranks N] [--ranks-per-host M] [--section.key VALUE]...";
+
+std::string size_text(double bytes) {
+    return bytes_text(static_cast<std::uint64_t>(bytes));
+}
+
+std::string number_text(double number) {
+    return count_text(static_cast<std::int64_t>(number));
+}
+
+void print_line(std::string const& name, std::string const& text) {
+    std::cout << std::left << std::setw(12) << name << text << "\n";
+}
+
+/// "1.0 MiB, then 3 of 23.8 MiB and 2.1 MiB": equal neighbours are counted.
+std::string buckets_text(std::vector<double> const& buckets) {
+    std::vector<std::string> parts;
+    for (std::size_t at = 0; at < buckets.size();) {
+        auto const end = std::find_if(buckets.begin() + static_cast<std::ptrdiff_t>(at),
+                                      buckets.end(), [&](double b) { return b != buckets[at]; });
+        auto const count = static_cast<std::size_t>(end - buckets.begin()) - at;
+        parts.push_back(concat(count > 1 ? concat(count, " of ") : "", size_text(buckets[at])));
+        at += count;
+    }
+    return concat(buckets.size(), ": ", joined(parts, ", "));
+}
+
+void print_rank(std::size_t rank, train::PlannedRank const& planned) {
+    auto const first = planned.replicas.first;
+    auto const last = first + planned.replicas.count - 1;
+    auto const replicas = last > first ? concat(first, " to ", last) : std::to_string(first);
+    std::cout << std::left << std::setw(8) << rank << std::setw(24) << planned.place.host
+              << std::setw(10) << planned.place.device << std::setw(14) << replicas
+              << number_text(planned.owned) << "\n";
+}
+
+void print_map(std::vector<train::PlannedRank> const& ranks) {
+    constexpr std::size_t most = 64;
+    std::cout << "\n"
+              << std::left << std::setw(8) << "rank" << std::setw(24) << "host" << std::setw(10)
+              << "device" << std::setw(14) << "replicas"
+              << "parameters it sums and updates\n";
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        bool const shown = ranks.size() <= most || rank < most - 2 || rank + 1 == ranks.size();
+        if (shown) {
+            print_rank(rank, ranks[rank]);
+        } else if (rank == most - 2) {
+            std::cout << "…\n";
+        }
+    }
+}
+
+void print_plan(train::RunPlan const& plan) {
+    auto const& deck = plan.deck;
+    auto const& memory = plan.memory;
+    print_line("run", concat(deck.run.directory, plan.newest.empty()
+                                                     ? std::string(": it begins")
+                                                     : concat(": it goes on from ", plan.newest)));
+    print_line("data", concat(count_text(plan.samples), " samples; a step takes ",
+                              count_text(plan.samples_per_step), ": ", deck.run.replicas,
+                              " replicas x ", deck.data.batch, " x ", deck.optimizer.accumulate));
+    print_line("length", concat(count_text(plan.steps), " steps, ",
+                                count_text(plan.steps_per_epoch), " an epoch"));
+    print_line(
+        "model",
+        concat(deck.model.name, ": ", number_text(plan.parameters), " parameters in ", plan.tensors,
+               " tensors",
+               plan.frozen > 0 ? concat(", and ", number_text(plan.frozen), " frozen") : ""));
+    print_line("buckets", buckets_text(plan.buckets));
+    print_line("memory", concat(size_text(memory.total()), " a rank, and the activations"));
+    for (auto const& [name, bytes] :
+         {std::pair("parameters", memory.parameters), std::pair("gradients", memory.gradients),
+          std::pair("exchange", memory.exchange), std::pair("optimizer", memory.optimizer),
+          std::pair("batches", memory.batches)}) {
+        std::cout << std::setw(12) << "";
+        print_line(name, size_text(bytes));
+    }
+    print_line("checkpoint",
+               concat(size_text(plan.state_bytes), "; ", deck.checkpoint.keep, " are kept, ",
+                      size_text(plan.state_bytes * static_cast<double>(deck.checkpoint.keep + 1)),
+                      " with the one being written"));
+    print_map(plan.ranks);
+}
+
+struct Options {
+    std::int64_t ranks = 0; ///< 0: those that were started
+    std::int64_t per_host = 0;
+};
+
+Options parsed(std::vector<std::string>& arguments) {
+    auto const ranks = take_option(arguments, "--ranks", "");
+    auto const per_host = take_option(arguments, "--ranks-per-host", "");
+    return {ranks.empty() ? 0 : whole_number("--ranks", ranks),
+            per_host.empty() ? 0 : whole_number("--ranks-per-host", per_host)};
+}
+
+/// Collective  over `world`
+std::vector<train::RankPlace> places_here(comm::Communicator const& world) {
+    auto const topology = comm::Topology::discover(world);
+    auto const devices = comm::all_gather_text(world, world.device());
+    std::vector<train::RankPlace> places;
+    for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+        places.push_back({topology.host_of_rank[rank], devices[rank]});
+    }
+    return places;
+}
+
+/// Ranks that nobody has started.
+std::vector<train::RankPlace> imagined(Options const& options, std::string const& device) {
+    auto const per_host = options.per_host > 0 ? options.per_host : options.ranks;
+    std::vector<train::RankPlace> places;
+    for (std::int64_t rank = 0; rank < options.ranks; ++rank) {
+        places.push_back({concat("host ", rank / per_host),
+                          device == "cpu" ? device : concat("cuda:", rank % per_host)});
+    }
+    return places;
+}
+
+} // namespace
+
+ExitCode plan_command(Invocation const& invocation) {
+    auto arguments = invocation.arguments;
+    if (take_flag(arguments, "--help")) {
+        std::cout
+            << usage
+            << "\n    Everything that train would do, without training: which rank hosts which "
+               "replicas\n    where, memory, buckets, checkpoints. --ranks: as if so many "
+               "had been started.\n";
+        return ExitCode::ok;
+    }
+    return monitor::run_collectively(
+        invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
+            auto const& world = context.world;
+            Options options;
+            comm::agree(world, "reading the command line", [&] { options = parsed(arguments); });
+            auto const [deck, others] = read_deck(world, arguments, 1);
+            comm::agree(world, "reading the command line",
+                        [&, &others = others] { expect_arguments(others, 0, 0, usage); });
+            context.session.bind_device(train::device_of_rank(world, deck.run));
+            auto places = places_here(world);
+            if (options.ranks > 0) {
+                places = imagined(options, world.device());
+            }
+            comm::agree(world, "planning", [&, &deck = deck] {
+                if (world.is_root()) {
+                    print_plan(train::plan_run(deck, places));
+                }
+            });
+            return ExitCode::ok;
+        });
+}
+
+} // namespace lockstep::app

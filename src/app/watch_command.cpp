@@ -1,0 +1,49 @@
+#include "lockstep/base/text.hpp"
+#include "lockstep/monitor/watch.hpp"
+
+#include <charconv>
+#include <iostream>
+
+#include "command.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+constexpr char const* usage = "lockstep watch RUN [--once] [--interval SECONDS]";
+constexpr char const* help =
+    R"(lockstep watch RUN [--once] [--interval SECONDS]
+    What a run does just now, or has done: its progress, loss, metrics, rates, memory, what a
+    step's time goes into, stragglers, checkpoints. RUN is a run's directory, here or on a shared
+    file system. On a terminal it is shown until the run ends, or q is pressed; anywhere else, and
+    with --once, it is printed once.
+)";
+
+double seconds(std::string const& text) {
+    double value = 0;
+    auto const* const end = text.data() + text.size();
+    auto const [stop, failure] = std::from_chars(text.data(), end, value);
+    if (failure != std::errc{} || stop != end || !(value >= 0.1 && value <= 3600)) {
+        throw Error(ExitCode::usage,
+                    {concat("--interval ", text), "expected seconds, 0.1 to 3600", usage});
+    }
+    return value;
+}
+
+} // namespace
+
+ExitCode watch_command(Invocation const& invocation) {
+    auto arguments = invocation.arguments;
+    if (take_flag(arguments, "--help")) {
+        std::cout << help;
+        return ExitCode::ok;
+    }
+    monitor::WatchOptions options;
+    options.once = take_flag(arguments, "--once");
+    options.interval_s = seconds(take_option(arguments, "--interval", "1"));
+    expect_arguments(arguments, 1, 1, usage);
+    monitor::watch(arguments[0], options);
+    return ExitCode::ok;
+}
+
+} // namespace lockstep::app

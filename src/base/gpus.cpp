@@ -1,0 +1,222 @@
+#include "lockstep/base/gpus.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <dlfcn.h>
+#include <fstream>
+#include <iomanip>
+#include <sstream>
+
+namespace lockstep {
+
+namespace {
+
+/// A library that may be missing; kept until the process ends, since drivers dislike being
+/// unloaded.
+class Library {
+  public:
+    explicit Library(char const* name) : handle_(::dlopen(name, RTLD_NOW | RTLD_LOCAL)) {}
+
+    explicit operator bool() const { return handle_ != nullptr; }
+
+    /// Calls a function that returns 0 for success; whether it is there and did succeed.
+    template <class... Arguments>
+    bool call(char const* name, Arguments... arguments) const {
+        using Function = int (*)(Arguments...);
+        auto const function = reinterpret_cast<Function>(::dlsym(handle_, name));
+        return function != nullptr && function(arguments...) == 0;
+    }
+
+  private:
+    void* handle_;
+};
+
+// Numbers of the driver's interface (cuda.h, nvml.h).
+constexpr int capability_major = 75;
+constexpr int capability_minor = 76;
+constexpr int nvlink = 2;
+
+std::string uuid_text(std::array<unsigned char, 16> const& bytes) {
+    std::ostringstream out;
+    out << "GPU-" << std::hex << std::setfill('0');
+    for (std::size_t at = 0; at < bytes.size(); ++at) {
+        out << (at == 4 || at == 6 || at == 8 || at == 10 ? "-" : "") << std::setw(2)
+            << static_cast<int>(bytes[at]);
+    }
+    return out.str();
+}
+
+int numa_node_of(std::string bus) {
+    std::transform(bus.begin(), bus.end(), bus.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::ifstream file("/sys/bus/pci/devices/" + bus + "/numa_node");
+    int node = -1;
+    file >> node;
+    return file ? node : -1;
+}
+
+Gpu described(Library const& driver, int device) {
+    Gpu gpu;
+    std::array<char, 256> text{};
+    if (driver.call("cuDeviceGetName", text.data(), static_cast<int>(text.size()), device)) {
+        gpu.name = text.data();
+    }
+    std::array<unsigned char, 16> uuid{};
+    if (driver.call("cuDeviceGetUuid_v2", uuid.data(), device) ||
+        driver.call("cuDeviceGetUuid", uuid.data(), device)) {
+        gpu.uuid = uuid_text(uuid);
+    }
+    int major = 0;
+    int minor = 0;
+    driver.call("cuDeviceGetAttribute", &major, capability_major, device);
+    driver.call("cuDeviceGetAttribute", &minor, capability_minor, device);
+    gpu.capability = concat(major, ".", minor);
+    std::size_t memory = 0;
+    driver.call("cuDeviceTotalMem_v2", &memory, device);
+    gpu.memory = memory;
+    if (driver.call("cuDeviceGetPCIBusId", text.data(), static_cast<int>(text.size()), device)) {
+        gpu.bus = text.data();
+        gpu.numa_node = numa_node_of(gpu.bus);
+    }
+    return gpu;
+}
+
+/// The nearest thing that two GPUs have in common, by NVML's levels.
+std::string path_text(int level) {
+    return level <= 0    ? "the same board"
+           : level <= 10 ? "PCIe switch"
+           : level <= 20 ? "PCIe switches"
+           : level <= 30 ? "PCIe host bridge"
+           : level <= 40 ? "NUMA node"
+                         : "between NUMA nodes";
+}
+
+/// NVML counts all GPUs of the host, hence the way by PCI addresses.
+void add_links(GpuListing& listing) {
+    Library const nvml("libnvidia-ml.so.1");
+    if (!nvml || !nvml.call("nvmlInit_v2")) {
+        return;
+    }
+    std::array<char, 96> version{};
+    if (nvml.call("nvmlSystemGetDriverVersion", version.data(),
+                  static_cast<unsigned>(version.size()))) {
+        listing.driver = concat(version.data(), ", ", listing.driver);
+    }
+    std::vector<void*> handles;
+    for (auto const& gpu : listing.gpus) {
+        void* handle = nullptr;
+        nvml.call("nvmlDeviceGetHandleByPciBusId_v2", gpu.bus.c_str(), &handle);
+        handles.push_back(handle);
+    }
+    for (auto* const one : handles) {
+        for (auto* const other : handles) {
+            int status = -1;
+            int level = 50;
+            if (one == other || one == nullptr || other == nullptr) {
+                listing.between.emplace_back();
+            } else if (nvml.call("nvmlDeviceGetP2PStatus", one, other, nvlink, &status) &&
+                       status == 0) {
+                listing.between.emplace_back("NVLink");
+            } else {
+                bool const known =
+                    nvml.call("nvmlDeviceGetTopologyCommonAncestor", one, other, &level);
+                listing.between.push_back(known ? path_text(level) : "not known");
+            }
+        }
+    }
+    nvml.call("nvmlShutdown");
+}
+
+int number_of(std::string const& text) {
+    int number = -1;
+    auto const* const end = text.data() + text.size();
+    auto const [stopped, error] = std::from_chars(text.data(), end, number);
+    return error == std::errc() && stopped == end ? number : -1;
+}
+
+int index_of(std::string const& name, std::string const& devices, std::vector<Gpu> const& gpus) {
+    int index = number_of(name);
+    if (name.starts_with("GPU-") || name.starts_with("MIG-")) {
+        auto const found = std::find_if(gpus.begin(), gpus.end(),
+                                        [&](Gpu const& gpu) { return gpu.uuid.starts_with(name); });
+        index = static_cast<int>(found - gpus.begin());
+    } else if (index < 0) {
+        throw Error(ExitCode::usage, {concat("run.devices = ", devices),
+                                      "expected all, how many, or numbers or UUIDs with commas",
+                                      "Correct the value, as in 0,1 or GPU-6f2e"});
+    }
+    if (index >= static_cast<int>(gpus.size())) {
+        throw Error(ExitCode::unavailable,
+                    {concat("run.devices = ", devices),
+                     concat("there is no GPU ", name, " among the ", gpus.size(), " of this host"),
+                     "lockstep check lists them; CUDA_VISIBLE_DEVICES hides some"});
+    }
+    return index;
+}
+
+} // namespace
+
+GpuListing list_gpus() {
+    GpuListing listing;
+    Library const driver("libcuda.so.1");
+    if (!driver) {
+        return listing;
+    }
+    int version = 0;
+    driver.call("cuDriverGetVersion", &version);
+    listing.driver = concat("CUDA ", version / 1000, ".", version % 1000 / 10);
+    int count = 0;
+    if (!driver.call("cuInit", 0U) || !driver.call("cuDeviceGetCount", &count)) {
+        listing.problem = "the driver's library is here, but the driver does not answer";
+        return listing;
+    }
+    for (int index = 0; index < count; ++index) {
+        int device = 0;
+        driver.call("cuDeviceGet", &device, index);
+        listing.gpus.push_back(described(driver, device));
+    }
+    add_links(listing);
+    return listing;
+}
+
+std::vector<int> chosen_gpus(std::string const& devices, std::vector<Gpu> const& gpus) {
+    auto const text = std::string(trimmed(devices));
+    std::vector<int> chosen;
+    bool const is_list =
+        text.find(',') != std::string::npos || text.starts_with("GPU-") || text.starts_with("MIG-");
+    if (!is_list) {
+        int const count = text == "all" ? static_cast<int>(gpus.size()) : number_of(text);
+        if (count > static_cast<int>(gpus.size())) {
+            throw Error(ExitCode::unavailable, {concat("run.devices = ", devices),
+                                                concat("this host offers ", gpus.size(), " GPUs"),
+                                                "Lower it, or set run.device = cpu"});
+        }
+        if (text != "all" && count < 1) {
+            index_of("none", devices, gpus);
+        }
+        for (int index = 0; index < count; ++index) {
+            chosen.push_back(index);
+        }
+        return chosen;
+    }
+    for (auto const& name : split(text, ',')) {
+        if (name.empty()) {
+            continue; // "2," is a list of one
+        }
+        int const index = index_of(name, devices, gpus);
+        if (std::find(chosen.begin(), chosen.end(), index) != chosen.end()) {
+            throw Error(ExitCode::usage,
+                        {concat("run.devices = ", devices),
+                         concat("it names GPU ", index, " twice"), "Name each GPU once"});
+        }
+        chosen.push_back(index);
+    }
+    return chosen;
+}
+
+} // namespace lockstep

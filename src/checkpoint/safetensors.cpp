@@ -1,0 +1,227 @@
+#include "lockstep/checkpoint/safetensors.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/writer.hpp"
+#include "lockstep/comm/rounding.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <system_error>
+#include <unistd.h>
+
+#include "record.hpp"
+
+namespace lockstep::checkpoint {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Bytes = std::span<std::byte const>;
+using WritableBytes = std::span<std::byte>;
+
+constexpr std::uint64_t length_bytes = sizeof(std::uint64_t);
+constexpr std::uint64_t most_header = 100'000'000; // the format's own limit
+
+template <class From, class To>
+void convert(Bytes from, WritableBytes into) {
+    for (std::size_t at = 0; at < from.size() / sizeof(From); ++at) {
+        From value{};
+        std::memcpy(&value, from.data() + at * sizeof(From), sizeof(From));
+        auto const converted = static_cast<To>(value);
+        std::memcpy(into.data() + at * sizeof(To), &converted, sizeof(To));
+    }
+}
+
+template <comm::Rounding type>
+void widen(Bytes from, WritableBytes into) {
+    for (std::size_t at = 0; at < from.size() / sizeof(std::uint16_t); ++at) {
+        std::uint16_t bits = 0;
+        std::memcpy(&bits, from.data() + at * sizeof(bits), sizeof(bits));
+        float const value = comm::unpacked(bits, type);
+        std::memcpy(into.data() + at * sizeof(value), &value, sizeof(value));
+    }
+}
+
+/// A type of the format, and what its numbers become here.
+struct Kind {
+    char const* name;
+    std::uint64_t bytes;
+    h5::Type becomes;
+    void (*convert)(Bytes from, WritableBytes into);
+};
+
+constexpr std::array kinds{
+    Kind{"F32", 4, h5::Type::f32, convert<float, float>},
+    Kind{"I64", 8, h5::Type::i64, convert<std::int64_t, std::int64_t>},
+    Kind{"F16", 2, h5::Type::f32, widen<comm::Rounding::fp16>},
+    Kind{"BF16", 2, h5::Type::f32, widen<comm::Rounding::bf16>},
+    Kind{"F64", 8, h5::Type::f32, convert<double, float>},
+    Kind{"I32", 4, h5::Type::i64, convert<std::int32_t, std::int64_t>},
+    Kind{"I16", 2, h5::Type::i64, convert<std::int16_t, std::int64_t>},
+    Kind{"I8", 1, h5::Type::i64, convert<std::int8_t, std::int64_t>},
+    Kind{"U8", 1, h5::Type::i64, convert<std::uint8_t, std::int64_t>},
+    Kind{"BOOL", 1, h5::Type::i64, convert<std::uint8_t, std::int64_t>},
+};
+
+Error damaged(std::filesystem::path const& path, std::string const& why) {
+    return {ExitCode::data,
+            {concat(path.string(), " is no whole safetensors file"), why,
+             "Check that it is the right file, and copy or make it again"}};
+}
+
+std::uint64_t header_length(File const& file) {
+    std::uint64_t length = 0;
+    file.read_at(0, std::as_writable_bytes(std::span(&length, 1)));
+    return length;
+}
+
+/// The product of a shape, or nothing when it is more than `most`.
+std::optional<std::uint64_t> elements_up_to(h5::Shape const& shape, std::uint64_t most) {
+    std::uint64_t product = 1;
+    for (auto const extent : shape) {
+        if (extent != 0 && product > most / extent) {
+            return std::nullopt;
+        }
+        product *= extent;
+    }
+    return product;
+}
+
+class SafetensorsFile : public Weights {
+  public:
+    explicit SafetensorsFile(std::filesystem::path const& path)
+        : Weights(path), file_(File::open_read(path)) {
+        auto const size = file_.size();
+        auto const length = size < length_bytes ? 0 : header_length(file_);
+        if (length < 2 || length > most_header || length > size - length_bytes) {
+            throw damaged(path, "its header is longer than the file, or missing");
+        }
+        std::string header(length, ' ');
+        file_.read_at(length_bytes, std::as_writable_bytes(std::span(header)));
+        begin_ = length_bytes + length;
+        auto const parsed = Json::parse(header, nullptr, /*allow_exceptions=*/false);
+        if (!parsed.is_object()) {
+            throw damaged(path, "its header is not JSON");
+        }
+        for (auto const& [name, tensor] : parsed.items()) {
+            if (name != "__metadata__") {
+                add(name, tensor, size - begin_);
+            }
+        }
+    }
+
+  private:
+    struct Place {
+        Kind const* kind;
+        std::uint64_t first;
+    };
+
+    void add(std::string const& name, Json const& tensor, std::uint64_t data) {
+        try {
+            auto const type = tensor.at("dtype").get<std::string>();
+            auto const* const kind = std::find_if(
+                kinds.begin(), kinds.end(), [&](Kind const& known) { return type == known.name; });
+            if (kind == kinds.end()) {
+                throw Error(ExitCode::data,
+                            {concat("tensor ", name, " of ", path_.string()),
+                             concat("its numbers are of type ", type), "Store it as F32"});
+            }
+            auto const shape = tensor.at("shape").get<h5::Shape>();
+            auto const bounds = tensor.at("data_offsets").get<std::array<std::uint64_t, 2>>();
+            auto const count = elements_up_to(shape, data / kind->bytes);
+            if (bounds[0] > bounds[1] || bounds[1] > data || !count ||
+                bounds[1] - bounds[0] != *count * kind->bytes) {
+                throw damaged(path_, concat("the bytes of tensor ", name,
+                                            " do not fit its shape, or lie beyond the end"));
+            }
+            entries_.push_back({name, kind->becomes, shape});
+            places_.push_back({&*kind, begin_ + bounds[0]});
+        } catch (Json::exception const& failure) {
+            throw damaged(path_, concat("the header's entry ", name, ": ", failure.what()));
+        }
+    }
+
+    void read_entry(std::size_t index, std::span<std::byte> into) const override {
+        auto const& place = places_[index];
+        std::vector<std::byte> raw(h5::elements(entries_[index].shape) * place.kind->bytes);
+        file_.read_at(place.first, raw);
+        place.kind->convert(raw, into);
+    }
+
+    File file_;
+    std::uint64_t begin_ = 0; ///< of the data
+    std::vector<Place> places_;
+};
+
+std::string header_of(Weights const& weights) {
+    Json header;
+    header["__metadata__"] = {{"format", "pt"}};
+    std::uint64_t at = 0;
+    for (auto const& entry : weights.entries()) {
+        header[entry.name] = {{"dtype", entry.type == h5::Type::f32 ? "F32" : "I64"},
+                              {"shape", entry.shape},
+                              {"data_offsets", {at, at + entry.bytes()}}};
+        at += entry.bytes();
+    }
+    auto text = header.dump();
+    text.resize((text.size() + length_bytes - 1) / length_bytes * length_bytes,
+                ' '); // aligned data
+    return text;
+}
+
+} // namespace
+
+bool is_safetensors(std::filesystem::path const& path) {
+    auto const file = File::open_read(path);
+    auto const size = file.size();
+    if (size < length_bytes + 2) {
+        return false;
+    }
+    auto const length = header_length(file);
+    char first = 0;
+    file.read_at(length_bytes, std::as_writable_bytes(std::span(&first, 1)));
+    return first == '{' && length >= 2 && length <= most_header;
+}
+
+std::unique_ptr<Weights> open_safetensors(std::filesystem::path const& path) {
+    return std::make_unique<SafetensorsFile>(path);
+}
+
+void write_safetensors(std::filesystem::path const& path, Weights const& weights) {
+    auto const header = header_of(weights);
+    std::uint64_t const length = header.size();
+    std::uint64_t at = length_bytes + length;
+    auto bytes = at;
+    for (auto const& entry : weights.entries()) {
+        bytes += entry.bytes();
+    }
+    auto const partial = partial_path(path, std::to_string(::getpid()));
+    try {
+        try_space(partial, bytes);
+        auto const file = File::open_write(partial);
+        file.write_at(0, std::as_bytes(std::span(&length, 1)));
+        file.write_at(length_bytes, std::as_bytes(std::span(header)));
+        std::vector<std::byte> values;
+        for (auto const& entry : weights.entries()) {
+            values.resize(entry.bytes());
+            weights.read(entry, values);
+            file.write_at(at, values);
+            at += values.size();
+        }
+        file.sync();
+        rename_durably(partial, path);
+    } catch (...) {
+        std::error_code ignored; // the failure that brought us here is the one to tell
+        std::filesystem::remove(partial, ignored);
+        throw;
+    }
+}
+
+} // namespace lockstep::checkpoint

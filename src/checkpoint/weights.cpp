@@ -1,0 +1,118 @@
+#include "lockstep/checkpoint/weights.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/model_file.hpp"
+#include "lockstep/checkpoint/reader.hpp"
+#include "lockstep/checkpoint/safetensors.hpp"
+
+#include <algorithm>
+
+namespace lockstep::checkpoint {
+
+namespace {
+
+constexpr std::string_view model_group = "model/";
+constexpr std::string_view averaged_group = "optimizer/ema/";
+
+/// "model/features/0/weight" as "features.0.weight".
+std::string name_of_path(std::string path) {
+    path.erase(0, model_group.size());
+    std::replace(path.begin(), path.end(), '/', '.');
+    return path;
+}
+
+std::string path_of_name(std::string name) {
+    std::replace(name.begin(), name.end(), '.', '/');
+    return concat(model_group, name);
+}
+
+class ModelWeights : public Weights {
+  public:
+    explicit ModelWeights(std::filesystem::path const& path) : Weights(path), file_(path) {
+        record_ = file_.record();
+        for (auto const& entry : file_.entries()) {
+            if (entry.path.starts_with(model_group)) {
+                entries_.push_back({name_of_path(entry.path), entry.type, entry.shape});
+            }
+        }
+    }
+
+  private:
+    void read_entry(std::size_t index, std::span<std::byte> into) const override {
+        file_.read(path_of_name(entries_[index].name), into);
+    }
+
+    ModelFile file_;
+};
+
+class CheckpointWeights : public Weights {
+  public:
+    explicit CheckpointWeights(std::filesystem::path const& path) : Weights(path), reader_(path) {
+        record_ = reader_.record();
+        for (auto const& view : reader_.views()) {
+            if (view.path.starts_with(model_group)) {
+                auto const name = view.path.substr(model_group.size());
+                auto const* const averaged = view_named(concat(averaged_group, name));
+                auto const& source = averaged == nullptr ? view : *averaged;
+                entries_.push_back(
+                    {name_of_path(view.path), reader_.array(source.source).type, view.shape});
+                sources_.push_back(&source);
+            }
+        }
+    }
+
+  private:
+    h5::View const* view_named(std::string const& path) const {
+        auto const& views = reader_.views();
+        auto const found = std::find_if(views.begin(), views.end(),
+                                        [&](auto const& view) { return view.path == path; });
+        return found == views.end() ? nullptr : &*found;
+    }
+
+    void read_entry(std::size_t index, std::span<std::byte> into) const override {
+        reader_.read(sources_[index]->source, sources_[index]->first, into);
+    }
+
+    Reader reader_;
+    std::vector<h5::View const*> sources_; ///< of each entry
+};
+
+} // namespace
+
+Weights::Entry const* Weights::find(std::string const& name) const {
+    auto const found = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](Entry const& entry) { return entry.name == name; });
+    return found == entries_.end() ? nullptr : &*found;
+}
+
+void Weights::read(Entry const& entry, std::span<std::byte> into) const {
+    if (into.size() != entry.bytes()) {
+        throw Error(ExitCode::software, {concat(into.size(), " bytes for ", entry.name),
+                                         concat("it has ", entry.bytes()), "Please report this"});
+    }
+    read_entry(static_cast<std::size_t>(&entry - entries_.data()), into);
+}
+
+std::unique_ptr<Weights> open_weights(std::filesystem::path const& path) {
+    if (is_safetensors(path)) {
+        return open_safetensors(path);
+    }
+    if (is_model_file(path)) {
+        return std::make_unique<ModelWeights>(path);
+    }
+    return std::make_unique<CheckpointWeights>(path);
+}
+
+void write_model(std::filesystem::path const& path, Weights const& weights) {
+    std::vector<std::vector<std::byte>> values;
+    std::vector<NamedArray> arrays;
+    for (auto const& entry : weights.entries()) {
+        auto& bytes = values.emplace_back(entry.bytes());
+        weights.read(entry, bytes);
+        arrays.push_back({path_of_name(entry.name), entry.type, entry.shape, bytes});
+    }
+    write_model(path, arrays, weights.record());
+}
+
+} // namespace lockstep::checkpoint

@@ -1,0 +1,104 @@
+#include "lockstep/comm/scaling_model.hpp"
+
+#include "lockstep/comm/replica_tree.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace lockstep::comm {
+
+namespace {
+
+/// A value that is `one` with one rank on a host and `measured` with so many, on the line between
+/// and beyond.
+double on_line(double one, double measured, int measured_ranks, int ranks) {
+    if (measured_ranks <= 1) {
+        return one;
+    }
+    return one + (measured - one) * (ranks - 1) / (measured_ranks - 1);
+}
+
+/// Share of an array that a rank reads from others: all but its own piece.
+double of_others(int ranks) {
+    return static_cast<double>(ranks - 1) / ranks;
+}
+
+double sum_within_host(ScalingInputs const& inputs, int ranks) {
+    if (ranks == 1) {
+        return 0;
+    }
+    if (inputs.measured <= 1) {
+        return inputs.copy_per_s > 0 ? inputs.arena_bytes * of_others(ranks) / inputs.copy_per_s
+                                     : 0;
+    }
+    auto const saturated = std::max(1.0, static_cast<double>(ranks) / inputs.measured);
+    return inputs.together.sum * of_others(ranks) / of_others(inputs.measured) * saturated;
+}
+
+double update_on(ScalingInputs const& inputs, int ranks, int here) {
+    auto const shares = inputs.sharded ? ranks : 1;
+    auto const alone = inputs.alone.update;
+    auto const measured_shares = inputs.sharded ? inputs.measured : 1;
+    auto const slowdown =
+        alone > 0 ? std::max(on_line(1, inputs.together.update * measured_shares / alone,
+                                     inputs.measured, here),
+                             1.0)
+                  : 1;
+    return alone / shares * slowdown;
+}
+
+/// Sums between hosts, as far as backward does not hide them.
+double sum_between_hosts(ScalingInputs const& inputs, int hosts) {
+    if (hosts == 1) {
+        return 0;
+    }
+    auto const rounds = static_cast<double>(std::bit_width(static_cast<unsigned>(hosts - 1)));
+    auto const whole = 2 * inputs.buckets * rounds * inputs.between.latency_s +
+                       2 * of_others(hosts) * inputs.arena_bytes / inputs.between.bytes_per_s;
+    return inputs.overlaps ? std::max(whole - inputs.alone.backward, whole / inputs.buckets)
+                           : whole;
+}
+
+Prediction without_speed_up(ScalingInputs const& inputs, int ranks) {
+    Prediction row;
+    row.ranks = ranks;
+    row.replicas = inputs.replicas > 0 ? inputs.replicas : ranks;
+    auto const nodes = subtrees_of_ranks(static_cast<int>(row.replicas), ranks);
+    int most = 1;
+    for (auto const& node : nodes) {
+        most = std::max(most, node.count);
+    }
+    int const here = std::min(ranks, inputs.ranks_per_host);
+    row.hosts = (ranks + inputs.ranks_per_host - 1) / inputs.ranks_per_host;
+    auto& parts = row.parts;
+    parts.compute =
+        most * on_line(inputs.alone.compute, inputs.together.compute, inputs.measured, here);
+    parts.backward = inputs.alone.backward;
+    parts.sum = sum_within_host(inputs, here);
+    parts.update = update_on(inputs, ranks, here);
+    parts.imbalance = ranks > 1 ? inputs.together.imbalance : 0;
+    parts.rest = inputs.alone.rest;
+    row.between_s = sum_between_hosts(inputs, row.hosts);
+    row.step_s =
+        parts.compute + parts.sum + parts.update + parts.imbalance + parts.rest + row.between_s;
+    row.samples_per_s =
+        static_cast<double>(row.replicas) * static_cast<double>(inputs.batch) / row.step_s;
+    return row;
+}
+
+} // namespace
+
+NetworkModel NetworkModel::through(double small_bytes, double small_s, double large_bytes,
+                                   double large_s) {
+    auto const per_byte = std::max(large_s - small_s, 0.01 * large_s) / (large_bytes - small_bytes);
+    return {std::max(small_s - small_bytes * per_byte, 0.0), 1 / per_byte};
+}
+
+Prediction predict(ScalingInputs const& inputs, int ranks) {
+    auto row = without_speed_up(inputs, ranks);
+    row.speed_up = row.samples_per_s / without_speed_up(inputs, 1).samples_per_s;
+    row.efficiency = row.speed_up / ranks;
+    return row;
+}
+
+} // namespace lockstep::comm

@@ -1,0 +1,289 @@
+#include "chart.hpp"
+
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace lockstep::monitor {
+
+namespace {
+
+constexpr std::array<int, 7> shapes{7, 5, 9, 11, 13, 4, 6}; ///< gnuplot's, filled ones first
+constexpr double orders = 20; ///< of the largest to the smallest value, for a logarithmic axis
+
+std::string number(double value) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.9g", value);
+    return text.data();
+}
+
+/// Within single quotes gnuplot takes everything as it is.
+std::string quoted(std::string const& text) {
+    std::string all = "'";
+    for (char const letter : text) {
+        auto const code = static_cast<unsigned char>(letter);
+        all += letter == '\'' ? "''" : code < 0x20 ? std::string(" ") : std::string(1, letter);
+    }
+    return all + "'";
+}
+
+std::string block_name(std::size_t n) {
+    return concat("$data", n);
+}
+
+std::string block(std::size_t n, Points const& points) {
+    auto text = concat(block_name(n), " << EOD\n");
+    for (auto const& point : points) {
+        text += concat(number(point.x), " ", number(point.y), "\n");
+    }
+    return text + "EOD\n";
+}
+
+/// Lines of x and the sums up to each part, zero first.
+std::string block(Bands const& bands) {
+    std::string text = "$bands << EOD\n";
+    for (std::size_t i = 0; i < bands.x.size(); ++i) {
+        text += concat(number(bands.x[i]), " 0");
+        double sum = 0;
+        for (auto const& part : bands.parts) {
+            sum += part[i];
+            text += concat(" ", number(sum));
+        }
+        text += "\n";
+    }
+    return text + "EOD\n";
+}
+
+/// Bars are rectangles around each x, from one sum to the next.
+std::vector<std::string> band_items(Bands const& bands) {
+    std::vector<std::string> items;
+    for (std::size_t part = 0; part < bands.parts.size(); ++part) {
+        auto const low = part + 2;
+        auto const columns = bands.names.empty()
+                                 ? concat("1:", low, ":", low + 1, " with filledcurves")
+                                 : concat("1:", low + 1, ":($1-0.35):($1+0.35):", low, ":", low + 1,
+                                          " with boxxyerror");
+        items.push_back(concat("$bands using ", columns, " fs solid 0.85 noborder lc rgb '",
+                               bands.titles[part] == "other" ? "#999999" : colour(part), "' title ",
+                               quoted(bands.titles[part])));
+    }
+    return items;
+}
+
+struct Extent {
+    double least = HUGE_VAL;
+    double most = -HUGE_VAL;
+};
+
+Extent extent(std::vector<Curve> const& curves, double Point::*value) {
+    Extent extent;
+    for (auto const& curve : curves) {
+        for (auto const& point : curve.points) {
+            extent.least = std::min(extent.least, point.*value);
+            extent.most = std::max(extent.most, point.*value);
+        }
+    }
+    return extent;
+}
+
+/// 1, 2 or 5 times a power of ten: about a tenth of `range`.
+double tic_of(double range) {
+    double const power = std::pow(10, std::floor(std::log10(range / 10)));
+    for (double const factor : {1, 2, 5}) {
+        if (range / (factor * power) <= 10) {
+            return factor * power;
+        }
+    }
+    return 10 * power;
+}
+
+/// No wider than the values, and with 1, 2 and 5 of each order: gnuplot alone goes on to whole
+/// orders, and marks nothing else.
+std::string logarithmic_axis(Extent const& y) {
+    std::vector<std::string> tics;
+    for (double power = std::pow(10, std::floor(std::log10(y.least))); power <= y.most;
+         power *= 10) {
+        for (double const factor : {1, 2, 5}) {
+            tics.push_back(number(factor * power));
+        }
+    }
+    return concat("set logscale y\nset format y '%g'\nset yrange [", number(0.9 * y.least), ":",
+                  number(1.1 * y.most), "]\nset ytics (", joined(tics, ", "), ")\n");
+}
+
+std::string epoch_axis(Chart const& chart) {
+    auto const& x = chart.bands.x;
+    auto const most = std::max(x.empty() ? 0 : x.back(), extent(chart.curves, &Point::x).most);
+    auto const n = number(chart.steps_per_epoch);
+    return concat("set xtics nomirror\nset x2label 'epoch'\nset x2tics ",
+                  number(tic_of(std::max(most, 1.0) / chart.steps_per_epoch)),
+                  "\nset link x2 via x/", n, " inverse x*", n, "\n");
+}
+
+std::string axes(Chart const& chart) {
+    auto text = concat("set title ", quoted(chart.title), "\nset xlabel ", quoted(chart.x_label),
+                       " offset 0,0.4", "\nset ylabel ", quoted(chart.y_label), "\n");
+    if (chart.logarithmic) {
+        text += logarithmic_axis(extent(chart.curves, &Point::y));
+    }
+    if (chart.from_zero || chart.top > 0) {
+        text += concat("set yrange [", chart.from_zero ? "0" : "*", ":",
+                       chart.top > 0 ? number(chart.top) : "*", "]\n");
+    }
+    if (chart.steps_per_epoch > 0) {
+        text += epoch_axis(chart);
+    }
+    if (!chart.x_tics.empty()) {
+        std::vector<std::string> tics;
+        for (double const x : chart.x_tics) {
+            tics.push_back(number(x));
+        }
+        text += concat("set xtics (", joined(tics, ", "), ")\n");
+    }
+    if (!chart.bands.names.empty()) {
+        std::vector<std::string> tics;
+        for (std::size_t i = 0; i < chart.bands.names.size(); ++i) {
+            tics.push_back(concat(quoted(chart.bands.names[i]), " ", i));
+        }
+        text +=
+            concat("set xtics (", joined(tics, ", "),
+                   ")\nset xrange [-0.7:", number(static_cast<double>(tics.size()) - 0.3), "]\n");
+    }
+    for (double const x : chart.resumed) {
+        text += concat("set arrow from first ", number(x), ", graph 0 to first ", number(x),
+                       ", graph 1 nohead dt 3 lw 1.5 lc rgb '#888888'\n",
+                       "set label 'resumed' at first ", number(x),
+                       ", graph 0.03 rotate by 90 offset -0.7,0 textcolor rgb '#666666' "
+                       "font ',14'\n");
+    }
+    double height = 0.04;
+    for (auto const& remark : chart.remarks) {
+        text += concat("set label ", quoted(remark), " at graph 0.02, graph ", number(height),
+                       " textcolor rgb '#444444'\n");
+        height += 0.05;
+    }
+    return text;
+}
+
+std::string script_of(Chart const& chart) {
+    std::string text =
+        concat("\nreset\n", "set output ", quoted(chart.file + ".png.partial"), "\n");
+    std::vector<std::string> items;
+    if (!chart.bands.parts.empty()) {
+        text += block(chart.bands);
+        items = band_items(chart.bands);
+    }
+    for (std::size_t i = 0; i < chart.curves.size(); ++i) {
+        auto const& curve = chart.curves[i];
+        if (curve.points.empty()) {
+            continue;
+        }
+        text += block(i, curve.points);
+        items.push_back(
+            concat(block_name(i), " using 1:2 with ", curve.style,
+                   curve.title.empty() ? " notitle" : concat(" title ", quoted(curve.title))));
+    }
+    return concat(
+        text,
+        "set grid back lt 1 lc rgb '#D0D0D0' lw 1\nset border lc rgb '#666666'\n"
+        "set key outside bottom center horizontal height 1 noenhanced textcolor rgb '#222222'\n"
+        "set offsets graph 0.012, graph 0.012, graph 0, graph 0\nset xrange [*:*] noextend\n",
+        axes(chart), "plot ", joined(items, ", \\\n     "), "\n");
+}
+
+} // namespace
+
+std::string colour(std::size_t n) {
+    return colours[n % colours.size()];
+}
+
+std::string line_style(std::size_t n) {
+    return concat("lines lw 3 dt ", 1 + n / colours.size(), " lc rgb '", colour(n), "'");
+}
+
+std::string dashed_style(std::size_t n) {
+    return concat("lines lw 2.5 dt 2 lc rgb '", colour(n), "'");
+}
+
+std::string pointed_style(std::size_t n) {
+    return concat("linespoints lw 2.5 pt ", shapes[n % shapes.size()], " ps 1.4 lc rgb '",
+                  colour(n), "'");
+}
+
+std::string pale_style(std::size_t n) {
+    return concat("lines lw 1 lc rgb '#B0", colour(n).substr(1), "'");
+}
+
+std::string mark_style(std::size_t n) {
+    return concat("points pt 3 ps 2.6 lw 3 lc rgb '", colour(n), "'");
+}
+
+std::string layered_style(std::size_t n, std::size_t all, bool pointed) {
+    auto const behind = static_cast<double>(std::min<std::size_t>(all - 1 - n, 4));
+    auto const width = fixed(2.5 + 2 * behind, 1);
+    return pointed ? concat("linespoints lw ", width, " pt ", shapes[n % shapes.size()], " ps ",
+                            fixed(1.4 + 0.5 * behind, 1), " lc rgb '", colour(n), "'")
+                   : concat("lines lw ", width, " lc rgb '", colour(n), "'");
+}
+
+bool Chart::empty() const {
+    return bands.x.empty() && std::all_of(curves.begin(), curves.end(),
+                                          [](Curve const& curve) { return curve.points.empty(); });
+}
+
+bool wants_logarithm(std::vector<Curve> const& curves) {
+    auto const y = extent(curves, &Point::y);
+    return y.least > 0 && y.most > orders * y.least;
+}
+
+Points smoothed(Points const& points) {
+    auto const reach = points.size() / 100;
+    std::vector<double> sums{0};
+    for (auto const& point : points) {
+        sums.push_back(sums.back() + point.y);
+    }
+    Points means;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        // The window shrinks at both ends alike, so that it stays centred.
+        auto const half = std::min({reach, i, points.size() - 1 - i});
+        means.push_back({points[i].x, (sums[i + half + 1] - sums[i - half]) /
+                                          static_cast<double>(2 * half + 1)});
+    }
+    return means;
+}
+
+Points thinned(Points const& points, std::size_t most) {
+    auto const group = (points.size() + most - 1) / most;
+    if (group <= 1) {
+        return points;
+    }
+    Points means;
+    for (std::size_t first = 0; first < points.size(); first += group) {
+        auto const last = std::min(first + group, points.size());
+        Point sum;
+        for (std::size_t i = first; i < last; ++i) {
+            sum.x += points[i].x;
+            sum.y += points[i].y;
+        }
+        auto const n = static_cast<double>(last - first);
+        means.push_back({sum.x / n, sum.y / n});
+    }
+    return means;
+}
+
+std::string script_of(std::vector<Chart> const& charts) {
+    std::string text = "# gnuplot FILE draws these pictures again.\n"
+                       "if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
+                       "    set terminal pngcairo noenhanced size 1400,875 font 'DejaVu Sans,17' "
+                       "background '#FFFFFF'\n"
+                       "} else {\n"
+                       "    set terminal png noenhanced size 1400,875 large\n}\n";
+    for (auto const& chart : charts) {
+        text += script_of(chart);
+    }
+    return text + "set output\n";
+}
+
+} // namespace lockstep::monitor

@@ -1,0 +1,93 @@
+#include "lockstep/base/child.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/monitor/report.hpp"
+
+#include <algorithm>
+
+#include "charts.hpp"
+
+namespace lockstep::monitor {
+
+namespace {
+
+constexpr double version_limit_s = 10;
+constexpr char const* script_name = "plots.gp";
+
+void require_gnuplot() {
+    if (!output_of({"gnuplot", "--version"}, version_limit_s)) {
+        throw Error(ExitCode::unavailable,
+                    {"no pictures", "gnuplot is not here, or does not start",
+                     "Install gnuplot (Debian: gnuplot-nox); lockstep report draws them then"});
+    }
+}
+
+} // namespace
+
+std::vector<std::string> draw_plots(std::vector<RunRecords> const& runs,
+                                    std::filesystem::path const& directory, double limit_s) {
+    auto const charts = runs.size() == 1 ? charts_of(runs.front()) : charts_of(runs);
+    if (charts.empty()) {
+        return {};
+    }
+    require_gnuplot();
+    make_directories(directory);
+    // The script is for any directory: gnuplot is started in that of the pictures.
+    auto const place = std::filesystem::absolute(directory);
+    auto const script = place / script_name;
+    write_text_durably(script, script_of(charts));
+    auto const drawn =
+        output_of({"sh", "-c", "cd \"$0\" && exec gnuplot -d plots.gp", place.string()}, limit_s);
+    std::vector<std::string> files;
+    for (auto const& chart : charts) {
+        auto const file = chart.file + ".png";
+        std::error_code failure;
+        if (!drawn || std::filesystem::file_size(place / (file + ".partial"), failure) == 0 ||
+            failure) {
+            std::filesystem::remove(place / (file + ".partial"), failure);
+            continue;
+        }
+        std::filesystem::rename(place / (file + ".partial"), place / file);
+        files.push_back(file);
+    }
+    if (!drawn || files.empty()) {
+        throw Error(ExitCode::io, {concat("no pictures in ", directory.string()),
+                                   concat("gnuplot does not get through ", script.string()),
+                                   "Run it by hand to see why: the disk may be full"});
+    }
+    return files;
+}
+
+namespace {
+
+class Plots : public train::Observer {
+  public:
+    Plots(std::filesystem::path directory, double limit_s)
+        : directory_(std::move(directory)), limit_s_(limit_s) {}
+
+    void on(train::Event const& event) override {
+        auto const* const ended = std::get_if<train::Ended>(&event);
+        // Who was asked to leave has other things to do with the time that is left.
+        if (ended == nullptr || ended->reason != "finished") {
+            return;
+        }
+        std::vector<RunRecords> runs{RunRecords(directory_)};
+        runs[0].read();
+        draw_plots(runs, directory_ / "plots", limit_s_);
+    }
+
+  private:
+    std::filesystem::path directory_;
+    double limit_s_;
+};
+
+} // namespace
+
+std::unique_ptr<train::Observer> make_plots(config::Deck const& deck) {
+    // The others' patience has an end.
+    auto const limit_s = static_cast<double>(deck.communication.timeout_seconds) / 4;
+    return std::make_unique<Plots>(deck.run.directory, std::clamp(limit_s, 1.0, 60.0));
+}
+
+} // namespace lockstep::monitor

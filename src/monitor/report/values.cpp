@@ -1,0 +1,56 @@
+#include "values.hpp"
+
+#include <cmath>
+
+namespace lockstep::monitor {
+
+Points values(RunRecords const& run, StepValue value, double factor, bool epochs) {
+    Points points;
+    for (auto const& step : run.steps) {
+        auto const x = epochs ? step.epoch : static_cast<double>(step.step);
+        if (std::isfinite(x) && std::isfinite(step.*value)) {
+            points.push_back({x, step.*value * factor});
+        }
+    }
+    return points;
+}
+
+Points measured(std::vector<MeasuredRecord> const& records, bool epochs,
+                MeasuredValue const& value) {
+    Points points;
+    for (auto const& record : records) {
+        auto const x = epochs ? record.epoch : static_cast<double>(record.step);
+        auto const y = value(record);
+        if (std::isfinite(x) && std::isfinite(y)) {
+            points.push_back({x, y});
+        }
+    }
+    return points;
+}
+
+double loss_of(MeasuredRecord const& record) {
+    return record.loss;
+}
+
+MeasuredValue metric_of(std::string const& name) {
+    return [name](MeasuredRecord const& record) {
+        auto const at = record.metrics.find(name);
+        return at == record.metrics.end() ? unknown : at->second;
+    };
+}
+
+std::set<std::string> metrics_of(RunRecords const& run) {
+    std::set<std::string> names;
+    for (auto const* const records : {&run.validations, &run.tests, &run.epochs}) {
+        for (auto const& record : *records) {
+            for (auto const& [name, value] : record.metrics) {
+                if (!is_of_one_class(name)) {
+                    names.insert(name);
+                }
+            }
+        }
+    }
+    return names;
+}
+
+} // namespace lockstep::monitor

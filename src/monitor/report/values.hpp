@@ -1,0 +1,45 @@
+#pragma once
+
+#include "lockstep/monitor/run_records.hpp"
+
+#include <array>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "chart.hpp"
+
+namespace lockstep::monitor {
+
+constexpr std::size_t most_points = 1500; ///< of a curve; a picture has that many columns
+constexpr double mebibyte = 1 << 20;
+
+using StepValue = double StepRecord::*;
+using MeasuredValue = std::function<double(MeasuredRecord const&)>;
+
+/// What a step's time goes into.
+struct TimePart {
+    StepValue value;
+    char const* title;
+};
+
+constexpr std::array<TimePart, 6> time_parts{
+    {{&StepRecord::forward_ms, "forward"},
+     {&StepRecord::backward_ms, "backward"},
+     {&StepRecord::communication_ms, "communication"},
+     {&StepRecord::imbalance_ms, "waiting for slower ranks"},
+     {&StepRecord::data_ms, "data"},
+     {&StepRecord::update_ms, "update"}}};
+
+/// The finite values of a run over its steps; `epochs`: over its epochs instead.
+Points values(RunRecords const& run, StepValue value, double factor = 1, bool epochs = false);
+Points measured(std::vector<MeasuredRecord> const& records, bool epochs,
+                MeasuredValue const& value);
+
+double loss_of(MeasuredRecord const& record);
+MeasuredValue metric_of(std::string const& name);
+/// Those that the run has told of, single classes' left out.
+std::set<std::string> metrics_of(RunRecords const& run);
+
+} // namespace lockstep::monitor

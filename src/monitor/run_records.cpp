@@ -1,0 +1,287 @@
+#include "lockstep/monitor/run_records.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <sys/stat.h>
+
+namespace lockstep::monitor {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t most_bytes = 16 << 20; ///< read at once
+
+/// Takes back what was told of `step` and of all that follow.
+template <class Record>
+void drop_from(std::vector<Record>& records, std::int64_t step) {
+    while (!records.empty() && records.back().step >= step) {
+        records.pop_back();
+    }
+}
+
+/// The newest word on a step counts, whatever was told of later ones before.
+template <class Record>
+void append(std::vector<Record>& records, Record record) {
+    drop_from(records, record.step);
+    records.push_back(std::move(record));
+}
+
+/// Texts come onto terminals and into tables: on one line, and without a terminal's commands.
+std::string printable(std::string text) {
+    std::replace_if(
+        text.begin(), text.end(),
+        [](char letter) {
+            auto const code = static_cast<unsigned char>(letter);
+            return code < 0x20 || code == 0x7F;
+        },
+        ' ');
+    return text;
+}
+
+std::string name_of_run(std::filesystem::path const& metrics) {
+    std::error_code failure;
+    auto const whole = std::filesystem::weakly_canonical(metrics, failure);
+    return printable((failure ? metrics : whole).parent_path().filename().string());
+}
+
+} // namespace
+
+/// A record whose values may be missing, null (where a number was not finite) or of another kind.
+class RunRecords::Line {
+  public:
+    explicit Line(Json json) : json_(std::move(json)) {}
+
+    Json const& json() const { return json_; }
+    std::string event() const { return text("event"); }
+
+    double number(char const* key) const {
+        auto const at = json_.find(key);
+        return at != json_.end() && at->is_number() ? at->get<double>() : unknown;
+    }
+    std::int64_t whole(char const* key, std::int64_t otherwise = 0) const {
+        auto const value = number(key);
+        return std::abs(value) < 9e15 ? static_cast<std::int64_t>(value) : otherwise;
+    }
+    std::string text(char const* key) const {
+        auto const at = json_.find(key);
+        return at != json_.end() && at->is_string() ? printable(at->get<std::string>())
+                                                    : std::string();
+    }
+    bool flag(char const* key) const {
+        auto const at = json_.find(key);
+        return at != json_.end() && at->is_boolean() && at->get<bool>();
+    }
+    std::vector<std::string> texts(char const* key) const {
+        std::vector<std::string> all;
+        auto const at = json_.find(key);
+        if (at != json_.end() && at->is_array()) {
+            for (auto const& one : *at) {
+                all.push_back(one.is_string() ? printable(one.get<std::string>()) : std::string());
+            }
+        }
+        return all;
+    }
+
+    StepRecord step() const {
+        return {.step = whole("step"),
+                .epoch = number("epoch"),
+                .loss = number("loss"),
+                .learning_rate = number("learning_rate"),
+                .grad_norm = number("grad_norm"),
+                .samples_per_s = number("samples_per_s"),
+                .step_ms = number("step_ms"),
+                .data_ms = number("data_ms"),
+                .forward_ms = number("forward_ms"),
+                .backward_ms = number("backward_ms"),
+                .communication_ms = number("communication_ms"),
+                .imbalance_ms = number("imbalance_ms"),
+                .hidden_ms = number("hidden_communication_ms"),
+                .update_ms = number("update_ms"),
+                .memory_bytes = number("memory_bytes"),
+                .device_memory_bytes = number("device_memory_bytes"),
+                .device_utilization = number("device_utilization"),
+                .straggler_ms = number("straggler_ms"),
+                .straggler = static_cast<int>(whole("straggler", -1))};
+    }
+
+    /// All numbers but the known ones are metrics of the task.
+    MeasuredRecord measured() const {
+        static std::set<std::string> const known{"step",    "epoch",     "loss",
+                                                 "samples", "seconds",   "samples_per_s",
+                                                 "time",    "elapsed_s", "event"};
+        MeasuredRecord record{.step = whole("step"),
+                              .epoch = number("epoch"),
+                              .loss = number("loss"),
+                              .seconds = number("seconds"),
+                              .best = flag("best"),
+                              .metrics = {}};
+        for (auto const& [key, value] : json_.items()) {
+            if (value.is_number() && !known.contains(key)) {
+                record.metrics[key] = value.get<double>();
+            }
+        }
+        return record;
+    }
+
+  private:
+    Json json_;
+};
+
+RunRecords::RunRecords(std::filesystem::path const& run)
+    : path_(std::filesystem::is_directory(run) ? run / "metrics.jsonl" : run),
+      name_(name_of_run(path_)) {}
+
+bool RunRecords::read() {
+    struct stat info {};
+    if (::stat(path_.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+        throw Error(ExitCode::no_input, {concat("no metrics in ", path_.parent_path().string()),
+                                         concat(path_.string(), " is not there"),
+                                         "Name the directory of a run that has started"});
+    }
+    if (info.st_ino != inode_ || static_cast<std::uint64_t>(info.st_size) < offset_) {
+        forget();
+        inode_ = info.st_ino;
+    }
+    auto const file = File::open_read(path_);
+    bool more = false;
+    while (true) {
+        auto const end = file.size();
+        std::string text(std::min(end > offset_ ? end - offset_ : 0, most_bytes), '\0');
+        file.read_at(offset_, std::as_writable_bytes(std::span(text)));
+        auto const whole = text.rfind('\n');
+        if (whole == std::string::npos && text.size() < most_bytes) {
+            return more; // nothing, or a line that is being written
+        }
+        // A "line" of 16 MiB is none of ours: passed over as if it had ended.
+        auto const taken = whole == std::string::npos ? text.size() : whole + 1;
+        for (std::size_t at = 0; at < taken;) {
+            auto const stop = std::min(text.find('\n', at), taken);
+            take(text.substr(at, stop - at));
+            at = stop + 1;
+        }
+        offset_ += taken;
+        more = true;
+    }
+}
+
+void RunRecords::forget() {
+    auto path = std::move(path_);
+    auto name = std::move(name_);
+    *this = RunRecords(path);
+    path_ = std::move(path);
+    name_ = std::move(name);
+}
+
+void RunRecords::take(std::string const& text) {
+    if (trimmed(text).empty()) {
+        return;
+    }
+    auto json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object()) {
+        ++bad_lines;
+        return;
+    }
+    Line const line(std::move(json));
+    auto const event = line.event();
+    if (event == "start") {
+        begin(line);
+    } else if (event == "resume") {
+        drop_after(line.whole("step"));
+        if (!attempts.empty()) {
+            attempts.back().first_step = line.whole("step");
+        }
+    } else if (event == "step") {
+        append(steps, line.step());
+    } else if (event == "validation") {
+        append(validations, line.measured());
+    } else if (event == "test") {
+        append(tests, line.measured());
+    } else if (event == "epoch") {
+        append(epochs, line.measured());
+    } else if (event == "checkpoint") {
+        append(checkpoints, {line.whole("step"), line.text("file"), line.number("bytes"),
+                             line.number("seconds"), line.number("stall_s")});
+    } else if (event == "end") {
+        end(line);
+    } else if (event == "failure" && !attempts.empty() && line.json().value("fatal", true)) {
+        attempts.back().reason = "failed";
+        attempts.back().cause = concat(line.text("cause"), ": ", line.text("message"));
+    }
+    if (!line.text("time").empty()) {
+        newest = line.text("time");
+    }
+    if (!attempts.empty()) {
+        auto& attempt = attempts.back();
+        attempt.last_step = std::max(attempt.last_step, line.whole("step"));
+        attempt.elapsed_s = std::max(attempt.elapsed_s, line.number("elapsed_s"));
+    }
+}
+
+void RunRecords::begin(Line const& line) {
+    version = line.text("version");
+    model = line.text("model");
+    backend = line.text("backend");
+    ranks = line.whole("ranks");
+    replicas = line.whole("replicas");
+    parameters = line.whole("parameters");
+    batch = line.whole("batch") * replicas * line.whole("accumulate", 1);
+    steps_per_epoch = line.whole("steps_per_epoch");
+    total_steps = line.whole("total_steps");
+    hosts = line.texts("hosts");
+    devices = line.texts("devices");
+    attempts.push_back({.start = line.text("time"), .ranks = ranks, .reason = {}, .cause = {}});
+}
+
+void RunRecords::drop_after(std::int64_t step) {
+    drop_from(steps, step + 1);
+    drop_from(validations, step + 1);
+    drop_from(tests, step + 1);
+    drop_from(epochs, step + 1);
+    drop_from(checkpoints, step + 1);
+}
+
+void RunRecords::end(Line const& line) {
+    best_metric = line.text("best_metric");
+    best = line.number("best");
+    best_step = line.whole("best_step", -1);
+    if (line.whole("steps_done") > 0) {
+        mean_samples_per_s = line.number("samples_per_s");
+        communication_share = line.number("communication_share");
+        peak_memory_bytes = line.number("peak_memory_bytes");
+    }
+    if (!attempts.empty()) {
+        attempts.back().reason = line.text("reason");
+    }
+}
+
+std::int64_t RunRecords::last_step() const {
+    std::int64_t last = steps.empty() ? 0 : steps.back().step;
+    if (!validations.empty()) {
+        last = std::max(last, validations.back().step);
+    }
+    if (!checkpoints.empty()) {
+        last = std::max(last, checkpoints.back().step);
+    }
+    // The end names the step, too, and steps are told every so often only.
+    return attempts.empty() || attempts.back().reason.empty() || attempts.back().reason == "failed"
+               ? last
+               : std::max(last, attempts.back().last_step);
+}
+
+double RunRecords::seconds() const {
+    double sum = 0;
+    for (auto const& attempt : attempts) {
+        sum += attempt.elapsed_s;
+    }
+    return sum;
+}
+
+} // namespace lockstep::monitor

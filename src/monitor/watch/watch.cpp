@@ -1,0 +1,84 @@
+#include "lockstep/monitor/watch.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/train/life.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+
+#include "screen.hpp"
+
+namespace lockstep::monitor {
+
+namespace {
+
+/// Seconds since one of the files that a living run touches was written; rank 0 renews `life` even
+/// while nothing is logged.
+double silence_s(std::filesystem::path const& metrics) {
+    using namespace std::filesystem;
+    double least = HUGE_VAL;
+    for (auto const& file : {metrics, metrics.parent_path() / train::Life::file_name}) {
+        std::error_code failure;
+        auto const written = last_write_time(file, failure);
+        if (!failure) {
+            std::chrono::duration<double> const age = file_time_type::clock::now() - written;
+            least = std::min(least, std::max(age.count(), 0.0));
+        }
+    }
+    return least;
+}
+
+bool has_ended(RunRecords const& run) {
+    return !run.attempts.empty() && !run.attempts.back().reason.empty();
+}
+
+/// Where the file is just being moved aside, what was known is shown on.
+void read_on(RunRecords& run) {
+    try {
+        run.read();
+    } catch (Error const&) {
+        // A run that begins anew; it will be there again.
+    }
+}
+
+void follow(RunRecords& run, double interval_s) {
+    Screen screen;
+    while (!has_ended(run)) {
+        Looks const looks{.size = terminal_size(),
+                          .paint = Paint(colours_welcome()),
+                          .utf8 = utf8_welcome(),
+                          .full = true};
+        if (!screen.draw(dashboard(run, silence_s(run.path()), looks))) {
+            return;
+        }
+        if (screen.wait(interval_s) == Screen::Wish::leave) {
+            return;
+        }
+        read_on(run);
+    }
+}
+
+} // namespace
+
+void watch(std::filesystem::path const& path, WatchOptions const& options) {
+    RunRecords run(path);
+    run.read();
+    bool const terminal = on_terminal();
+    if (terminal && !options.once && !has_ended(run)) {
+        follow(run, options.interval_s);
+    }
+    auto size = terminal ? terminal_size() : TerminalSize{};
+    bool const chart = terminal && size.rows > 1;
+    size.rows -= chart ? 1 : 0; // the prompt's
+    Looks const looks{
+        .size = size, .paint = Paint(colours_welcome()), .utf8 = utf8_welcome(), .full = chart};
+    for (auto const& line : dashboard(run, silence_s(run.path()), looks)) {
+        std::cout << line << "\n";
+    }
+    std::cout << std::flush;
+}
+
+} // namespace lockstep::monitor

@@ -1,0 +1,103 @@
+#include "lockstep/nn/export_script.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/script.h>
+
+#include "script.hpp"
+
+namespace lockstep::nn {
+
+namespace {
+
+/// The module's tensors, not copies of them, under the same names in a script without methods.
+torch::jit::Module skeleton(torch::nn::Module const& module, std::string const& name,
+                            std::shared_ptr<torch::jit::CompilationUnit> const& unit) {
+    torch::jit::Module script(c10::QualifiedName(concat("__torch__.lockstep.", name)), unit,
+                              /*shouldMangle=*/true);
+    for (auto const& item : module.named_parameters(/*recurse=*/false)) {
+        script.register_parameter(item.key(), item.value(), /*is_buffer=*/false);
+    }
+    for (auto const& item : module.named_buffers(/*recurse=*/false)) {
+        script.register_buffer(item.key(), item.value());
+    }
+    for (auto const& child : module.named_children()) {
+        script.register_module(child.key(), skeleton(*child.value(), "Part", unit));
+    }
+    return script;
+}
+
+torch::Tensor samples(std::vector<std::int64_t> shape, std::int64_t count) {
+    shape.insert(shape.begin(), count);
+    return torch::rand(shape);
+}
+
+torch::jit::Module traced(Model& model, torch::Tensor const& inputs) {
+    auto script = skeleton(model, "Model", std::make_shared<torch::jit::CompilationUnit>());
+    auto const trace = torch::jit::tracer::trace(
+        {inputs},
+        [&](torch::jit::Stack const& stack) -> torch::jit::Stack {
+            return {model.forward(Fields(stack.front().toTensor()))};
+        },
+        [](torch::autograd::Variable const&) { return std::string(); },
+        /*strict=*/true, /*force_outplace=*/false, &script, {"inputs"});
+    auto* const forward = script._ivalue()->compilation_unit()->create_function(
+        c10::QualifiedName(*script.type()->name(), "forward"), trace.first->graph);
+    script.type()->addMethod(forward);
+    return script;
+}
+
+void require_one_input(Interface const& interface) {
+    auto const& inputs = interface.inputs;
+    bool const simple =
+        inputs.empty() || (inputs.size() == 1 && !inputs.front().whole && !inputs.front().ragged);
+    if (!simple) {
+        throw Error(ExitCode::usage,
+                    {"this model cannot be exported as TorchScript",
+                     "it takes several inputs, whole numbers, or samples of unlike lengths",
+                     "Export --format safetensors and load the weights by name"});
+    }
+}
+
+void require_same(Model& model, torch::jit::Module script,
+                  std::vector<std::int64_t> const& sample) {
+    for (std::int64_t const count : {1, 2, 5}) {
+        auto const inputs = samples(sample, count);
+        bool same = false;
+        try {
+            auto const result = script.forward({inputs}).toTensor();
+            same = torch::allclose(result, model.forward(Fields(inputs)), 1e-4, 1e-5);
+        } catch (c10::Error const&) {
+            same = false; // a shape of the traced batch stands in the graph
+        }
+        if (!same) {
+            throw Error(ExitCode::usage,
+                        {"this model cannot be exported as TorchScript",
+                         concat("what its forward does depends on the batch: the trace gives other "
+                                "results for ",
+                                count, count == 1 ? " sample" : " samples"),
+                         "Export --format safetensors and load the weights by name"});
+        }
+    }
+}
+
+} // namespace
+
+void export_script(Model& model, Interface const& interface, std::filesystem::path const& path) {
+    torch::NoGradGuard const no_grad;
+    model.eval();
+    File::create(path); // its errors are clearer than torch's
+    if (save_if_script(model, path)) {
+        return;
+    }
+    require_one_input(interface);
+    auto script = traced(model, samples(interface.sample_shape, 3));
+    require_same(model, script, interface.sample_shape);
+    script.eval();
+    script.save(path.string());
+}
+
+} // namespace lockstep::nn

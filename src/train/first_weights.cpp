@@ -1,0 +1,62 @@
+#include "first_weights.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/hash.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/safetensors.hpp"
+#include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/train/load_weights.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+std::uint64_t hash_of(nn::Model const& model) {
+    Hasher hash;
+    auto const add = [&](torch::Tensor const& tensor) {
+        auto const values = tensor.detach().contiguous();
+        hash.add({static_cast<std::byte const*>(values.const_data_ptr()), values.nbytes()});
+    };
+    for (auto const& item : model.named_parameters()) {
+        add(item.value());
+    }
+    for (auto const& item : model.named_buffers()) {
+        add(item.value());
+    }
+    return hash.digest();
+}
+
+} // namespace
+
+std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
+                               std::filesystem::path const& path) {
+    bool has_checksums = false;
+    comm::agree(world, "looking at model.weights",
+                [&] { has_checksums = !checkpoint::is_safetensors(path); });
+    if (comm::all_ranks(world, has_checksums)) {
+        checkpoint::verify_together(world, path);
+    }
+    std::vector<std::string> without_place;
+    std::uint64_t own = 0;
+    comm::agree(world, "reading model.weights", [&] {
+        without_place = load_weights(model, path);
+        own = hash_of(model);
+    });
+    auto const roots = comm::all_gather(world, own).front();
+    comm::agree(world, "comparing model.weights", [&] {
+        if (own != roots) {
+            throw Error(ExitCode::no_input,
+                        {concat("model.weights = ", path.string()),
+                         "this rank's file holds other weights than rank 0's",
+                         "Put the same file on all hosts, or on a file system that they share"});
+        }
+    });
+    auto const remark = concat("the first weights are those of ", path.string());
+    return without_place.empty()
+               ? remark
+               : concat(remark, ", which has no use for ", joined(without_place, ", "));
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/nn/model.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace lockstep::train {
+
+/// Gives a new model the weights of a file (model.weights): best.h5, a checkpoint, or safetensors.
+///
+/// Collective  over `world`
+/// Throws      AgreedError 66 when a rank has no such file, or another one than rank 0; 65 when it
+///             is damaged or holds another model
+/// Returns     a remark for the start of the run
+std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
+                               std::filesystem::path const& path);
+
+} // namespace lockstep::train

@@ -1,0 +1,68 @@
+#include "lockstep/train/load_weights.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/weights.hpp"
+#include "lockstep/train/layout.hpp"
+
+#include <set>
+
+namespace lockstep::train {
+
+namespace {
+
+/// A single value has one dimension in some files and none in others.
+h5::Shape without_single(h5::Shape shape) {
+    return shape == h5::Shape{1} ? h5::Shape{} : shape;
+}
+
+std::string shape_text(h5::Shape const& shape) {
+    std::vector<std::string> extents;
+    for (auto const extent : shape) {
+        extents.push_back(std::to_string(extent));
+    }
+    return concat("[", joined(extents, ", "), "]");
+}
+
+void fill(torch::Tensor const& tensor, std::string const& name,
+          checkpoint::Weights const& weights) {
+    h5::Shape const shape(tensor.sizes().begin(), tensor.sizes().end());
+    auto const* const entry = weights.find(name);
+    bool const fits = entry != nullptr && without_single(entry->shape) == without_single(shape);
+    if (!fits) {
+        throw Error(ExitCode::data,
+                    {concat(weights.path().string(), " has no fitting model/", path_of(name)),
+                     concat("the deck's model needs ", shape_text(shape), " there, and it has ",
+                            entry == nullptr ? "nothing" : shape_text(entry->shape)),
+                     "Name the file of that model, or the deck that it was trained with"});
+    }
+    auto const type = entry->type == h5::Type::i64 ? torch::kInt64 : torch::kFloat32;
+    auto const host = torch::empty(tensor.sizes(), type);
+    weights.read(*entry, {static_cast<std::byte*>(host.mutable_data_ptr()), host.nbytes()});
+    torch::Tensor(tensor).copy_(host);
+}
+
+} // namespace
+
+std::vector<std::string> load_weights(nn::Model& model, std::filesystem::path const& path) {
+    torch::NoGradGuard const no_grad;
+    auto const weights = checkpoint::open_weights(path);
+    std::set<std::string> known;
+    for (auto const& item : model.named_parameters()) {
+        fill(item.value().detach(), item.key(), *weights);
+        known.insert(item.key());
+    }
+    for (auto const& item : model.named_buffers()) {
+        fill(item.value(), item.key(), *weights);
+        known.insert(item.key());
+    }
+    std::vector<std::string> without_place;
+    for (auto const& entry : weights->entries()) {
+        if (!known.contains(entry.name)) {
+            without_place.push_back(entry.name);
+        }
+    }
+    return without_place;
+}
+
+} // namespace lockstep::train

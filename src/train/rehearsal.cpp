@@ -1,0 +1,122 @@
+#include "lockstep/train/rehearsal.hpp"
+
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/memory.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/topology.hpp"
+#include "lockstep/train/device.hpp"
+#include "lockstep/train/engine.hpp"
+#include "lockstep/train/precision.hpp"
+
+#include <ATen/DeviceAccelerator.h>
+
+#include <limits>
+
+#include "make_feed.hpp"
+
+namespace lockstep::train {
+
+struct Rehearsal::Parts {
+    comm::Communicator const& world;
+    config::Deck deck;
+    torch::Device device = torch::kCPU;
+    Workload work{};
+    std::unique_ptr<Engine> engine{};
+    std::unique_ptr<Feed> feed{};
+    std::unique_ptr<BatchSource> batches{};
+    RehearsedSize size{};
+    std::int64_t step = 0;
+};
+
+Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
+    : parts_(std::make_unique<Parts>(Parts{world, std::move(deck)})) {
+    keep_large_blocks();
+    forget_peak_memory();
+    auto& parts = *parts_;
+    auto const topology = comm::Topology::discover(world);
+    auto const share = available_memory() / static_cast<std::uint64_t>(topology.local_size);
+    comm::agree(world, "opening the data and the model", [&] {
+        auto& run = parts.deck.run;
+        settle_new(parts.deck, world.size());
+        parts.device = choose_device(run, topology);
+        configure_torch(run);
+        configure_precision(parts.deck.precision, run.deterministic);
+        if (parts.device.is_cpu()) {
+            limit_memory(share);
+        } else {
+            release_device_cache(parts.device);
+            at::accelerator::resetPeakStats(parts.device.index());
+        }
+        auto const replicas = static_cast<int>(run.replicas);
+        parts.work = open_workload(parts.deck, [&](double parameters) {
+            require_memory(memory_needed(parameters, parts.deck.optimizer,
+                                         (replicas + world.size() - 1) / world.size(),
+                                         world.size()),
+                           share);
+        });
+        auto const nodes = comm::subtrees_of_ranks(replicas, world.size());
+        parts.feed = make_feed({world, parts.deck, parts.work,
+                                nodes[static_cast<std::size_t>(world.rank())], parts.device});
+        auto const steps_per_epoch = parts.feed->steps_per_epoch();
+        parts.size.steps_per_epoch = steps_per_epoch;
+        parts.size.epochs = static_cast<double>(total_steps(parts.deck.train, steps_per_epoch,
+                                                            parts.feed->most_steps())) /
+                            static_cast<double>(steps_per_epoch);
+    });
+    parts.engine = std::make_unique<Engine>(
+        Engine::Parts{.world = world,
+                      .deck = parts.deck,
+                      .model = *parts.work.model,
+                      .task = *parts.work.task,
+                      .device = parts.device,
+                      .another = [&parts] { return another_model(parts.deck, parts.work); }});
+    auto const& engine = *parts.engine;
+    auto const& feed = *parts.feed;
+    parts.batches = parts.feed->batches(0, std::numeric_limits<std::int64_t>::max());
+    auto& size = parts.size;
+    size.parameters = static_cast<double>(engine.layout().parameters);
+    size.arena_bytes = static_cast<double>(engine.layout().size) * sizeof(float);
+    size.state_arrays = static_cast<double>(state_names(parts.deck.optimizer).size());
+    size.buckets = engine.exchange().partition().buckets();
+    size.exchange = engine.exchange().name();
+    size.replicas = parts.deck.run.replicas;
+    size.samples_per_step = feed.samples_in_step(0);
+    size.samples_per_epoch = feed.samples_per_epoch();
+}
+
+Rehearsal::~Rehearsal() = default;
+
+RehearsedSize const& Rehearsal::size() const noexcept {
+    return parts_->size;
+}
+
+RehearsedStep Rehearsal::step() {
+    auto& parts = *parts_;
+    auto const in_epoch = parts.step % parts.feed->steps_per_epoch();
+    Stopwatch const watch;
+    parts.feed->prepare(parts.step);
+    auto const outcome = parts.engine->step({.batches = *parts.batches,
+                                             .step = parts.step,
+                                             .micro_batches = parts.feed->micro_batches(in_epoch),
+                                             .samples = parts.feed->samples_in_step(in_epoch),
+                                             .rate = 0}); // as often as one likes: nothing changes
+    if (parts.device.is_cuda()) {
+        torch::cuda::synchronize(parts.device.index());
+    }
+    ++parts.step;
+    return {.whole = watch.seconds(),
+            .data = outcome.local.data,
+            .forward = outcome.local.forward,
+            .backward = outcome.local.backward,
+            .exposed = outcome.exchange.exposed_s,
+            .imbalance = outcome.exchange.imbalance_s,
+            .hidden = outcome.exchange.hidden_s,
+            .update = outcome.update_s};
+}
+
+std::uint64_t Rehearsal::peak_bytes() const {
+    auto const& device = parts_->device;
+    return device.is_cpu() ? peak_memory() : static_cast<std::uint64_t>(device_memory(device).peak);
+}
+
+} // namespace lockstep::train

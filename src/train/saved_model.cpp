@@ -1,0 +1,20 @@
+#include "lockstep/train/saved_model.hpp"
+
+#include "lockstep/nn/export_script.hpp"
+#include "lockstep/train/load_weights.hpp"
+
+#include "opening.hpp"
+
+namespace lockstep::train {
+
+void export_script(config::Deck const& deck, std::filesystem::path const& file,
+                   std::filesystem::path const& out) {
+    auto plain = deck; // layers that only matter while training are left out
+    plain.precision.gradient_checkpointing = false;
+    plain.communication.sync_batch_norm = false;
+    auto const work = open_workload(plain, [](double) {});
+    load_weights(*work.model, file);
+    nn::export_script(*work.model, model_interface(plain, work.samples, *work.task), out);
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,83 @@
+"""check, plan and estimate: what is fit is green, wrong launches are found within seconds, plans and
+predictions agree with what training does."""
+import json
+import os
+import shutil
+import subprocess
+import time
+
+from harness import (BUILD, DATA, DECK, LOCKSTEP, Scratch, check, checkpoints, run, train)
+
+MPIRUN = os.environ["LOCKSTEP_MPIEXEC"]
+SETS = ["--data.train", DATA / "train.h5", "--data.validation", DATA / "test.h5"]
+
+
+def found(command, code, phrase):
+    """A wrong launch is told in time."""
+    begin = time.monotonic()
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60)
+    text = done.stdout + done.stderr
+    check(done.returncode == code and phrase in text, f"{phrase}: {done.returncode}\n{text}")
+    is_quiet = os.getloadavg()[0] < os.cpu_count()  # else it says nothing
+    check(not is_quiet or time.monotonic() - begin < 10, f"{phrase}: within seconds")
+
+
+with Scratch() as scratch:
+    run(["check", "--run.directory", scratch / "run"]).expect(0, "fit:", "libraries", "checkpoint")
+    out = run(["check", DECK, *SETS, "--run.directory", scratch / "run", "--json"], 2).expect(0)
+    lines = [json.loads(line) for line in out.text.splitlines() if line.startswith("{")]
+    topics = {line["topic"] for line in lines}
+    check({"host", "libraries", "program", "deck", "data", "cores", "disk", "checkpoint", "within host",
+           "speed", "memory", "training", "checkpoints"} <= topics, f"topics: {topics}")
+    check(all(line["colour"] in ("green", "yellow", "red") for line in lines), "colours")
+    check(all(line["remedy"] for line in lines if line["colour"] != "green"), "remedies")
+    check(not (scratch / "run").exists(), "nothing is left")
+
+    # wrong launches
+    if os.cpu_count() > 1:
+        found([MPIRUN, "-n", 2, "taskset", "-c", 0, LOCKSTEP, "check"], 69, "are bound to 1 core")
+    other = scratch / "other"
+    other.mkdir()
+    for name in ("lockstep", "liblockstep_core.so", "liblockstep_trainer.so"):
+        shutil.copy2(BUILD / name, other / name)
+    with open(other / "liblockstep_core.so", "ab") as library:
+        library.write(b"another build")
+    found([MPIRUN, "-n", 1, LOCKSTEP, "check", ":", "-n", 1, other / "lockstep", "check"], 69,
+          "unlike programs")
+    run(["check"], env={"SLURM_STEP_NUM_TASKS": "2"}).expect(69, "rank 0 of 1")
+    run(["check", DECK, "--data.train", scratch / "none.h5"]).expect(69, "cannot read the data")
+    run(["check", "--run.directory", "/proc/none"]).expect(69, "not fit:", "disk")
+    run(["check", "--run.devices", 3, "--run.device", "cuda"]).expect(69, "run.devices = 3")
+    run(["check", DECK, *SETS, "--run.devices", "99"]).expect(69, "run.devices = 99")
+    run(["check", DECK, "--run.devicez", 1]).expect(64, "run.devices?")
+
+    # plans
+    plan = run(["plan", DECK, *SETS, "--run.replicas", 8, "--run.directory", scratch / "run",
+                "--ranks", 4, "--ranks-per-host", 2]).expect(0, "host 1", "6 to 7", "it begins")
+    check(not (scratch / "run").exists(), "a plan writes nothing")
+    run(["plan", DECK, *SETS, "--run.replicas", 1], 2).expect(64, "replicas")
+    train(scratch / "run").expect(0)
+    plan = run(["plan", DECK, *SETS, "--run.directory", scratch / "run"], 2).expect(
+        0, "it goes on from", "checkpoint")
+    parameters = [line.split(":")[1].split()[0] for line in plan.text.splitlines()
+                  if line.startswith("model")][0]
+    check(f"{parameters} parameters" in (scratch / "run/log.txt").read_text(), "as a run says it")
+    planned = float([line.split()[1] for line in plan.text.splitlines()
+                     if line.startswith("checkpoint")][0])
+    written = checkpoints(scratch / "run")[-1].stat().st_size / 1024
+    check(planned < written < planned + 100, f"checkpoint bytes: {planned} KiB, {written} KiB")
+
+    # predictions
+    words = ["estimate", DECK, *SETS, "--steps", 3, "--max-ranks", 8, "--price-per-hour", 2,
+             "--watts", 500, "--run.replicas", 0]
+    rows = [json.loads(line) for line in
+            run([*words, "--json"], 2).expect(0).text.splitlines() if line.startswith("{")]
+    check([row["ranks"] for row in rows] == [1, 2, 4, 8], f"rows: {rows}")
+    for row in rows:
+        check(row["hosts"] == (row["ranks"] + 1) // 2 and row["ideal"] == row["ranks"], f"{row}")
+        hours = row["run_s"] / 3600 * row["ranks"]
+        check(abs(row["cost"] - 2 * hours) < 1e-9 and abs(row["kwh"] - hours / 2) < 1e-9, "cost")
+        check(0 < row["efficiency"] <= 2 and row["step_s"] > 0, f"{row}")
+    run([*words, "--batches", "512,64", "--network-gbit", 100]).expect(
+        0, "as given", "total batch", "efficiency")
+    run(["estimate", DECK, *SETS, "--price-per-hour", "much"]).expect(64, "--price-per-hour")

@@ -1,0 +1,81 @@
+"""A model goes out to safetensors, TorchScript and plain HDF5, which others read, and comes back as the
+first weights of a run, on any number of ranks."""
+import h5py
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+from harness import DATA, DECK, Scratch, check, checkpoints, run, train
+
+try:
+    import torch
+except ImportError: # another Python than the one that LibTorch came with
+    torch = None
+
+with Scratch() as scratch:
+    train(scratch / "run").expect(0)
+    newest = checkpoints(scratch / "run")[-1]
+    out = scratch / "model.safetensors"
+    run(["checkpoint", "export", scratch / "run", out]).expect(0, "the model of")
+    tensors = load_file(out)
+    with h5py.File(newest) as saved:
+        names = []
+        saved["model"].visititems(
+            lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+        check(sorted(tensors) == sorted(name.replace("/", ".") for name in names), "all names")
+        for name in names:
+            check(np.array_equal(tensors[name.replace("/", ".")], saved["model"][name][()]), name)
+    run(["checkpoint", "export", newest, scratch / "plain.h5"]).expect(0)
+    with h5py.File(scratch / "plain.h5") as plain:
+        check(not plain["model/features/conv1/weight"].is_virtual, "plain datasets")
+    figures = run(["evaluate", DECK, newest, "--data.validation", DATA / "test.h5"], 2).expect(0).text
+
+    script = scratch / "model.pt"
+    run(["checkpoint", "export", newest, script, "--data.train", DATA / "train.h5"]).expect(0)
+    if torch:
+        module = torch.jit.load(str(script))
+        with h5py.File(DATA / "test.h5") as data, torch.no_grad():
+            inputs = torch.from_numpy(data["inputs"][:].astype(np.float32) / 255)
+            inputs = (inputs - data.attrs["mean"][0]) / data.attrs["std"][0]
+            right = (module(inputs).argmax(1).numpy() == data["targets"][:]).mean()
+        check(f"accuracy {right:.6f}" in figures, f"the script is right as often: {right} {figures}")
+        check(set(module.state_dict()) == set(tensors), "the script keeps the names")
+
+    def start(name, weights, ranks=2, *more):
+        return train(scratch / name, "--model.weights", weights, "--train.steps", 2, "--run.replicas",
+                     2, *more, ranks=ranks)
+
+    start("one", out, 1).expect(0, "the first weights are those of")
+    start("two", out, 2).expect(0)
+    start("best", newest).expect(0)
+    start("plain", scratch / "plain.h5").expect(0)
+    sums = {run(["checkpoint", "diff", checkpoints(scratch / "one")[-1],
+                 checkpoints(scratch / name)[-1]]).code for name in ("two", "best", "plain")}
+    check(sums == {0}, "the same weights from any file, on any number of ranks")
+    with h5py.File(checkpoints(scratch / "one")[0]) as begun:
+        check(begun["record"].attrs["step"] == 0, "a checkpoint of the first weights")
+        weight = begun["model/features/conv1/weight"][()]
+        check(np.array_equal(weight, tensors["features.conv1.weight"]), "they are those of the file")
+
+    if torch: # a script comes back as a script, and its weights too
+        deck = scratch / "script.ini"
+        deck.write_text(f"[run]\nname = script\n[data]\ntrain = {DATA / 'train.h5'}\nbatch = 16\n"
+                        f"[model]\nname = script\nfile = {script}\n[train]\nsteps = 2\n")
+        run(["train", deck, "--run.directory", scratch / "script"], 2).expect(0)
+        run(["checkpoint", "export", scratch / "script", scratch / "again.pt"]).expect(0)
+        check(set(torch.jit.load(str(scratch / "again.pt")).state_dict()) == set(tensors), "again")
+
+    halves = {name: value.astype(np.float16) if value.dtype == np.float32 else value
+              for name, value in tensors.items()}
+    save_file({**halves, "head.extra": np.zeros(3, np.float32)}, scratch / "half.safetensors")
+    start("half", scratch / "half.safetensors").expect(0, "no use for head.extra")
+    del halves["classifier.output.weight"]
+    save_file(halves, scratch / "less.safetensors")
+    start("less", scratch / "less.safetensors").expect(
+        65, "has no fitting model/classifier/output/weight", "[10, 16]")
+    halves["classifier.output.weight"] = np.zeros((16, 10), np.float32) # turned over
+    save_file(halves, scratch / "turned.safetensors")
+    start("turned", scratch / "turned.safetensors").expect(65, "it has [16, 10]")
+    start("none", scratch / "none.safetensors").expect(66)
+    start("deck", DECK).expect(65)
+    run(["checkpoint", "export", newest, scratch / "x.bin"]).expect(64, "--format")
+    run(["checkpoint", "export", newest, scratch / "none/x.safetensors"]).expect(73)

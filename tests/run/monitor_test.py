@@ -1,0 +1,186 @@
+"""What a run shows: event files as TensorBoard's own package reads them, pictures, reports, the live
+view, words and records on its output; and that none of it ends a run when it fails."""
+import errno
+import fcntl
+import json
+import os
+import pty
+import random
+import re
+import select
+import shutil
+import struct
+import subprocess
+import termios
+import time
+
+from harness import DECK, LOCKSTEP, Scratch, check, records, run
+
+STEPS = 20
+
+
+def small_set(path, samples):
+    """An IDX pair of random images, imported: epochs of a few steps."""
+    random.seed(1)
+    images, labels = path.with_suffix(".images"), path.with_suffix(".labels")
+    images.write_bytes(struct.pack(">IIII", 0x803, samples, 28, 28) + random.randbytes(samples * 784))
+    labels.write_bytes(struct.pack(">II", 0x801, samples) + bytes(i % 10 for i in range(samples)))
+    run(["data", "import", "idx", f"{images},{labels}", path]).expect(0)
+    return path
+
+
+def words(directory, *options):
+    data = directory.parent / "set.h5"
+    return [str(word) for word in (
+        "train", DECK, "--data.train", data, "--data.validation", data, "--run.directory", directory,
+        "--train.steps", STEPS, "--train.epochs", 9, "--data.global-batch", 16, *options)]
+
+
+def is_png(path):
+    return path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def on_terminal(command, columns, keys=b"", after=0.0, env=None):
+    """Runs a command on a terminal of so many columns; what it wrote, and its exit code."""
+    child, master = pty.fork()
+    if child == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+        os.execvpe(command[0], command, {**os.environ, "TERM": "xterm", **(env or {})})
+    text, start = b"", time.monotonic()
+    while time.monotonic() - start < 60:
+        if keys and time.monotonic() - start > after:
+            os.write(master, keys)
+            keys = b""
+        if select.select([master], [], [], 0.1)[0]:
+            try:
+                part = os.read(master, 65536)
+            except OSError as error:
+                check(error.errno == errno.EIO, f"reading a terminal: {error}")
+                break
+            if not part:
+                break
+            text += part
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(master)
+    return text.decode(), code
+
+
+def check_event_files(directory):
+    try:
+        from tensorboard.backend.event_processing.event_multiplexer import EventMultiplexer
+        from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+    except ImportError as missing:
+        print(f"SKIPPED: TensorBoard's package is not here: {missing}")
+        return
+    multiplexer = EventMultiplexer().AddRunsFromDirectory(str(directory))
+    multiplexer.Reload()
+    check(list(multiplexer.Runs()) == ["tensorboard"], f"one run: {multiplexer.Runs()}")
+    board = multiplexer.GetAccumulator("tensorboard")
+    losses = {event.step: event.value for event in board.Scalars("loss/training")}
+    check(sorted(losses) == list(range(1, STEPS + 1)), f"each step once: {sorted(losses)}")
+    check(len(board.Scalars("loss/training")) == STEPS, "no step twice")
+    for record in records(directory, "step"):  # of a step that was done twice the bits are the same
+        check(abs(losses[record["step"]] - record["loss"]) < 1e-6, f"loss of {record['step']}")
+    validations = {event.step: event.value for event in board.Scalars("accuracy/validation")}
+    check(validations[STEPS] == records(directory, "validation")[-1]["accuracy"] or
+          abs(validations[STEPS] - records(directory, "validation")[-1]["accuracy"]) < 1e-6,
+          "validation")
+    for tag in ("optimizer/learning_rate", "throughput/samples_per_s", "memory_bytes/host"):
+        check(board.Scalars(tag)[0].value > 0, tag)
+    contents = board.PluginTagToContent("hparams")
+    start = HParamsPluginData.FromString(contents["_hparams_/session_start_info"])
+    parameters = start.session_start_info.hparams
+    check(parameters["optimizer.learning-rate"].number_value == 0.003, "hyper-parameters")
+    check(parameters["optimizer.name"].string_value == "adamw", "hyper-parameters")
+    check(parameters["data.drop-last"].bool_value is False, "hyper-parameters")
+    tags = board.Tags()["histograms"]
+    check("weights/output.weight" in tags or len(tags) >= 4, f"histograms of weights: {tags}")
+    values = board.Histograms(tags[0])[-1].histogram_value
+    check(values.num > 0 and values.num == sum(values.bucket), "all values counted")
+
+
+with Scratch() as scratch:
+    small_set(scratch / "set.h5", 200)
+    os.chdir(scratch)
+    gnuplot = shutil.which("gnuplot") is not None
+
+    # Killed, resumed, finished: event files and pictures are those of one run.
+    one = scratch / "one"
+    shown = ["--monitor.tensorboard", "true", "--monitor.plots", "true"]
+    killed = run(words(one, *shown), 2, {"LOCKSTEP_INJECT": "kill:rank=1:step=13"})
+    check(killed.code != 0, "a rank was killed")
+    run(words(one, *shown), 2).expect(0, "resumed from", "finished at step 20")
+    check(len(list((one / "tensorboard").iterdir())) == 2, "an event file for each attempt")
+    check_event_files(one)
+    if gnuplot:
+        pictures = {path.name for path in (one / "plots").glob("*.png")}
+        check({"loss.png", "metric.png", "learning_rate.png", "throughput.png", "memory.png",
+               "communication.png"} <= pictures, f"pictures: {pictures}")
+        check(all(is_png(one / "plots" / name) for name in pictures), "PNG")
+
+    # Where they cannot be written: one warning, and the run goes on.
+    blocked = scratch / "blocked"
+    blocked.mkdir()
+    (blocked / "tensorboard").write_text("in the way")
+    (blocked / "plots").write_text("in the way")
+    result = run(words(blocked, *shown), 1).expect(0, "finished at step 20")
+    for name in ("tensorboard", "plots") if gnuplot else ("tensorboard",):
+        check(result.text.count(f"cannot make directory {blocked / name}") == 1, result.text)
+    check("cannot make directory" in (blocked / "log.txt").read_text(), "in the log, too")
+
+    # Reports, with and without gnuplot.
+    text = run(["report", one, blocked, "--price-per-hour", "2"]).expect(0, "| one | finished |").text
+    check("| blocked | finished | 1 |" in text, text)
+    check((scratch / "report/report.md").exists(), "report.md")
+    check(not gnuplot or is_png(scratch / "report/plots/speed_up.png"), "speed-up")
+    run(["report", one, "--output", "bare"], env={"PATH": "/nowhere"}).expect(
+        0, "warning: no pictures: gnuplot is not here", "| one | finished |")
+    run(["report", "nowhere"]).expect(66, "no metrics")
+    run(["report", one, "--price-per-hour", "x"]).expect(64, "--price-per-hour x")
+
+    # The live view: of a run that has ended, of one whose last line is being written.
+    run(["watch", one]).expect(0, "one  finished", "100 %  step 20 of 20", "attempts    2")
+    run(["watch", "nowhere"]).expect(66, "no metrics")
+    half = scratch / "half"
+    half.mkdir()
+    lines = (one / "metrics.jsonl").read_text().splitlines()
+    (half / "metrics.jsonl").write_text("\n".join(lines[:9]) + "\n" + lines[9][:30])
+    for columns in (20, 100):
+        text, code = on_terminal([LOCKSTEP, "watch", str(half)], columns, keys=b"q", after=1.5,
+                                 env={"NO_COLOR": "", "LC_ALL": "C.UTF-8"})
+        check(code == 0, f"watch ends with {code}: {text}")
+        check("\033[?1049h" in text and "\033[?1049l" in text, "the first screen comes back")
+        check("half" in text and "running" in text, text)
+        check(text.count("\033[H") >= 2, "it is drawn again")
+        plain = re.sub(r"\033\[[?0-9;]*[A-Za-z]", "", text.replace("\033[H", "\n"))
+        check(all(len(line) <= columns for line in re.split(r"[\r\n]+", plain)), f"it fits: {text!r}")
+
+    # Nobody listens any more.
+    closed = scratch / "closed"
+    child = subprocess.Popen([LOCKSTEP, *words(closed)], stdout=subprocess.PIPE, text=True)
+    child.stdout.readline()
+    child.stdout.close()
+    check(child.wait(60) == 0, "a closed pipe does not end a run")
+    log = (closed / "log.txt").read_text()
+    check(log.count("standard output takes nothing more") == 1, log)
+    check("finished at step 20" in log, "the log goes on")
+
+    # Few words, many, records; colours on terminals only, and not where they are not welcome.
+    quiet = subprocess.run([LOCKSTEP, *words(scratch / "quiet", "--quiet")], capture_output=True,
+                           text=True).stdout.splitlines()
+    check(len(quiet) == 2 and quiet[0].startswith("finished at step 20"), f"quiet: {quiet}")
+    verbose = run(words(scratch / "verbose", "--verbose")).expect(0, "step 7/20  epoch").text
+    check("checkpoint " in verbose and "\033" not in verbose, verbose)
+    rows = subprocess.run([LOCKSTEP, *words(scratch / "json", "--json")], capture_output=True,
+                          text=True).stdout.splitlines()
+    events = [json.loads(row)["event"] for row in rows]
+    check(events.count("step") == STEPS and events[0] == "start" and events[-1] == "end", f"{events}")
+    run(words(scratch / "both", "--json", "--quiet")).expect(64, "they exclude each other")
+    bar = ["--monitor.progress", "auto"]
+    coloured, code = on_terminal([LOCKSTEP, *words(scratch / "colours", *bar)], 20)
+    check(code == 0 and "\033[1mlockstep" in coloured, coloured)
+    drawn = re.findall(r"\r\033\[K([#.][^\r]*)", coloured)
+    check(drawn and all(len(line) < 20 for line in drawn), f"a bar in 20 columns: {drawn}")
+    plain, code = on_terminal([LOCKSTEP, *words(scratch / "plain", *bar)], 80, env={"NO_COLOR": "1"})
+    check(code == 0 and "\033[1m" not in plain and "finished at" in plain, plain)
+    check("\033" not in (scratch / "colours/log.txt").read_text(), "no colours in the log")

@@ -1,0 +1,56 @@
+#include "lockstep/base/gpus.hpp"
+
+#include "catch.hpp"
+#include "error_of.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+std::vector<Gpu> gpus(int count) {
+    std::vector<Gpu> all(static_cast<std::size_t>(count));
+    for (int index = 0; index < count; ++index) {
+        all[static_cast<std::size_t>(index)].uuid =
+            "GPU-" + std::string(1, char('a' + index)) + "0";
+    }
+    return all;
+}
+
+ExitCode refusal(std::string const& devices, int count) {
+    return test::error_of([&] { chosen_gpus(devices, gpus(count)); }).code();
+}
+
+} // namespace
+
+TEST_CASE("run.devices names all, how many, or which") {
+    CHECK(chosen_gpus("all", gpus(3)) == std::vector{0, 1, 2});
+    CHECK(chosen_gpus("all", {}).empty());
+    CHECK(chosen_gpus("2", gpus(3)) == std::vector{0, 1});
+    CHECK(chosen_gpus("2,0", gpus(3)) == std::vector{2, 0});
+    CHECK(chosen_gpus(" 2, ", gpus(3)) == std::vector{2});
+    CHECK(chosen_gpus("GPU-c", gpus(3)) == std::vector{2});
+    CHECK(chosen_gpus("GPU-c0, 1", gpus(3)) == std::vector{2, 1});
+}
+
+TEST_CASE("what run.devices cannot mean is refused") {
+    CHECK(refusal("4", 3) == ExitCode::unavailable);
+    CHECK(refusal("0,3", 3) == ExitCode::unavailable);
+    CHECK(refusal("GPU-x", 3) == ExitCode::unavailable);
+    CHECK(refusal("1", 0) == ExitCode::unavailable);
+    CHECK(refusal("0", 3) == ExitCode::usage);
+    CHECK(refusal("-1", 3) == ExitCode::usage);
+    CHECK(refusal("two", 3) == ExitCode::usage);
+    CHECK(refusal("0,x", 3) == ExitCode::usage);
+    CHECK(refusal("1,1", 3) == ExitCode::usage);
+    CHECK(refusal("1,GPU-b", 3) == ExitCode::usage);
+}
+
+TEST_CASE("GPUs are listed, or there are none") {
+    auto const listing = list_gpus();
+    CHECK((listing.between.empty() ||
+           listing.between.size() == listing.gpus.size() * listing.gpus.size()));
+    for (auto const& gpu : listing.gpus) {
+        CHECK(gpu.uuid.size() == 40);
+        CHECK(gpu.memory > 0);
+    }
+}

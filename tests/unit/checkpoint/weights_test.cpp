@@ -1,0 +1,112 @@
+#include "lockstep/base/file.hpp"
+#include "lockstep/checkpoint/model_file.hpp"
+#include "lockstep/checkpoint/safetensors.hpp"
+
+#include <array>
+#include <cstring>
+#include <fstream>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using checkpoint::open_weights;
+
+namespace {
+
+void write_file(std::filesystem::path const& path, std::string const& header,
+                std::vector<std::byte> const& data) {
+    std::uint64_t const length = header.size();
+    std::ofstream out(path, std::ios::binary);
+    out.write(reinterpret_cast<char const*>(&length), sizeof(length));
+    out << header;
+    out.write(reinterpret_cast<char const*>(data.data()),
+              static_cast<std::streamsize>(data.size()));
+}
+
+template <class T>
+std::vector<T> values(checkpoint::Weights const& weights, std::string const& name) {
+    auto const* const entry = weights.find(name);
+    REQUIRE(entry != nullptr);
+    std::vector<T> result(entry->bytes() / sizeof(T));
+    weights.read(*entry, std::as_writable_bytes(std::span(result)));
+    return result;
+}
+
+} // namespace
+
+TEST_CASE("a model goes to safetensors and back to HDF5 with every bit") {
+    test::ScratchDir const scratch;
+    std::array<float, 6> const weight{1, -2, 3.5F, 1e-40F, 5, 6};
+    std::int64_t const batches = 11;
+    checkpoint::write_model(
+        scratch / "best.h5",
+        {{"model/conv/1/weight", h5::Type::f32, {2, 3}, std::as_bytes(std::span(weight))},
+         {"model/norm/batches", h5::Type::i64, {1}, std::as_bytes(std::span(&batches, 1))}},
+        {{{"step", 5}}, {}, "", "", {}});
+    checkpoint::write_safetensors(scratch / "a.safetensors", *open_weights(scratch / "best.h5"));
+    CHECK(checkpoint::is_safetensors(scratch / "a.safetensors"));
+    CHECK_FALSE(checkpoint::is_safetensors(scratch / "best.h5"));
+
+    auto const read = open_weights(scratch / "a.safetensors");
+    REQUIRE(read->entries().size() == 2);
+    CHECK(read->find("conv.1.weight")->shape == h5::Shape{2, 3});
+    CHECK(values<float>(*read, "conv.1.weight") ==
+          std::vector<float>(weight.begin(), weight.end()));
+    CHECK(values<std::int64_t>(*read, "norm.batches") == std::vector<std::int64_t>{11});
+    CHECK(read->find("none") == nullptr);
+
+    checkpoint::write_model(scratch / "again.h5", *read);
+    auto const again = open_weights(scratch / "again.h5");
+    CHECK(values<float>(*again, "conv.1.weight") ==
+          std::vector<float>(weight.begin(), weight.end()));
+}
+
+TEST_CASE("other types of numbers are widened") {
+    test::ScratchDir const scratch;
+    std::array<std::uint16_t, 4> const halves{0x3c00, 0xc000, 0x3f80, 0xc020};
+    auto const data = std::as_bytes(std::span(halves));
+    write_file(scratch / "x.safetensors",
+               R"({"__metadata__":{"a":"b"},"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},)"
+               R"("b":{"dtype":"BF16","shape":[2],"data_offsets":[4,8]},)"
+               R"("u":{"dtype":"U8","shape":[],"data_offsets":[0,1]}})",
+               {data.begin(), data.end()});
+    auto const file = open_weights(scratch / "x.safetensors");
+    CHECK(values<float>(*file, "h") == std::vector<float>{1, -2});
+    CHECK(values<float>(*file, "b") == std::vector<float>{1, -2.5F});
+    CHECK(values<std::int64_t>(*file, "u") == std::vector<std::int64_t>{0});
+}
+
+TEST_CASE("a damaged safetensors file is refused by name") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "x.safetensors";
+    auto const code = [&](std::string const& header, std::size_t bytes = 8) {
+        write_file(path, header, std::vector<std::byte>(bytes));
+        auto const error = test::error_of([&] { checkpoint::open_safetensors(path); });
+        CHECK(test::says(error, path.string()));
+        return error.code();
+    };
+    auto const one = [](std::string const& type, std::string const& shape,
+                        std::string const& bounds) {
+        return R"({"w":{"dtype":")" + type + R"(","shape":)" + shape + R"(,"data_offsets":)" +
+               bounds + "}}";
+    };
+    write_file(path, one("F32", "[2]", "[0,8]"), std::vector<std::byte>(8));
+    CHECK(checkpoint::open_safetensors(path)->entries().size() == 1);
+
+    CHECK(code(one("F32", "[2]", "[0,8]"), 7) == ExitCode::data); // cut short
+    CHECK(code(one("F32", "[3]", "[0,8]")) == ExitCode::data);
+    CHECK(code(one("F32", "[2]", "[8,0]")) == ExitCode::data);
+    CHECK(code(one("F32", "[4294967296,4294967296]", "[0,0]")) == ExitCode::data);
+    CHECK(code(one("F32", "[-2]", "[0,8]")) == ExitCode::data);
+    CHECK(code(one("F32", "\"x\"", "[0,8]")) == ExitCode::data);
+    CHECK(code(one("F8_E4M3", "[8]", "[0,8]")) == ExitCode::data);
+    CHECK(code(R"({"w":3})") == ExitCode::data);
+    CHECK(code(R"({"w":)") == ExitCode::data);
+    CHECK(code("[]") == ExitCode::data);
+    std::uint64_t const absurd = ~std::uint64_t{0};
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<char const*>(&absurd), sizeof(absurd));
+    CHECK(test::error_of([&] { checkpoint::open_safetensors(path); }).code() == ExitCode::data);
+}

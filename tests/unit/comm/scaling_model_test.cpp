@@ -1,0 +1,80 @@
+#include "lockstep/comm/scaling_model.hpp"
+
+#include "catch.hpp"
+#include "error_of.hpp"
+
+using namespace lockstep;
+using comm::NetworkModel;
+using comm::predict;
+using comm::ScalingInputs;
+
+namespace {
+
+/// One host has four ranks, which slow each other from 80 to 100 ms of compute.
+ScalingInputs inputs() {
+    ScalingInputs given;
+    given.alone = {.compute = 0.080, .backward = 0.050, .update = 0.040};
+    given.together = {
+        .compute = 0.100, .backward = 0.060, .sum = 0.006, .update = 0.010, .imbalance = 0.002};
+    given.measured = 4;
+    given.arena_bytes = 100e6;
+    given.buckets = 4;
+    given.between = {50e-6, 1e9};
+    given.ranks_per_host = 4;
+    given.batch = 32;
+    return given;
+}
+
+} // namespace
+
+TEST_CASE("one rank and the measured number of ranks come out as they were measured") {
+    auto const one = predict(inputs(), 1);
+    CHECK(one.step_s == Approx(0.120));
+    CHECK(one.speed_up == 1);
+    CHECK(one.samples_per_s == Approx(32 / 0.120));
+    auto const four = predict(inputs(), 4);
+    CHECK(four.step_s == Approx(0.100 + 0.006 + 0.010 + 0.002));
+    CHECK(four.hosts == 1);
+    CHECK(four.speed_up == Approx(4 * 0.120 / 0.118));
+}
+
+TEST_CASE("between hosts gradients cross the network twice") {
+    auto const eight = predict(inputs(), 8);
+    CHECK(eight.hosts == 2);
+    CHECK(eight.between_s == Approx(2 * 4 * 50e-6 + 2 * 0.5 * 100e6 / 1e9));
+    CHECK(eight.parts.update == Approx(0.040 / 8));
+    CHECK(eight.efficiency < predict(inputs(), 4).efficiency);
+    CHECK(predict(inputs(), 1024).efficiency > 0);
+    auto overlapping = inputs();
+    overlapping.overlaps = true;
+    CHECK(predict(overlapping, 8).between_s == Approx(eight.between_s - 0.050));
+    overlapping.between.bytes_per_s = 1e12;
+    CHECK(predict(overlapping, 8).between_s > 0); // the last bucket is never hidden
+}
+
+TEST_CASE("a fixed number of replicas is shared by the ranks") {
+    auto fixed = inputs();
+    fixed.replicas = 8;
+    CHECK(predict(fixed, 1).parts.compute == Approx(8 * 0.080));
+    CHECK(predict(fixed, 3).parts.compute > predict(fixed, 4).parts.compute); // 3, 3 and 2
+    CHECK(predict(fixed, 8).speed_up > 3);
+    CHECK(test::error_of([&] { predict(fixed, 16); }).code() == ExitCode::usage);
+}
+
+TEST_CASE("what one rank alone has measured is a prediction, too") {
+    auto alone = inputs();
+    alone.measured = 1;
+    alone.together = {};
+    alone.copy_per_s = 10e9;
+    auto const two = predict(alone, 2);
+    CHECK(two.step_s == Approx(0.080 + 0.5 * 100e6 / 10e9 + 0.020));
+}
+
+TEST_CASE("a network is a line through two messages") {
+    auto const network = NetworkModel::through(1e3, 20e-6, 1e6, 1020e-6);
+    CHECK(network.seconds(1e3) == Approx(20e-6));
+    CHECK(network.seconds(1e6) == Approx(1020e-6));
+    auto const noisy = NetworkModel::through(1e3, 20e-6, 1e6, 15e-6); // a large one came sooner
+    CHECK(noisy.bytes_per_s > 0);
+    CHECK(noisy.latency_s >= 0);
+}

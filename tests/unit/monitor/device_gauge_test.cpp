@@ -1,0 +1,37 @@
+#include "lockstep/monitor/device_gauge.hpp"
+
+#include <cstdlib>
+
+#include "catch.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+/// Of tests/support/fake_nvml.cpp: the n-th device is busy 10 n per cent.
+std::optional<double> busy(char const* device, char const* visible, char const* ours) {
+    visible == nullptr ? ::unsetenv("CUDA_VISIBLE_DEVICES")
+                       : ::setenv("CUDA_VISIBLE_DEVICES", visible, 1);
+    ours == nullptr ? ::unsetenv("LOCKSTEP_FAKE_NVML") : ::setenv("LOCKSTEP_FAKE_NVML", ours, 1);
+    monitor::DeviceGauge gauge;
+    gauge.look_at(device);
+    return gauge.utilization();
+}
+
+} // namespace
+
+TEST_CASE("a GPU is found by who computes on it, else by what is visible") {
+    CHECK(busy("cuda:1", nullptr, nullptr) == 10);
+    CHECK(busy("cuda:0", "2,1", nullptr) == 20);
+    CHECK(busy("cuda:0", "GPU-two", nullptr) == 20);
+    CHECK(busy("cuda:0", nullptr, "1") == 10);
+}
+
+TEST_CASE("what is no GPU here has no gauge") {
+    CHECK_FALSE(busy("cpu", nullptr, nullptr));
+    CHECK_FALSE(busy("cuda:7", nullptr, nullptr));
+    CHECK_FALSE(busy("cuda:1", "0", nullptr));
+    CHECK_FALSE(busy("cuda:x", nullptr, nullptr));
+    CHECK_FALSE(busy("cuda:0", "GPU-none", nullptr));
+    CHECK_FALSE(monitor::DeviceGauge().utilization());
+}

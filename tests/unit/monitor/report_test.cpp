@@ -1,0 +1,100 @@
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/monitor/report.hpp"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using namespace lockstep::monitor;
+
+namespace {
+
+/// A run of two epochs, with `rate` samples/s on so many ranks.
+RunRecords run_in(std::filesystem::path const& directory, int ranks, double rate) {
+    std::filesystem::create_directories(directory);
+    auto text =
+        concat("{\"event\": \"start\", \"model\": \"cnn\", \"parameters\": 7, \"ranks\": ", ranks,
+               ", \"steps_per_epoch\": 10, \"total_steps\": 20}\n");
+    for (int step = 1; step <= 20; ++step) {
+        text += concat("{\"event\": \"step\", \"step\": ", step, ", \"epoch\": ", 0.1 * step,
+                       ", \"loss\": ", 5.0 / step, ", \"step_ms\": 10, \"forward_ms\": 4, ",
+                       "\"samples_per_s\": ", rate, ", \"elapsed_s\": ", 180 * step, "}\n");
+    }
+    text += "{\"event\": \"validation\", \"step\": 20, \"epoch\": 2, \"loss\": 0.5, \"accuracy\": "
+            "0.9, \"f1.coat\": 0.8, \"edit distance\": 12, \"best\": true}\n";
+    File::append(directory / "metrics.jsonl").append_text(text);
+    RunRecords run(directory);
+    run.read();
+    return run;
+}
+
+bool has_gnuplot() {
+    return std::system("gnuplot --version > /dev/null 2>&1") == 0;
+}
+
+bool is_png(std::filesystem::path const& file) {
+    return read_text(file).starts_with("\x89PNG\r\n\x1a\n");
+}
+
+} // namespace
+
+TEST_CASE("speed-up and efficiency are over the run of the fewest ranks") {
+    test::ScratchDir const scratch;
+    std::vector<RunRecords> const runs{run_in(scratch / "four", 4, 3000),
+                                       run_in(scratch / "one", 1, 1000)};
+    auto const all = summarize(runs);
+    CHECK(all[0].speed_up == Approx(3));
+    CHECK(all[0].efficiency == Approx(0.75));
+    CHECK(all[1].speed_up == Approx(1));
+    CHECK(all[0].rank_hours == Approx(4));
+    CHECK(all[0].metric == "accuracy");
+    CHECK(all[0].best == 0.9);
+    auto const text = write_report(runs, {scratch / "out", 2.5}, {"loss.png"});
+    CHECK(text == read_text(scratch / "out/report.md"));
+    CHECK(text.find("accuracy 90.0 % at 20") != std::string::npos);
+    CHECK(text.find("| 3.00 | 75.0 % |") != std::string::npos);
+    CHECK(text.find("| 10.00 |") != std::string::npos);
+    CHECK(text.find("(plots/loss.png)") != std::string::npos);
+}
+
+TEST_CASE("gnuplot gets through every picture, of one run and of several") {
+    if (!has_gnuplot()) {
+        WARN("no gnuplot here: no pictures are drawn");
+        return;
+    }
+    test::ScratchDir const scratch;
+    std::vector<RunRecords> runs{run_in(scratch / "it's {one}_run", 1, 1000)};
+    auto const few = draw_plots(runs, scratch / "a'b/plots");
+    CHECK(few.size() >= 6);
+    CHECK(std::count(few.begin(), few.end(), "metric.png") == 1);
+    CHECK(std::count(few.begin(), few.end(), "metric_edit_distance.png") == 1);
+    for (auto const& file : few) {
+        CHECK(is_png(scratch / "a'b/plots" / file));
+    }
+    runs.push_back(run_in(scratch / "two", 2, 1900));
+    auto const files = draw_plots(runs, scratch / "plots");
+    CHECK(std::find(files.begin(), files.end(), "speed_up.png") != files.end());
+    for (auto const& entry : std::filesystem::directory_iterator(scratch / "plots")) {
+        CHECK((entry.path().extension() == ".gp" || is_png(entry.path())));
+    }
+}
+
+TEST_CASE("a run without steps has no pictures, and what is missing is named") {
+    test::ScratchDir const scratch;
+    File::append(scratch / "metrics.jsonl").append_text("{\"event\": \"start\"}\n{\"event\": \"st");
+    std::vector<RunRecords> runs{RunRecords(scratch.path())};
+    runs[0].read();
+    CHECK(draw_plots(runs, scratch / "plots").empty());
+    CHECK(write_report(runs, {scratch.path(), {}}, {}).find("no end") != std::string::npos);
+    std::string const path = std::getenv("PATH");
+    ::setenv("PATH", "/nowhere", 1);
+    runs.push_back(run_in(scratch / "one", 1, 1000));
+    CHECK(test::error_of([&] { draw_plots(runs, scratch / "plots"); }).code() ==
+          ExitCode::unavailable);
+    ::setenv("PATH", path.c_str(), 1);
+}

@@ -1,0 +1,158 @@
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/monitor/metrics_file.hpp"
+#include "lockstep/monitor/run_records.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+std::string step_line(std::int64_t step, double loss) {
+    return concat("{\"event\": \"step\", \"step\": ", step, ", \"loss\": ", loss,
+                  ", \"elapsed_s\": ", step, "}\n");
+}
+
+std::vector<std::pair<std::int64_t, double>> losses(monitor::RunRecords const& run) {
+    std::vector<std::pair<std::int64_t, double>> all;
+    for (auto const& step : run.steps) {
+        all.emplace_back(step.step, step.loss);
+    }
+    return all;
+}
+
+using Losses = std::vector<std::pair<std::int64_t, double>>;
+
+} // namespace
+
+TEST_CASE("what a run reports is read back") {
+    test::ScratchDir const scratch;
+    {
+        monitor::MetricsFile metrics(scratch / "metrics.jsonl");
+        train::Started started;
+        started.model = "cnn";
+        started.host_of_rank = {"a", "b"};
+        started.replicas = 4;
+        started.batch = 8;
+        started.accumulate = 2;
+        metrics.on(started);
+        metrics.on(train::Step{.step = 1,
+                               .loss = std::nan(""),
+                               .samples = 64,
+                               .logged = true,
+                               .step_s = 0.5,
+                               .straggler = 1,
+                               .straggler_s = 0.1});
+        metrics.on(train::Measured{.set = "validation",
+                                   .step = 1,
+                                   .loss = 0.5,
+                                   .metrics = {{"accuracy", 0.75}},
+                                   .best = true,
+                                   .best_metric = "accuracy"});
+        metrics.on(train::Epoch{.epoch = 1, .step = 1, .loss = 2, .accuracy = 0.25});
+        metrics.on(train::CheckpointWritten{.step = 1, .file = "f", .bytes = 10, .seconds = 2});
+        metrics.on(train::Ended{.reason = "finished",
+                                .step = 2,
+                                .steps_done = 2,
+                                .samples_per_s = 128,
+                                .best_metric = "accuracy",
+                                .best = 0.75,
+                                .best_step = 1});
+    }
+    monitor::RunRecords run(scratch.path());
+    CHECK(run.read());
+    CHECK_FALSE(run.read());
+    CHECK(run.name() == scratch.path().filename());
+    CHECK(run.model == "cnn");
+    CHECK(run.ranks == 2);
+    CHECK(run.batch == 64);
+    REQUIRE(run.steps.size() == 1);
+    CHECK(std::isnan(run.steps[0].loss));
+    CHECK(run.steps[0].samples_per_s == 128);
+    CHECK(run.steps[0].straggler == 1);
+    CHECK(run.steps[0].straggler_ms == 100);
+    REQUIRE(run.validations.size() == 1);
+    CHECK(run.validations[0].metrics == std::map<std::string, double>{{"accuracy", 0.75}});
+    CHECK(run.validations[0].best);
+    REQUIRE(run.epochs.size() == 1);
+    CHECK(run.epochs[0].metrics.at("accuracy") == 0.25);
+    CHECK(run.checkpoints.at(0).seconds == 2);
+    CHECK(run.attempts.at(0).reason == "finished");
+    CHECK(run.last_step() == 2);
+    CHECK(run.best_step == 1);
+    CHECK(run.mean_samples_per_s == 128);
+}
+
+TEST_CASE("a later attempt's word counts where it did steps again") {
+    test::ScratchDir const scratch;
+    auto const file = File::append(scratch / "metrics.jsonl");
+    file.append_text("{\"event\": \"start\"}\n");
+    for (int step = 1; step <= 5; ++step) {
+        file.append_text(step_line(step, 1));
+    }
+    file.append_text("{\"event\": \"validation\", \"step\": 4, \"loss\": 1}\n");
+    file.append_text("{\"event\": \"start\"}\n{\"event\": \"resume\", \"step\": 2}\n");
+    monitor::RunRecords run(scratch.path());
+    run.read();
+    CHECK(losses(run) == Losses{{1, 1}, {2, 1}});
+    CHECK(run.validations.empty());
+    file.append_text(step_line(3, 7));
+    CHECK(run.read());
+    CHECK(losses(run) == Losses{{1, 1}, {2, 1}, {3, 7}});
+    CHECK(run.attempts.size() == 2);
+    CHECK(run.seconds() == 8); // 5 of the first, 3 of the second
+    // Begun anew without a checkpoint, there is no record of a resume.
+    file.append_text("{\"event\": \"start\"}\n" + step_line(1, 9));
+    run.read();
+    CHECK(losses(run) == Losses{{1, 9}});
+}
+
+TEST_CASE("half lines wait for their end, broken ones are passed over") {
+    test::ScratchDir const scratch;
+    auto const file = File::append(scratch / "metrics.jsonl");
+    auto const line = step_line(2, 3);
+    file.append_text(step_line(1, 1) + line.substr(0, 20));
+    monitor::RunRecords run(scratch.path());
+    CHECK(run.read());
+    CHECK_FALSE(run.read());
+    CHECK(losses(run) == Losses{{1, 1}});
+    file.append_text(line.substr(20));
+    CHECK(run.read());
+    CHECK(losses(run) == Losses{{1, 1}, {2, 3}});
+    // A killed run's half line, on which the next attempt goes on; other things that are no
+    // records.
+    file.append_text("{\"event\": \"step\", \"st{\"event\": \"start\"}\n[1]\n\xff\xfe\n\n{}\n" +
+                     std::string("{\"event\": \"step\", \"step\": \"x\", \"loss\": [1]}\n") +
+                     step_line(3, 4));
+    CHECK(run.read());
+    CHECK(run.bad_lines == 3);
+    CHECK(run.steps.back().step == 3);
+}
+
+TEST_CASE("a resumed run's first record is whole where the last one before was cut") {
+    test::ScratchDir const scratch;
+    File::append(scratch / "metrics.jsonl").append_text(step_line(1, 1) + "{\"event\": \"st");
+    monitor::MetricsFile metrics(scratch / "metrics.jsonl");
+    metrics.on(train::Started{});
+    monitor::RunRecords run(scratch.path());
+    run.read();
+    CHECK(run.bad_lines == 1);
+    CHECK(run.attempts.size() == 1);
+}
+
+TEST_CASE("a file that was begun anew is read anew, one that is missing is named") {
+    test::ScratchDir const scratch;
+    monitor::RunRecords run(scratch.path());
+    CHECK(test::error_of([&] { run.read(); }).code() == ExitCode::no_input);
+    File::append(scratch / "metrics.jsonl").append_text(step_line(1, 1) + step_line(2, 1));
+    run.read();
+    std::filesystem::rename(scratch / "metrics.jsonl", scratch / "old");
+    File::append(scratch / "metrics.jsonl").append_text(step_line(1, 5) + step_line(2, 5));
+    CHECK(run.read());
+    CHECK(losses(run) == Losses{{1, 5}, {2, 5}});
+}
