@@ -15,11 +15,13 @@ ROOMS = {
     "h5": ["base", "comm"],
     "data": ["base", "comm", "h5"],
     "checkpoint": ["base", "comm", "h5"],
+    "rl": ["base", "config", "comm", "h5"],
     "nn": ["base", "config", "comm", "h5", "data"],
-    "task": ["base", "config", "comm", "h5", "data", "nn"],
-    "train": ["base", "config", "comm", "h5", "data", "checkpoint", "nn", "task"],
+    "task": ["base", "config", "comm", "h5", "data", "rl", "nn"],
+    "train": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task"],
     "monitor": ["base", "config", "comm", "train"],
-    "app": ["base", "config", "comm", "h5", "data", "checkpoint", "nn", "task", "train", "monitor"],
+    "app": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
+            "monitor"],
 }
 
 GENERATED = "lockstep/build_id_value.hpp"  # of a build, and installed with the headers
