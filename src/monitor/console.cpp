@@ -169,10 +169,16 @@ void Console::show(train::Measured const& e) {
 }
 
 void Console::show(train::Epoch const& e) {
-    line(concat("epoch ", e.epoch, ": training loss ", fixed(e.loss, 4),
-                e.accuracy ? concat("  accuracy ", percent(*e.accuracy)) : "", "  (",
-                duration_text(e.seconds), ", ",
-                count_text(static_cast<std::int64_t>(e.samples_per_s)), " samples/s)"));
+    auto const text = concat("epoch ", e.epoch, ": training loss ", fixed(e.loss, 4),
+                             e.accuracy ? concat("  accuracy ", percent(*e.accuracy)) : "",
+                             metrics_text(e.figures), "  (", duration_text(e.seconds), ", ",
+                             count_text(static_cast<std::int64_t>(e.samples_per_s)), " samples/s)");
+    if (e.figures.empty() || e.epoch == 1 || since_epoch_.seconds() > plain_line_s) {
+        since_epoch_.restart();
+        line(text);
+    } else {
+        log_.note(text); // iterations of reinforcement learning follow each other fast
+    }
 }
 
 void Console::show(train::CheckpointWritten const& e) {

@@ -64,6 +64,9 @@ struct ToJson {
             json["loss_scale"] = e.loss_scale;
             json["skipped"] = e.skipped;
         }
+        for (auto const& [name, value] : e.figures) {
+            json[name] = value;
+        }
         if (e.straggler >= 0) {
             json["straggler"] = e.straggler;
             json["straggler_ms"] = 1e3 * e.straggler_s;
@@ -97,6 +100,9 @@ struct ToJson {
                   {"samples_per_s", e.samples_per_s}};
         if (e.accuracy) {
             json["accuracy"] = *e.accuracy;
+        }
+        for (auto const& [name, value] : e.figures) {
+            json[name] = value;
         }
         return json;
     }

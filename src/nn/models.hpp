@@ -4,9 +4,12 @@
 
 namespace lockstep::nn {
 
+ModelKind clstm_policy_kind();
 ModelKind cnn_kind();
 ModelKind cnn3d_kind();
+ModelKind lstm_policy_kind();
 ModelKind mlp_kind();
+ModelKind mlp_policy_kind();
 ModelKind resnet_kind();
 ModelKind script_kind();
 ModelKind unet_kind();

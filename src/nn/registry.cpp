@@ -9,7 +9,8 @@
 namespace lockstep::nn {
 
 std::vector<ModelKind> model_kinds() {
-    return {cnn_kind(), cnn3d_kind(), mlp_kind(), resnet_kind(), script_kind(), unet_kind()};
+    return {clstm_policy_kind(), cnn_kind(),    cnn3d_kind(),  lstm_policy_kind(), mlp_kind(),
+            mlp_policy_kind(),   resnet_kind(), script_kind(), unet_kind()};
 }
 
 namespace {

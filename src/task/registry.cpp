@@ -7,7 +7,7 @@
 namespace lockstep::task {
 
 std::vector<TaskKind> task_kinds() {
-    return {classification_kind(), regression_kind(), segmentation_kind()};
+    return {classification_kind(), ppo_kind(), regression_kind(), segmentation_kind()};
 }
 
 namespace {
@@ -31,6 +31,20 @@ TaskKind find_kind(std::string const& name) {
 
 Samples Samples::of(data::Dataset const& dataset) {
     return {dataset.inputs(), dataset.targets(), dataset.class_names(), dataset.class_counts()};
+}
+
+Samples Samples::of(rl::Spaces const& spaces) {
+    auto const moments = static_cast<std::uint64_t>(spaces.window);
+    auto const size = static_cast<std::uint64_t>(spaces.observation);
+    h5::Shape const shape = moments > 1 ? h5::Shape{moments, size / moments} : h5::Shape{size};
+    return {.inputs = {{"observations", h5::Type::f32, shape, false, false}}, .spaces = spaces};
+}
+
+rl::EnvironmentMaker open_environment(config::Task const& chosen, std::string const& files) {
+    auto const kind = find_kind(chosen.kind);
+    return kind.environment
+               ? kind.environment(config::OwnValues("task", chosen.own, kind.keys), files)
+               : nullptr;
 }
 
 std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& samples) {

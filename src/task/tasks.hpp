@@ -5,6 +5,7 @@
 namespace lockstep::task {
 
 TaskKind classification_kind();
+TaskKind ppo_kind();
 TaskKind regression_kind();
 TaskKind segmentation_kind();
 

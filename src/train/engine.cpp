@@ -89,28 +89,34 @@ double compression_scale(config::Deck const& deck) {
 
 } // namespace
 
-/// What all ranks tell each other: three values for each replica, non-zero on the rank that hosts
-/// it only; a signal number for each rank, and how long it waited in the step before; rank 0's
-/// clock; and for each parameter on how many ranks it got a gradient.
+/// What all ranks tell each other: three values for each replica and the task's figures, non-zero
+/// on the rank that hosts it only; a signal number for each rank, and how long it waited in the
+/// step before; rank 0's clock; and for each parameter on how many ranks it got a gradient.
 class Engine::Vote {
   public:
-    Vote(int replicas, int ranks, std::size_t entries)
-        : replicas_(replicas), ranks_(ranks), entries_(entries),
-          values_(count(replicas, ranks, entries), 0) {}
+    struct Form {
+        int replicas = 1;
+        int ranks = 1;
+        int figures = 0; ///< of the task
+        std::size_t entries = 0;
 
-    static std::size_t count(int replicas, int ranks, std::size_t entries) {
-        return static_cast<std::size_t>(3 * replicas + 2 * ranks + 1) + entries;
-    }
+        int of_replica() const { return 3 + figures; }
+        std::size_t count() const {
+            return static_cast<std::size_t>(of_replica() * replicas + 2 * ranks + 1) + entries;
+        }
+    };
+
+    explicit Vote(Form const& form) : form_(form), values_(form.count(), 0) {}
 
     std::span<double> values() { return values_; }
-    double& of_replica(int replica, int which) { return at(3 * replica + which); }
-    double& signal(int rank) { return at(3 * replicas_ + rank); }
-    double& waited(int rank) { return at(3 * replicas_ + ranks_ + rank); }
-    double& minutes() { return at(3 * replicas_ + 2 * ranks_); }
+    double& of_replica(int replica, int which) { return at(form_.of_replica() * replica + which); }
+    double& signal(int rank) { return of_replica(form_.replicas, rank); }
+    double& waited(int rank) { return signal(form_.ranks + rank); }
+    double& minutes() { return signal(2 * form_.ranks); }
 
     double sum(int which) {
         std::vector<double> of_all;
-        for (int replica = 0; replica < replicas_; ++replica) {
+        for (int replica = 0; replica < form_.replicas; ++replica) {
             of_all.push_back(of_replica(replica, which));
         }
         return comm::tree_sum(of_all);
@@ -121,7 +127,7 @@ class Engine::Vote {
     }
     /// By entry: on no rank.
     std::vector<char> idle() {
-        std::vector<char> idle(entries_);
+        std::vector<char> idle(form_.entries);
         std::transform(ranks_with_gradient(), values_.end(), idle.begin(),
                        [](double ranks) { return ranks == 0 ? 1 : 0; });
         return idle;
@@ -130,27 +136,27 @@ class Engine::Vote {
   private:
     double& at(int index) { return values_[static_cast<std::size_t>(index)]; }
     std::vector<double>::iterator ranks_with_gradient() {
-        return values_.end() - static_cast<std::ptrdiff_t>(entries_);
+        return values_.end() - static_cast<std::ptrdiff_t>(form_.entries);
     }
 
-    int replicas_;
-    int ranks_;
-    std::size_t entries_;
+    Form form_;
     std::vector<double> values_;
 };
 
 Engine::Engine(Parts parts)
     : world_(parts.world), options_(parts.deck.optimizer), communication_(parts.deck.communication),
       replicas_(static_cast<int>(parts.deck.run.replicas)),
-      seed_(static_cast<std::uint64_t>(parts.deck.run.seed)), layout_(Layout::of(parts.model)),
+      seed_(static_cast<std::uint64_t>(parts.deck.run.seed)),
+      figures_(static_cast<int>(parts.task.figures().size())), layout_(Layout::of(parts.model)),
       nodes_(parts.nodes.empty() ? comm::subtrees_of_ranks(replicas_, world_.size()) : parts.nodes),
       buffers_(parts.model), kept_buffers_(kept_buffers(parts.model)), exchange_([&] {
           require_same_model(world_, layout_);
           return choose_exchange(
               world_, communication_, parts.device,
-              needs_of(parts, nodes_, layout_,
-                       Vote::count(replicas_, world_.size(), layout_.entries.size()),
-                       buffers_.bytes().size()));
+              needs_of(
+                  parts, nodes_, layout_,
+                  Vote::Form{replicas_, world_.size(), figures_, layout_.entries.size()}.count(),
+                  buffers_.bytes().size()));
       }()),
       arena_(layout_, borrowed(exchange_->parameters(), layout_.size, parts.device)),
       updated_(exchange_->sums_everywhere() ? std::vector<Range>{{0, layout_.size}}
@@ -222,13 +228,16 @@ StepOutcome Engine::step(StepInput const& input) {
     }
     outcome.local = local_.times();
 
-    Vote vote(replicas_, world_.size(), layout_.entries.size());
+    Vote vote({replicas_, world_.size(), figures_, layout_.entries.size()});
     auto const node = nodes_[static_cast<std::size_t>(world_.rank())];
     for (int replica = node.first; replica < node.first + node.count; ++replica) {
         auto const& result = local_.results()[static_cast<std::size_t>(replica - node.first)];
         vote.of_replica(replica, 0) = result.loss_sum;
         vote.of_replica(replica, 1) = result.weight;
         vote.of_replica(replica, 2) = static_cast<double>(result.correct);
+        for (std::size_t i = 0; i < result.figures.size(); ++i) {
+            vote.of_replica(replica, 3 + static_cast<int>(i)) = result.figures[i];
+        }
     }
     vote.signal(world_.rank()) = input.signal;
     vote.waited(world_.rank()) = waited_s_;
@@ -246,6 +255,9 @@ StepOutcome Engine::step(StepInput const& input) {
     outcome.loss_sum = vote.sum(0);
     outcome.weight = vote.sum(1);
     outcome.correct = static_cast<std::int64_t>(vote.sum(2));
+    for (int figure = 0; figure < figures_; ++figure) {
+        outcome.figures.push_back(vote.sum(3 + figure));
+    }
     outcome.minutes_passed = vote.minutes() != 0;
     for (int rank = 0; rank < world_.size(); ++rank) {
         if (vote.signal(rank) != 0) {

@@ -10,12 +10,67 @@
 
 #include "data_cache.hpp"
 #include "opening.hpp"
+#include "rollout_feed.hpp"
 
 namespace lockstep::train {
+
+namespace {
+
+rl::EnvironmentMaker opened_environment(comm::Communicator const& world, config::Deck const& deck) {
+    rl::EnvironmentMaker environment;
+    comm::agree(world, "opening the environment",
+                [&] { environment = task::open_environment(deck.task, deck.data.train); });
+    return environment;
+}
+
+Measured measured(char const* set, Evaluation result) {
+    return {.set = set,
+            .loss = result.loss,
+            .samples = result.samples,
+            .metrics = std::move(result.metrics),
+            .seconds = result.seconds,
+            .best = false,
+            .best_metric = {}};
+}
+
+/// The episodes of the test, or of validation where the deck has none.
+Measured evaluate_policy(comm::Communicator const& world, config::Deck const& deck,
+                         rl::EnvironmentMaker const& environment,
+                         std::filesystem::path const& file) {
+    auto const topology = comm::Topology::discover(world);
+    std::shared_ptr<nn::Model> model;
+    std::unique_ptr<RolloutFeed> feed;
+    comm::agree(world, "opening the model", [&] {
+        auto const device = choose_device(deck.run, topology);
+        configure_torch(deck.run);
+        auto const samples = task::Samples::of(environment(rl::Period::training)->spaces());
+        auto const task = task::make_task(deck.task, samples);
+        model = nn::make_model(deck.model, model_interface(deck, samples, *task),
+                               static_cast<std::uint64_t>(deck.run.seed));
+        model->to(device);
+        load_model(*model, file);
+        feed = std::make_unique<RolloutFeed>(RolloutFeed::Parts{.world = world,
+                                                                .deck = deck,
+                                                                .model = *model,
+                                                                .make = environment,
+                                                                .samples = samples,
+                                                                .own = {0, 1},
+                                                                .device = device});
+    });
+    comm::PhaseScope const phase(world, comm::Phase::test);
+    bool const has_test = feed->has(Feed::Set::test);
+    return measured(has_test ? "test" : "validation",
+                    feed->measure(has_test ? Feed::Set::test : Feed::Set::validation, {}).value());
+}
+
+} // namespace
 
 Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck,
                        std::filesystem::path const& file) {
     auto const topology = comm::Topology::discover(world);
+    if (auto const environment = opened_environment(world, deck)) {
+        return evaluate_policy(world, deck, environment, file);
+    }
     bool const has_test = !trimmed(deck.data.test).empty();
     std::unique_ptr<data::Dataset> dataset;
     std::unique_ptr<task::Task> task;
@@ -39,15 +94,9 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     });
     keep_in_memory(data, {dataset.get()}, world);
     comm::PhaseScope const phase(world, comm::Phase::test);
-    auto const result =
-        evaluate(world, *model, *task, *dataset, evaluate_options(deck, device)).value();
-    return {.set = has_test ? "test" : "validation",
-            .loss = result.loss,
-            .samples = result.samples,
-            .metrics = result.metrics,
-            .seconds = result.seconds,
-            .best = false,
-            .best_metric = {}};
+    return measured(
+        has_test ? "test" : "validation",
+        evaluate(world, *model, *task, *dataset, evaluate_options(deck, device)).value());
 }
 
 } // namespace lockstep::train

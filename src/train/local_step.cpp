@@ -6,6 +6,7 @@
 #include "lockstep/comm/tree_sum.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "lane_threads.hpp"
@@ -162,6 +163,9 @@ void LocalStep::run_micro_batch(Lane& lane, int replica, int micro, task::Tensor
     result.loss_sum += loss.sum.item<double>();
     result.weight += loss.weight;
     result.correct += loss.correct;
+    result.figures.resize(loss.figures.size(), 0);
+    std::transform(loss.figures.begin(), loss.figures.end(), result.figures.begin(),
+                   result.figures.begin(), std::plus<>());
     times.backward += watch.restart();
 }
 

@@ -204,15 +204,11 @@ bool fits(data::Dataset const& set, data::Dataset const& train) {
            set.classes() <= train.classes();
 }
 
-} // namespace
-
-Workload open_workload(config::Deck const& deck,
-                       std::function<void(double parameters)> const& check_size) {
+void open_datasets(config::Deck const& deck, Workload& work) {
     if (trimmed(deck.data.train).empty()) {
         throw Error(ExitCode::usage, {"data.train is not set", "there is nothing to learn from",
                                       "Set it to a file, a list or a glob"});
     }
-    Workload work;
     work.train = open_dataset(deck.data, deck.data.train);
     work.validation = open_dataset(deck.data, deck.data.validation);
     work.test = open_dataset(deck.data, deck.data.test);
@@ -225,6 +221,35 @@ Workload open_workload(config::Deck const& deck,
         }
     }
     work.samples = task::Samples::of(*work.train);
+}
+
+void require_no_datasets(config::Deck const& deck) {
+    bool const files = !trimmed(deck.data.validation).empty() || !trimmed(deck.data.test).empty();
+    std::string const wrong = files                          ? "data.validation or data.test is set"
+                              : deck.data.augment != "none"  ? "data.augment is set"
+                              : deck.run.placement != "even" ? "run.placement is not even"
+                                                             : "";
+    if (!wrong.empty()) {
+        throw Error(ExitCode::usage,
+                    {wrong,
+                     concat("task.kind = ", deck.task.kind,
+                            " learns from environments, and is measured by episodes that it plays"),
+                     "Take it out; see task.evaluation-episodes and task.test-episodes"});
+    }
+}
+
+} // namespace
+
+Workload open_workload(config::Deck const& deck,
+                       std::function<void(double parameters)> const& check_size) {
+    Workload work;
+    work.environment = task::open_environment(deck.task, deck.data.train);
+    if (work.environment) {
+        require_no_datasets(deck);
+        work.samples = task::Samples::of(work.environment(rl::Period::training)->spaces());
+    } else {
+        open_datasets(deck, work);
+    }
     work.task = task::make_task(deck.task, work.samples);
     check_size(nn::parameter_count(deck.model, model_interface(deck, work.samples, *work.task)));
     work.model = another_model(deck, work);
@@ -238,7 +263,8 @@ nn::Interface model_interface(config::Deck const& deck, task::Samples const& sam
             .outputs = task.outputs(),
             .recompute = deck.precision.gradient_checkpointing,
             .sync_batch_norm = deck.communication.sync_batch_norm,
-            .inputs = samples.inputs};
+            .inputs = samples.inputs,
+            .continuous = samples.spaces && samples.spaces->continuous};
 }
 
 std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work) {
@@ -271,16 +297,21 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
                             .seed = static_cast<std::uint64_t>(deck.run.seed)});
 }
 
-std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch) {
-    auto const by_epochs = std::llround(train.epochs * static_cast<double>(steps_per_epoch));
-    if (train.epochs > 0 && train.steps > 0) {
-        return std::min<std::int64_t>(by_epochs, train.steps);
+std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch,
+                         std::int64_t most_steps) {
+    std::int64_t const by_epochs =
+        std::llround(train.epochs * static_cast<double>(steps_per_epoch));
+    std::int64_t steps = 0;
+    for (std::int64_t const limit : {by_epochs, train.steps, most_steps}) {
+        if (limit > 0) {
+            steps = steps > 0 ? std::min(steps, limit) : limit;
+        }
     }
-    if (train.epochs > 0 || train.steps > 0) {
-        return train.epochs > 0 ? by_epochs : train.steps;
+    if (steps == 0) {
+        throw Error(ExitCode::usage, {"train.epochs and train.steps are both 0",
+                                      "the run would never end", "Set at least one of them"});
     }
-    throw Error(ExitCode::usage, {"train.epochs and train.steps are both 0",
-                                  "the run would never end", "Set at least one of them"});
+    return steps;
 }
 
 } // namespace lockstep::train

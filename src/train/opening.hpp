@@ -46,7 +46,8 @@ struct Workload {
     std::unique_ptr<data::Dataset> test;       ///< none: null
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
-    task::Samples samples; ///< what the training set offers
+    task::Samples samples;            ///< what the training set, or the environment, offers
+    rl::EnvironmentMaker environment; ///< none: null, and there are data sets
 };
 
 /// Opens one data set of the deck; null when `files` is empty.
@@ -75,9 +76,11 @@ data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const
 /// The plan of training epochs. Throws Error 64 when there are too few samples.
 data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset);
 
-/// Steps of the whole run: the earlier of train.epochs and train.steps.
+/// Steps of the whole run: the least of train.epochs, train.steps and `most_steps`, where these
+/// are above 0.
 ///
-/// Throws  Error 64 when the deck sets neither
-std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch);
+/// Throws  Error 64 when there is none of them
+std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch,
+                         std::int64_t most_steps = 0);
 
 } // namespace lockstep::train

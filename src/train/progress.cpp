@@ -36,6 +36,9 @@ void Progress::write_to(checkpoint::Record& record) const {
     record.reals["epoch_loss_sum"] = epoch_loss_sum;
     record.reals["epoch_weight"] = epoch_weight;
     record.reals["best"] = best;
+    for (std::size_t i = 0; i < epoch_figures.size(); ++i) {
+        record.reals[concat("epoch_figure_", i)] = epoch_figures[i];
+    }
     record.history = history;
 }
 
@@ -49,6 +52,9 @@ Progress Progress::read_from(checkpoint::Record const& record) {
     progress.epoch_loss_sum = real_of(record, "epoch_loss_sum");
     progress.epoch_weight = real_of(record, "epoch_weight");
     progress.best = real_of(record, "best");
+    for (std::size_t i = 0; record.reals.contains(concat("epoch_figure_", i)); ++i) {
+        progress.epoch_figures.push_back(record.reals.at(concat("epoch_figure_", i)));
+    }
     progress.history = record.history;
     return progress;
 }

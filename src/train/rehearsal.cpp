@@ -4,7 +4,6 @@
 #include "lockstep/base/memory.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/topology.hpp"
-#include "lockstep/train/batch_source.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/engine.hpp"
 #include "lockstep/train/precision.hpp"
@@ -12,10 +11,8 @@
 #include <ATen/DeviceAccelerator.h>
 
 #include <limits>
-#include <optional>
 
-#include "opening.hpp"
-#include "step_batches.hpp"
+#include "make_feed.hpp"
 
 namespace lockstep::train {
 
@@ -24,11 +21,9 @@ struct Rehearsal::Parts {
     config::Deck deck;
     torch::Device device = torch::kCPU;
     Workload work{};
-    std::optional<data::TrainPlan> plan{};
     std::unique_ptr<Engine> engine{};
-    std::optional<data::Augmentation> augmentation{};
-    std::unique_ptr<data::Loader> loader{};
-    std::unique_ptr<LoadedBatches> batches{};
+    std::unique_ptr<Feed> feed{};
+    std::unique_ptr<BatchSource> batches{};
     RehearsedSize size{};
     std::int64_t step = 0;
 };
@@ -59,12 +54,14 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
                                          world.size()),
                            share);
         });
-        parts.augmentation.emplace(augmentation_of(parts.deck, parts.work.samples));
-        parts.plan.emplace(train_plan(parts.deck, *parts.work.train));
-        parts.size.steps_per_epoch = parts.plan->steps_per_epoch();
-        parts.size.epochs =
-            static_cast<double>(total_steps(parts.deck.train, parts.size.steps_per_epoch)) /
-            static_cast<double>(parts.size.steps_per_epoch);
+        auto const nodes = comm::subtrees_of_ranks(replicas, world.size());
+        parts.feed = make_feed({world, parts.deck, parts.work,
+                                nodes[static_cast<std::size_t>(world.rank())], parts.device});
+        auto const steps_per_epoch = parts.feed->steps_per_epoch();
+        parts.size.steps_per_epoch = steps_per_epoch;
+        parts.size.epochs = static_cast<double>(total_steps(parts.deck.train, steps_per_epoch,
+                                                            parts.feed->most_steps())) /
+                            static_cast<double>(steps_per_epoch);
     });
     parts.engine = std::make_unique<Engine>(
         Engine::Parts{.world = world,
@@ -74,19 +71,8 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
                       .device = parts.device,
                       .another = [&parts] { return another_model(parts.deck, parts.work); }});
     auto const& engine = *parts.engine;
-    auto const& plan = *parts.plan;
-    StepBatches const batches(plan, engine.nodes()[static_cast<std::size_t>(world.rank())],
-                              parts.deck.optimizer.accumulate,
-                              {0, std::numeric_limits<std::int64_t>::max()});
-    auto const& data = parts.deck.data;
-    parts.loader = std::make_unique<data::Loader>(
-        *parts.work.train, batches.request(),
-        data::LoaderOptions{static_cast<int>(data.workers), static_cast<int>(data.prefetch),
-                            [&parts, batches](std::int64_t k, data::Batch& batch) {
-                                parts.augmentation->apply(batch, batches.epoch(k));
-                            }});
-    parts.batches = std::make_unique<LoadedBatches>(*parts.loader, parts.work.samples.inputs,
-                                                    parts.work.samples.targets, parts.device);
+    auto const& feed = *parts.feed;
+    parts.batches = parts.feed->batches(0, std::numeric_limits<std::int64_t>::max());
     auto& size = parts.size;
     size.parameters = static_cast<double>(engine.layout().parameters);
     size.arena_bytes = static_cast<double>(engine.layout().size) * sizeof(float);
@@ -94,8 +80,8 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
     size.buckets = engine.exchange().partition().buckets();
     size.exchange = engine.exchange().name();
     size.replicas = parts.deck.run.replicas;
-    size.samples_per_step = plan.samples_in_step(0);
-    size.samples_per_epoch = plan.samples_per_epoch();
+    size.samples_per_step = feed.samples_in_step(0);
+    size.samples_per_epoch = feed.samples_per_epoch();
 }
 
 Rehearsal::~Rehearsal() = default;
@@ -106,12 +92,13 @@ RehearsedSize const& Rehearsal::size() const noexcept {
 
 RehearsedStep Rehearsal::step() {
     auto& parts = *parts_;
-    auto const in_epoch = parts.step % parts.plan->steps_per_epoch();
+    auto const in_epoch = parts.step % parts.feed->steps_per_epoch();
     Stopwatch const watch;
+    parts.feed->prepare(parts.step);
     auto const outcome = parts.engine->step({.batches = *parts.batches,
                                              .step = parts.step,
-                                             .micro_batches = parts.plan->micro_batches(in_epoch),
-                                             .samples = parts.plan->samples_in_step(in_epoch),
+                                             .micro_batches = parts.feed->micro_batches(in_epoch),
+                                             .samples = parts.feed->samples_in_step(in_epoch),
                                              .rate = 0}); // as often as one likes: nothing changes
     if (parts.device.is_cuda()) {
         torch::cuda::synchronize(parts.device.index());

@@ -16,6 +16,7 @@
 
 #include "data_cache.hpp"
 #include "first_weights.hpp"
+#include "make_feed.hpp"
 
 namespace lockstep::train {
 
@@ -64,10 +65,13 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
         });
         best_metric_ = task::metric_of(
             deck_.task, deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best);
-        augmentation_.emplace(augmentation_of(deck_, work_.samples));
-        plan_.emplace(train_plan(deck_, *work_.train));
-        total_steps_ = total_steps(deck_.train, plan_->steps_per_epoch());
-        schedule_.emplace(deck_, plan_->steps_per_epoch(), total_steps_);
+    });
+    auto const nodes = place_replicas();
+    comm::agree(world_, "planning the run", [&] {
+        feed_ = make_feed(
+            {world_, deck_, work_, nodes[static_cast<std::size_t>(world_.rank())], device_});
+        total_steps_ = total_steps(deck_.train, feed_->steps_per_epoch(), feed_->most_steps());
+        schedule_.emplace(deck_, feed_->steps_per_epoch(), total_steps_);
     });
     if (!opened_.found && !deck_.model.weights.empty()) {
         auto const weights = load_first_weights(world_, *work_.model, deck_.model.weights);
@@ -82,7 +86,7 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
                       .task = *work_.task,
                       .device = device_,
                       .another = [this] { return another_model(deck_, work_); },
-                      .nodes = place_replicas()});
+                      .nodes = nodes});
     attempt_ = concat(utc_now(), "-", ::getpid());
     comm::broadcast_text(world_, attempt_);
     std::replace(attempt_.begin(), attempt_.end(), ':', '-');
@@ -148,7 +152,7 @@ void Run::restore() {
     comm::agree(world_, "reading the checkpoint", [&] {
         checkpoint::Reader const reader(opened_.found->path);
         auto const stored = static_cast<std::uint64_t>(integer_of(reader.record(), "data"));
-        if (stored != work_.train->fingerprint() && !order_.force) {
+        if (stored != feed_->fingerprint() && !order_.force) {
             throw Error(
                 ExitCode::usage,
                 {concat("data.train is not what ", opened_.found->path.string(), " was trained on"),
@@ -157,29 +161,20 @@ void Run::restore() {
                  "--checkpoint.resume none"});
         }
         engine_->state().restore(reader);
+        restore_replica_arrays(reader, feed_->state(),
+                               engine_->nodes()[static_cast<std::size_t>(world_.rank())],
+                               deck_.run.replicas);
         progress_ = Progress::read_from(reader.record());
         engine_->loss_scale().restore(real_of(reader.record(), "loss_scale"),
                                       integer_of(reader.record(), "loss_scale_growth"),
                                       integer_of(reader.record(), "skipped_steps"));
     });
+    feed_->restored(progress_.step);
     saved_step_ = progress_.step;
 }
 
-StepBatches Run::batches() const {
-    return {*plan_,
-            engine_->nodes()[static_cast<std::size_t>(world_.rank())],
-            deck_.optimizer.accumulate,
-            {progress_.step, total_steps_}};
-}
-
 void Run::loop() {
-    data::Loader loader(*work_.train, batches().request(),
-                        {static_cast<int>(deck_.data.workers),
-                         static_cast<int>(deck_.data.prefetch),
-                         [this, all = batches()](std::int64_t k, data::Batch& batch) {
-                             augmentation_->apply(batch, all.epoch(k));
-                         }});
-    LoadedBatches batches(loader, work_.samples.inputs, work_.samples.targets, device_);
+    auto const batches = feed_->batches(progress_.step, total_steps_);
     comm::PhaseScope const phase(world_, comm::Phase::train);
     vote_to_leave(); // whoever was signalled while we started
     if (progress_.owes_validation && ended_.reason.empty()) {
@@ -188,7 +183,7 @@ void Run::loop() {
     }
     while (!done() && ended_.reason.empty()) {
         Stopwatch watch;
-        auto const outcome = one_step(batches);
+        auto const outcome = one_step(*batches);
         account(outcome, watch.seconds());
         after_step(outcome);
     }
@@ -199,16 +194,17 @@ void Run::loop() {
 }
 
 StepOutcome Run::one_step(BatchSource& batches) {
-    auto const in_epoch = progress_.step % plan_->steps_per_epoch();
+    auto const in_epoch = progress_.step % feed_->steps_per_epoch();
     auto const minutes = deck_.checkpoint.every_minutes;
     try {
         comm::set_step(world_, progress_.step + 1);
         auto const damage = inject_fault(world_.rank(), progress_.step + 1);
+        feed_->prepare(progress_.step);
         auto outcome = engine_->step(
             {.batches = batches,
              .step = progress_.step,
-             .micro_batches = plan_->micro_batches(in_epoch),
-             .samples = plan_->samples_in_step(in_epoch),
+             .micro_batches = feed_->micro_batches(in_epoch),
+             .samples = feed_->samples_in_step(in_epoch),
              .rate = schedule_->rate(progress_.step),
              .signal = asked_to_leave(),
              .minutes_passed = minutes > 0 && checkpoint_watch_.seconds() > 60 * minutes,
@@ -225,13 +221,17 @@ StepOutcome Run::one_step(BatchSource& batches) {
 }
 
 void Run::account(StepOutcome const& outcome, double step_s) {
-    auto const in_epoch = progress_.step % plan_->steps_per_epoch();
-    auto const samples = plan_->samples_in_step(in_epoch);
+    auto const in_epoch = progress_.step % feed_->steps_per_epoch();
+    auto const samples = feed_->samples_in_step(in_epoch);
     auto const rate = schedule_->rate(progress_.step);
     ++progress_.step;
     progress_.epoch_loss_sum += outcome.loss_sum;
     progress_.epoch_weight += outcome.weight;
     progress_.epoch_correct += outcome.correct;
+    progress_.epoch_figures.resize(outcome.figures.size(), 0);
+    for (std::size_t i = 0; i < outcome.figures.size(); ++i) {
+        progress_.epoch_figures[i] += outcome.figures[i];
+    }
     ++ended_.steps_done;
     samples_done_ += samples;
     epoch_samples_ += samples;
@@ -248,6 +248,7 @@ void Run::account(StepOutcome const& outcome, double step_s) {
               .total_steps = total_steps_,
               .epoch = epochs_done(),
               .loss = outcome.loss_sum / outcome.weight,
+              .figures = figures_of(outcome.figures, outcome.weight),
               .learning_rate = rate,
               .grad_norm = outcome.grad_norm,
               .samples = samples,
@@ -279,14 +280,14 @@ void Run::after_step(StepOutcome const& outcome) {
     if (every > 0 && progress_.step % every == 0) {
         engine_->check_replicas(progress_.step);
     }
-    bool const epoch_ends = progress_.step % plan_->steps_per_epoch() == 0;
+    bool const epoch_ends = progress_.step % feed_->steps_per_epoch() == 0;
     if (epoch_ends) {
         end_epoch();
     }
     auto const validate_every = deck_.train.validate_every;
     bool const validation_due =
         validate_every > 0 ? progress_.step % validate_every == 0 : epoch_ends;
-    progress_.owes_validation = work_.validation != nullptr && (validation_due || done());
+    progress_.owes_validation = feed_->has(Feed::Set::validation) && (validation_due || done());
     if (outcome.signal != 0) {
         leave(outcome.signal, outcome.signalled_rank);
     } else if (progress_.owes_validation) {
@@ -319,7 +320,7 @@ void Run::leave(int signal, int rank) {
 }
 
 double Run::epochs_done() const {
-    return static_cast<double>(progress_.step) / static_cast<double>(plan_->steps_per_epoch());
+    return static_cast<double>(progress_.step) / static_cast<double>(feed_->steps_per_epoch());
 }
 
 void Run::tell(Event const& event) const {

@@ -2,9 +2,8 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/checkpoint/background_writer.hpp"
-#include "lockstep/data/augment.hpp"
 #include "lockstep/train/engine.hpp"
-#include "lockstep/train/evaluate.hpp"
+#include "lockstep/train/feed.hpp"
 #include "lockstep/train/progress.hpp"
 #include "lockstep/train/schedule.hpp"
 #include "lockstep/train/stragglers.hpp"
@@ -13,7 +12,6 @@
 #include <optional>
 
 #include "opening.hpp"
-#include "step_batches.hpp"
 
 namespace lockstep::train {
 
@@ -31,7 +29,6 @@ class Run {
     void announce();
     bool finished_before() const;
     void loop();
-    StepBatches batches() const; ///< of this rank, from the run's place on
     StepOutcome one_step(BatchSource& batches);
     void account(StepOutcome const& outcome, double step_s);
     void after_step(StepOutcome const& outcome);
@@ -47,16 +44,19 @@ class Run {
     void note_background(std::optional<checkpoint::Outcome> const& outcome);
     void tell_failed(std::int64_t step, AgreedError const& failure);
     void make_background_writer();
-    void warn_of_space() const;
+    void warn_of_space();
     void warn_of_time(double seconds) const;
     void advise_interval(double cost_s);
     checkpoint::Snapshot snapshot();
     void test();
-    std::optional<Measured> measure(data::Dataset const& dataset, std::string const& set);
+    std::optional<Measured> measure(Feed::Set set);
+    std::map<std::string, double> figures_of(std::vector<double> const& sums, double weight) const;
     checkpoint::Record record() const;
     void tell(Event const& event) const;
     void remember(std::string const& line);
-    bool done() const { return progress_.step >= total_steps_; }
+    bool done() const {
+        return progress_.step >= total_steps_ || feed_->is_exhausted(progress_.step);
+    }
     double epochs_done() const;
 
     comm::Communicator const& world_;
@@ -69,8 +69,7 @@ class Run {
     Workload work_;
     task::MetricKind best_metric_;
     std::unique_ptr<Engine> engine_;
-    std::optional<data::TrainPlan> plan_;
-    std::optional<data::Augmentation> augmentation_;
+    std::unique_ptr<Feed> feed_;
     std::optional<Schedule> schedule_;
     checkpoint::Store store_;
     std::unique_ptr<checkpoint::BackgroundWriter> background_; ///< null: all are synchronous

@@ -27,12 +27,12 @@ constexpr double days_between_failures = 30;
 } // namespace
 
 /// Rank 0 looks before it is too late to clear up.
-void Run::warn_of_space() const {
+void Run::warn_of_space() {
     if (!world_.is_root()) {
         return;
     }
     std::uint64_t bytes = 0;
-    for (auto const& array : engine_->state().snapshot().arrays) {
+    for (auto const& array : snapshot().arrays) {
         bytes += array.elements * h5::size_of(array.type);
     }
     auto const files = static_cast<std::uint64_t>(deck_.checkpoint.keep) + 1; // one being written
@@ -84,11 +84,14 @@ void Run::make_background_writer() {
     }
     background_ = std::make_unique<checkpoint::BackgroundWriter>(world_);
     comm::agree(world_, "getting memory for checkpoints",
-                [&] { background_->reserve(engine_->state().snapshot()); });
+                [&] { background_->reserve(snapshot()); });
 }
 
 checkpoint::Snapshot Run::snapshot() {
     auto snapshot = engine_->state().snapshot();
+    add_replica_arrays(snapshot, feed_->state(),
+                       engine_->nodes()[static_cast<std::size_t>(world_.rank())],
+                       deck_.run.replicas);
     snapshot.record = record();
     return snapshot;
 }

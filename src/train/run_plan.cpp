@@ -2,6 +2,7 @@
 
 #include "lockstep/base/memory.hpp"
 #include "lockstep/checkpoint/store.hpp"
+#include "lockstep/nn/policy.hpp"
 #include "lockstep/train/arena.hpp"
 #include "lockstep/train/engine.hpp"
 
@@ -9,6 +10,7 @@
 
 #include "bucket_elements.hpp"
 #include "opening.hpp"
+#include "rollout_plan.hpp"
 
 namespace lockstep::train {
 
@@ -29,7 +31,7 @@ double batch_bytes(config::Data const& data, data::Dataset const& set) {
 
 /// As `memory_needed` counts, part by part.
 PlannedMemory memory_of(RunPlan const& plan, double size, double owned, int replicas,
-                        data::Dataset const& set) {
+                        data::Dataset const* set) {
     auto const& optimizer = plan.deck.optimizer;
     auto const ranks = static_cast<int>(plan.ranks.size());
     bool const replicated = optimizer.update == "replicated";
@@ -40,7 +42,7 @@ PlannedMemory memory_of(RunPlan const& plan, double size, double owned, int repl
     memory.optimizer = (replicated ? size : owned) * states * sizeof(float);
     memory.gradients = memory_needed(size, optimizer, replicas, ranks) - memory.parameters -
                        memory.exchange - size * states * sizeof(float) / (replicated ? 1 : ranks);
-    memory.batches = batch_bytes(plan.deck.data, set);
+    memory.batches = set == nullptr ? 0 : batch_bytes(plan.deck.data, *set);
     return memory;
 }
 
@@ -50,6 +52,25 @@ double counted(std::vector<Range> const& ranges) {
         sum += static_cast<double>(range.count());
     }
     return sum;
+}
+
+void plan_steps(RunPlan& plan, Workload const& work) {
+    std::int64_t most_steps = 0;
+    if (work.environment) {
+        auto const* const policy = dynamic_cast<nn::Policy const*>(work.model.get());
+        RolloutPlan const rollouts(plan.deck, task::ppo_options(plan.deck.task),
+                                   policy != nullptr && policy->state_size() > 0);
+        plan.samples = rollouts.transitions() * plan.deck.run.replicas;
+        plan.samples_per_step = rollouts.samples_in_step();
+        plan.steps_per_epoch = rollouts.steps_per_epoch();
+        most_steps = rollouts.most_steps(work.samples.spaces->longest_episode);
+    } else {
+        auto const steps = train_plan(plan.deck, *work.train);
+        plan.samples = work.train->samples();
+        plan.samples_per_step = steps.samples_in_step(0);
+        plan.steps_per_epoch = steps.steps_per_epoch();
+    }
+    plan.steps = total_steps(plan.deck.train, plan.steps_per_epoch, most_steps);
 }
 
 } // namespace
@@ -86,15 +107,11 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     plan.parameters = static_cast<double>(layout.parameters);
     plan.tensors = layout.entries.size();
     auto const size = static_cast<double>(layout.size);
-    plan.memory = memory_of(plan, size, most_owned, most_replicas, *work.train);
+    plan.memory = memory_of(plan, size, most_owned, most_replicas, work.train.get());
     auto const arrays = 1 + static_cast<double>(state_names(deck.optimizer).size());
     plan.state_bytes =
         size * sizeof(float) * arrays + static_cast<double>(Buffers(*work.model).bytes().size());
-    auto const steps = train_plan(deck, *work.train);
-    plan.samples = work.train->samples();
-    plan.samples_per_step = steps.samples_in_step(0);
-    plan.steps_per_epoch = steps.steps_per_epoch();
-    plan.steps = total_steps(deck.train, plan.steps_per_epoch);
+    plan_steps(plan, work);
     checkpoint::Store const store(std::filesystem::path(deck.run.directory) / "checkpoints", 1);
     auto const found = store.list();
     if (!found.empty() && deck.checkpoint.resume == "auto") {

@@ -30,15 +30,15 @@ void Run::announce() {
                     .backend = engine_->exchange().name(),
                     .batch = deck_.data.batch,
                     .accumulate = deck_.optimizer.accumulate,
-                    .train_samples = work_.train->samples(),
-                    .validation_samples = work_.validation ? work_.validation->samples() : 0,
-                    .test_samples = work_.test ? work_.test->samples() : 0,
-                    .steps_per_epoch = plan_->steps_per_epoch(),
+                    .train_samples = work_.train ? work_.train->samples() : 0,
+                    .validation_samples = feed_->samples(Feed::Set::validation),
+                    .test_samples = feed_->samples(Feed::Set::test),
+                    .steps_per_epoch = feed_->steps_per_epoch(),
                     .total_steps = total_steps_,
                     .base_rate = deck_.optimizer.learning_rate,
                     .peak_rate = schedule_->peak(),
-                    .class_names = work_.train->class_names(),
-                    .class_counts = work_.train->class_counts(),
+                    .class_names = work_.samples.class_names,
+                    .class_counts = work_.samples.class_counts,
                     .class_weights = work_.task->class_weights(),
                     .directory = deck_.run.directory,
                     .memory_needed = static_cast<std::uint64_t>(
@@ -58,7 +58,7 @@ void Run::announce() {
 /// Whether an attempt before this one came to the end, test included: by the record of it, since
 /// the last checkpoint is older than the test.
 bool Run::finished_before() const {
-    bool finished = work_.test == nullptr;
+    bool finished = !feed_->has(Feed::Set::test);
     if (world_.is_root() && !finished) {
         std::ifstream lines(std::filesystem::path(deck_.run.directory) / "metrics.jsonl");
         for (std::string line; std::getline(lines, line);) {
@@ -75,19 +75,32 @@ void Run::remember(std::string const& line) {
     progress_.history += line + "\n";
 }
 
+std::map<std::string, double> Run::figures_of(std::vector<double> const& sums,
+                                              double weight) const {
+    std::map<std::string, double> figures;
+    auto const names = work_.task->figures();
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        figures[names[i]] = sums[i] / weight;
+    }
+    return figures;
+}
+
 void Run::end_epoch() {
-    auto const epoch = progress_.step / plan_->steps_per_epoch();
+    auto const epoch = progress_.step / feed_->steps_per_epoch();
     auto const seconds = epoch_watch_.restart();
     std::optional<double> accuracy;
     if (work_.task->knows_correct()) {
         accuracy = static_cast<double>(progress_.epoch_correct) /
-                   static_cast<double>(plan_->samples_per_epoch());
+                   static_cast<double>(feed_->samples_per_epoch());
     }
+    auto figures = figures_of(progress_.epoch_figures, progress_.epoch_weight);
+    figures.merge(feed_->epoch_figures());
     Epoch const report{.epoch = epoch,
                        .step = progress_.step,
                        .loss = progress_.epoch_loss_sum / progress_.epoch_weight,
                        .accuracy = accuracy,
-                       .samples = plan_->samples_per_epoch(),
+                       .figures = std::move(figures),
+                       .samples = feed_->samples_per_epoch(),
                        .seconds = seconds,
                        .samples_per_s = static_cast<double>(epoch_samples_) / seconds};
     nlohmann::json line{
@@ -95,7 +108,11 @@ void Run::end_epoch() {
     if (accuracy) {
         line["accuracy"] = *accuracy;
     }
+    for (auto const& [name, value] : report.figures) {
+        line[name] = value;
+    }
     remember(line.dump());
+    progress_.epoch_figures.clear();
     progress_.epoch_loss_sum = 0;
     progress_.epoch_weight = 0;
     progress_.epoch_correct = 0;
@@ -107,15 +124,13 @@ void Run::end_epoch() {
 }
 
 /// Nothing when the run was asked to leave before the whole set was measured.
-std::optional<Measured> Run::measure(data::Dataset const& dataset, std::string const& set) {
+std::optional<Measured> Run::measure(Feed::Set set) {
     release_device_cache(device_); // blocks of training do not fit those of evaluation
-    auto options = evaluate_options(deck_, device_);
-    options.stop = [this] { return vote_to_leave(); };
-    auto const result = evaluate(world_, *work_.model, *work_.task, dataset, options);
+    auto const result = feed_->measure(set, [this] { return vote_to_leave(); });
     if (!result) {
         return std::nullopt;
     }
-    return Measured{.set = set,
+    return Measured{.set = set == Feed::Set::test ? "test" : "validation",
                     .step = progress_.step,
                     .epoch = epochs_done(),
                     .loss = result->loss,
@@ -128,7 +143,7 @@ std::optional<Measured> Run::measure(data::Dataset const& dataset, std::string c
 void Run::validate() {
     comm::PhaseScope const phase(world_, comm::Phase::validation);
     auto const averaged = engine_->averaged_weights();
-    auto measured = measure(*work_.validation, "validation");
+    auto measured = measure(Feed::Set::validation);
     if (!measured) {
         return;
     }
@@ -171,10 +186,10 @@ checkpoint::Record Run::record() const {
     progress_.write_to(record);
     record.integers["seed"] = deck_.run.seed;
     record.integers["replicas"] = deck_.run.replicas;
-    record.integers["epoch"] = progress_.step / plan_->steps_per_epoch();
+    record.integers["epoch"] = progress_.step / feed_->steps_per_epoch();
     // The place in the data is the step alone: which samples that means is arithmetic.
-    record.integers["cursor"] = progress_.step % plan_->steps_per_epoch();
-    record.integers["data"] = static_cast<std::int64_t>(work_.train->fingerprint());
+    record.integers["cursor"] = progress_.step % feed_->steps_per_epoch();
+    record.integers["data"] = static_cast<std::int64_t>(feed_->fingerprint());
     record.reals["learning_rate"] = schedule_->rate(progress_.step);
     record.reals["loss_scale"] = engine_->loss_scale().value();
     record.integers["loss_scale_growth"] = engine_->loss_scale().growth();
@@ -192,7 +207,7 @@ checkpoint::Record Run::record() const {
 }
 
 void Run::test() {
-    if (work_.test == nullptr) {
+    if (!feed_->has(Feed::Set::test)) {
         return;
     }
     comm::PhaseScope const phase(world_, comm::Phase::test);
@@ -202,7 +217,7 @@ void Run::test() {
             load_model(*work_.model, std::filesystem::path(deck_.run.directory) / "best.h5");
         });
     }
-    if (auto const measured = measure(*work_.test, "test")) {
+    if (auto const measured = measure(Feed::Set::test)) {
         tell(*measured);
     }
 }

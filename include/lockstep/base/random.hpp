@@ -20,7 +20,8 @@ enum class Stream : std::uint64_t {
     order = 2,
     dropout = 3,
     augmentation = 4,
-    compression = 5
+    compression = 5,
+    environment = 6
 };
 
 /// A key for a stream of random numbers, from things that are the same on any number of ranks:

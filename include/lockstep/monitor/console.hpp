@@ -42,6 +42,7 @@ class Console : public train::Observer {
     std::vector<std::string> host_of_rank_;
     Stopwatch since_start_;
     Stopwatch since_line_;
+    Stopwatch since_epoch_; ///< was shown
     double rate_ = 0; ///< samples/s, smoothed
 };
 

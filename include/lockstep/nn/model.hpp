@@ -20,6 +20,7 @@ struct Interface {
     bool recompute = false;                 ///< blocks are run again in backward instead of kept
     bool sync_batch_norm = false;           ///< batch norm over all replicas
     std::vector<data::FieldInfo> inputs{};  ///< all of them; empty: one, of float32, alike in shape
+    bool continuous = false;                ///< of a policy: outputs are the means of an action
 };
 
 /// The key from which a model's layers draw random numbers in one forward pass. Set by the replica

@@ -3,11 +3,13 @@
 #include "lockstep/config/own_keys.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/nn/model.hpp"
+#include "lockstep/rl/environment.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,7 @@ struct Loss {
     torch::Tensor sum;
     double weight = 0;
     std::int64_t correct = 0; ///< samples that were right; 0 where the task knows no such thing
+    std::vector<double> figures{}; ///< sums of what Task::figures names
 };
 
 /// Sums over an evaluated batch. Counts are whole numbers, so adding them is exact in any order;
@@ -47,8 +50,10 @@ struct Samples {
     std::vector<data::FieldInfo> targets{};
     std::vector<std::string> class_names{};
     std::vector<std::int64_t> class_counts{}; ///< empty where the target is not a class a sample
+    std::optional<rl::Spaces> spaces{};       ///< where it is an environment, and no data set
 
     static Samples of(data::Dataset const& dataset);
+    static Samples of(rl::Spaces const& spaces);
 };
 
 /// What one step of training means.
@@ -67,6 +72,8 @@ class Task {
     virtual bool knows_correct() const { return false; }
     /// Of the training loss; empty: all 1.
     virtual std::vector<double> class_weights() const { return {}; }
+    /// Parts of the training loss that are told of steps and epochs, as means by weight.
+    virtual std::vector<std::string> figures() const { return {}; }
 };
 
 /// A metric, and which way is better.
@@ -82,6 +89,8 @@ struct TaskKind {
     std::vector<config::OwnKey> keys;
     std::vector<MetricKind> metrics; ///< the first decides which model is best, unless a deck does
     std::function<std::unique_ptr<Task>(config::OwnValues const&, Samples const&)> make;
+    /// Opens what the task acts in, with the files of data.train; null: it learns from data sets.
+    std::function<rl::EnvironmentMaker(config::OwnValues const&, std::string const&)> environment{};
 };
 
 std::vector<TaskKind> task_kinds();
@@ -89,6 +98,11 @@ std::vector<TaskKind> task_kinds();
 /// Throws  Error 64 when the deck names no task of ours or a key it does not have; 65 when the
 ///         samples are not of a kind that the task can learn
 std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& samples);
+
+/// What the deck's task acts in; nothing where it learns from data sets.
+///
+/// Throws  Error 64 as make_task; 64 to 66 when the environment cannot be made from `files`
+rl::EnvironmentMaker open_environment(config::Task const& chosen, std::string const& files);
 
 /// The metric of the deck's task that goes by `wanted`; its first when that is empty.
 ///

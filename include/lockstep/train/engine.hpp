@@ -20,6 +20,7 @@ struct StepOutcome {
     double loss_sum = 0;
     double weight = 0;
     std::int64_t correct = 0;
+    std::vector<double> figures; ///< sums over all replicas, as Loss::figures
     double grad_norm = 0; ///< before clipping
     int signal = 0;       ///< that some rank was asked to end by, 0: none
     int signalled_rank = 0;
@@ -126,6 +127,7 @@ class Engine {
     config::Communication communication_;
     int replicas_;
     std::uint64_t seed_;
+    int figures_; ///< of the task
     Layout layout_;
     std::vector<comm::TreeNode> nodes_;
     Buffers buffers_;

@@ -23,6 +23,7 @@ struct ReplicaResult {
     double loss_sum = 0;
     double weight = 0;
     std::int64_t correct = 0;
+    std::vector<double> figures; ///< as Loss::figures; empty where there was no batch
 };
 
 /// Seconds of one step, by what they went to.

@@ -70,7 +70,7 @@ TEST_CASE("gnuplot gets through every picture, of one run and of several") {
     test::ScratchDir const scratch;
     std::vector<RunRecords> runs{run_in(scratch / "it's {one}_run", 1, 1000)};
     auto const few = draw_plots(runs, scratch / "a'b/plots");
-    CHECK(few.size() == 5); // no rates, norms and memory were told
+    CHECK(few.size() == 5);
     CHECK(std::count(few.begin(), few.end(), "metric.png") == 1);
     CHECK(std::count(few.begin(), few.end(), "metric_edit_distance.png") == 1);
     for (auto const& file : few) {

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "lockstep/nn/model.hpp"
+
+namespace lockstep::nn {
+
+/// Pieces of episodes: `sequences` of them, of `steps` steps each.
+struct PolicyInput {
+    torch::Tensor observations; ///< [sequences, steps, observation]
+    torch::Tensor starts;       ///< [sequences, steps]: 1 where an episode begins, else 0
+    torch::Tensor state;        ///< [sequences, state_size]: before the first step
+};
+
+/// What a policy makes of them.
+struct PolicyOutput {
+    /// [sequences, steps, parameters] of the distribution of actions: a logit for each that can be
+    /// chosen; or means and then logarithms of deviations.
+    torch::Tensor actions;
+    torch::Tensor values; ///< [sequences, steps]: returns that are expected
+    torch::Tensor state;  ///< [sequences, state_size]: after the last step
+};
+
+/// A model that acts, and judges its place: actor and critic. What it remembers from step to step
+/// is not in its buffers, since each environment has a memory of its own.
+class Policy : public Model {
+  public:
+    virtual PolicyOutput judge(PolicyInput const& input) = 0;
+    /// Numbers that it remembers of one environment; an episode begins with zeros.
+    virtual std::int64_t state_size() const { return 0; }
+
+    /// Shape  inputs [n, observation]; returns [n, parameters + 1], the value last, of episodes
+    ///        that begin there
+    torch::Tensor forward(Fields const& inputs) override;
+};
+
+} // namespace lockstep::nn

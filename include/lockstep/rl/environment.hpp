@@ -1,0 +1,76 @@
+#pragma once
+
+#include "lockstep/config/own_keys.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::rl {
+
+/// What an environment shows, and what it can be told.
+struct Spaces {
+    std::int64_t observation = 0; ///< numbers of an observation
+    std::int64_t actions = 0;     ///< how many there are to choose from; or numbers of an action
+    bool continuous = false;      ///< an action is `actions` numbers, not the place of one
+    std::int64_t longest_episode = 0; ///< steps after which an episode is cut off
+    std::int64_t window = 1;          ///< moments that an observation shows, the latest last
+
+    /// Numbers that tell an action.
+    std::int64_t action_size() const { return continuous ? actions : 1; }
+};
+
+/// What a step led to. An episode that is cut off (truncated) is not over: what would have
+/// followed still has a value.
+struct Outcome {
+    double reward = 0;
+    bool terminated = false;
+    bool truncated = false;
+};
+
+/// A world that an agent acts in, one episode at a time.
+class Environment {
+  public:
+    virtual ~Environment() = default;
+
+    virtual Spaces const& spaces() const = 0;
+    /// Begins an episode, drawn from `key` alone.
+    virtual void reset(std::uint64_t key) = 0;
+    /// Shape  action [action_size]: the place of one as a number, or any numbers
+    virtual Outcome step(std::span<float const> action) = 0;
+    /// Shape  into [observation]
+    virtual void observe(std::span<float> into) const = 0;
+    /// All that an episode is: an environment that is given another's goes on as that one does.
+    virtual std::span<double> state() = 0;
+};
+
+/// What environments may be made from.
+struct EnvironmentSource {
+    config::OwnValues const& values; ///< keys of the task
+    std::string files;               ///< data.train
+};
+
+/// Where and when: environments that learn and those that measure may see other data.
+enum class Period { training, evaluation };
+
+using EnvironmentMaker = std::function<std::unique_ptr<Environment>(Period)>;
+
+/// An environment that a deck can name.
+struct EnvironmentKind {
+    std::string name;
+    std::string meaning;
+    std::vector<config::OwnKey> keys;
+    /// Opens what all of them share, once.
+    std::function<EnvironmentMaker(EnvironmentSource const&)> open;
+};
+
+/// All environments, by name.
+std::vector<EnvironmentKind> environment_kinds();
+
+/// Throws  Error 64 when there is no environment of that name
+EnvironmentMaker open_environment(std::string const& name, EnvironmentSource const& source);
+
+} // namespace lockstep::rl

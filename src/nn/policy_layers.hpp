@@ -1,0 +1,42 @@
+#pragma once
+
+#include "lockstep/config/own_keys.hpp"
+#include "lockstep/nn/policy.hpp"
+
+namespace lockstep::nn {
+
+/// A linear layer whose weights begin orthogonal, with this gain, and whose biases at zero, as
+/// PPO's implementations have them (Engstrom et al., "Implementation matters", arXiv 2005.12729).
+torch::nn::Linear orthogonal_linear(std::int64_t from, std::int64_t to, double gain);
+
+/// Hidden layers with tanh or ReLU, and a last one of `outputs` whose first weights have `gain`.
+torch::nn::Sequential head(config::OwnValues const& values, std::int64_t inputs,
+                           std::int64_t outputs, double gain);
+double head_parameters(config::OwnValues const& values, double inputs, double outputs);
+
+/// What the end of actor and critic share: the parameters of the actions' distribution.
+class ActionParameters : public torch::nn::Module {
+  public:
+    explicit ActionParameters(Interface const& interface);
+    /// Shape  actor [sequences, steps, actions]
+    torch::Tensor of(torch::Tensor const& actor) const;
+
+  private:
+    torch::Tensor log_deviation_; ///< undefined where actions are chosen from a few
+};
+
+double action_parameters(Interface const& interface);
+
+/// Numbers of one observation.
+std::int64_t observation_size(Interface const& interface);
+
+/// Runs a cell over sequences; where an episode begins, it begins with zeros.
+///
+/// Shape  inputs [sequences, steps, …]; state [sequences, 2 × units]: what the cell shows and what
+///        it keeps; returns [sequences, steps, units], and replaces `state`
+torch::Tensor run_cell(torch::nn::LSTMCell& cell, torch::Tensor const& inputs,
+                       torch::Tensor const& starts, torch::Tensor& state);
+
+std::vector<config::OwnKey> head_keys(std::string const& hidden);
+
+} // namespace lockstep::nn

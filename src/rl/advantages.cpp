@@ -1,0 +1,24 @@
+#include "lockstep/rl/advantages.hpp"
+
+namespace lockstep::rl {
+
+void estimate_advantages(Trace const& trace, Discount discount, std::span<float> advantages) {
+    auto const gamma = static_cast<float>(discount.gamma);
+    auto const both = static_cast<float>(discount.gamma * discount.lambda);
+    auto const width = static_cast<std::size_t>(trace.environments);
+    for (std::size_t e = 0; e < width; ++e) {
+        float next_value = trace.last_values[e];
+        float advantage = 0;
+        for (auto t = static_cast<std::size_t>(trace.steps); t-- > 0;) {
+            auto const at = t * width + e;
+            float const goes_on = 1 - trace.starts[at + width];
+            float const surprise =
+                trace.rewards[at] + gamma * next_value * goes_on - trace.values[at];
+            advantage = surprise + both * goes_on * advantage;
+            advantages[at] = advantage;
+            next_value = trace.values[at];
+        }
+    }
+}
+
+} // namespace lockstep::rl

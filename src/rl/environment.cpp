@@ -1,0 +1,30 @@
+#include "lockstep/rl/environment.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include "environments.hpp"
+
+namespace lockstep::rl {
+
+std::vector<EnvironmentKind> environment_kinds() {
+    return {acrobot_kind(), cart_pole_kind(), masked_cart_pole_kind(), pendulum_kind(),
+            trading_kind()};
+}
+
+EnvironmentMaker open_environment(std::string const& name, EnvironmentSource const& source) {
+    std::vector<std::string> names;
+    for (auto const& kind : environment_kinds()) {
+        names.push_back(kind.name);
+        if (kind.name == name) {
+            return kind.open(source);
+        }
+    }
+    auto const near = nearest_name(name, names);
+    throw Error(ExitCode::usage,
+                {concat("task.environment = ", name), concat("there are ", joined(names, ", ")),
+                 near.empty() ? std::string("lockstep tasks lists them with their keys")
+                              : concat("Did you mean ", near, "?")});
+}
+
+} // namespace lockstep::rl

@@ -1,0 +1,161 @@
+#include "lockstep/task/ppo.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/nn/policy.hpp"
+#include "lockstep/rl/environment.hpp"
+#include "lockstep/task/actions.hpp"
+
+#include "tasks.hpp"
+
+namespace lockstep::task {
+
+namespace {
+
+/// Proximal policy optimisation (Schulman et al., arXiv 1707.06347) on rollouts: with
+/// r = p_new(a) / p_old(a), advantages A, returns R and values V,
+///   sum max(-A r, -A clip(r, 1 - c, 1 + c))
+///       + w_V 0.5 max((V - R)^2, (V_old + clip(V - V_old, -c, c) - R)^2) - w_H H.
+class Ppo : public Task {
+  public:
+    Ppo(config::OwnValues const& values, Samples const& samples) : options_(values) {
+        if (!samples.spaces) {
+            throw Error(ExitCode::usage, {"task.kind = ppo", "it learns from environments",
+                                          "Set task.environment; lockstep tasks lists them"});
+        }
+        spaces_ = *samples.spaces;
+    }
+
+    Loss training_loss(nn::Model& model, Tensors const& batch) const override {
+        auto const input = [&](std::size_t which) { return batch.inputs[which].values; };
+        auto const target = [&](std::size_t which) { return batch.targets[which].values; };
+        auto& policy = policy_of(model);
+        auto const judged = policy.judge(
+            {input(PpoFields::observations), input(PpoFields::starts), input(PpoFields::state)});
+        auto const odds = odds_of(judged.actions.to(torch::kFloat32), target(PpoFields::actions),
+                                  spaces_.continuous);
+        auto const log_ratio = odds.log_probabilities - target(PpoFields::log_probabilities);
+        auto const ratio = log_ratio.exp();
+        auto const advantages = target(PpoFields::advantages);
+        auto const policy_loss =
+            torch::max(-advantages * ratio,
+                       -advantages * ratio.clamp(1 - options_.clip, 1 + options_.clip))
+                .sum();
+        auto const value_loss = value_loss_of(judged.values.to(torch::kFloat32), batch);
+        auto const entropy = odds.entropy.sum();
+        auto loss =
+            policy_loss + options_.value_weight * value_loss - options_.entropy_weight * entropy;
+        torch::NoGradGuard const no_grad;
+        auto const number = [](torch::Tensor const& tensor) { return tensor.item<double>(); };
+        return {std::move(loss),
+                static_cast<double>(advantages.numel()),
+                0,
+                // The KL divergence by the estimator that is never negative (Schulman, 2020).
+                {number(policy_loss), number(value_loss), number(entropy),
+                 number((ratio - 1 - log_ratio).sum()),
+                 number((ratio - 1).abs().gt(options_.clip).sum())}};
+    }
+
+    std::vector<std::string> figures() const override {
+        return {"policy_loss", "value_loss", "entropy", "kl", "clipped"};
+    }
+
+    Tally evaluate(nn::Model&, Tensors const&) const override {
+        throw Error(ExitCode::software, {"a batch was to be measured by task ppo",
+                                         "it measures episodes", "Please report this"});
+    }
+    std::int64_t outputs() const override { return spaces_.actions; }
+    Metrics metrics(Tally const&) const override { return {}; }
+
+  private:
+    static nn::Policy& policy_of(nn::Model& model) {
+        auto* const policy = dynamic_cast<nn::Policy*>(&model);
+        if (policy == nullptr) {
+            throw Error(ExitCode::usage, {"model.name", "task.kind = ppo learns a policy",
+                                          "Take mlp-policy, lstm-policy or clstm-policy"});
+        }
+        return *policy;
+    }
+
+    torch::Tensor value_loss_of(torch::Tensor const& values, Tensors const& batch) const {
+        auto const returns = batch.targets[PpoFields::returns].values;
+        auto const before = batch.targets[PpoFields::values].values;
+        auto squares = (values - returns).square();
+        if (options_.clip_values) {
+            auto const near = before + (values - before).clamp(-options_.clip, options_.clip);
+            squares = torch::max(squares, (near - returns).square());
+        }
+        return 0.5 * squares.sum();
+    }
+
+    PpoOptions options_;
+    rl::Spaces spaces_;
+};
+
+std::vector<config::OwnKey> ppo_keys() {
+    std::vector<config::OwnKey> keys{
+        {"environment", "cart-pole", "what it acts in"},
+        {"environments", "4", "of each replica, which step together"},
+        {"rollout-steps", "128", "of each environment before the policy learns from them"},
+        {"passes", "4", "over what was collected"},
+        {"sequence", "0",
+         "steps that a policy with a memory learns from in one piece; 0: rollout-steps"},
+        {"gamma", "0.99", "discount of later rewards"},
+        {"lambda", "0.95", "of generalised advantage estimation"},
+        {"reward-scale", "1", "of rewards that are learnt from; returns are told unscaled"},
+        {"clip", "0.2", "how far a pass may change an action's odds, and a value"},
+        {"clip-values", "true", "whether values are clipped too"},
+        {"value-weight", "0.5", "of the values' loss"},
+        {"entropy-weight", "0.01", "of the reward for being undecided"},
+        {"normalise-advantages", "true", "over the global batch of each step"},
+        {"episodes", "0", "over all replicas, after which the run ends; 0: no limit"},
+        {"evaluation-episodes", "20", "of a validation; 0: none"},
+        {"test-episodes", "100", "after training; 0: none"},
+        {"greedy", "true", "evaluation takes the likeliest actions, else it draws them"}};
+    for (auto const& kind : rl::environment_kinds()) {
+        keys.insert(keys.end(), kind.keys.begin(), kind.keys.end());
+    }
+    return keys;
+}
+
+} // namespace
+
+PpoOptions::PpoOptions(config::OwnValues const& values)
+    : environments(values.integer("environments", 1)),
+      rollout_steps(values.integer("rollout-steps", 1)), passes(values.integer("passes", 1)),
+      sequence(values.integer("sequence", 0)), discount{values.number("gamma", 0, 1),
+                                                        values.number("lambda", 0, 1)},
+      reward_scale(values.number("reward-scale", 0, 1e9)), clip(values.number("clip", 0, 1)),
+      clip_values(values.boolean("clip-values")),
+      value_weight(values.number("value-weight", 0, 1e9)),
+      entropy_weight(values.number("entropy-weight", 0, 1e9)),
+      normalise_advantages(values.boolean("normalise-advantages")),
+      episodes(values.integer("episodes", 0)),
+      evaluation_episodes(values.integer("evaluation-episodes", 0)),
+      test_episodes(values.integer("test-episodes", 0)), greedy(values.boolean("greedy")) {}
+
+PpoOptions ppo_options(config::Task const& chosen) {
+    return PpoOptions(config::OwnValues("task", chosen.own, ppo_keys()));
+}
+
+TaskKind ppo_kind() {
+    return {.name = "ppo",
+            .meaning = "proximal policy optimisation in an environment: " +
+                       [] {
+                           std::vector<std::string> names;
+                           for (auto const& kind : rl::environment_kinds()) {
+                               names.push_back(kind.name);
+                           }
+                           return joined(names, ", ");
+                       }(),
+            .keys = ppo_keys(),
+            .metrics = {{"return", true}, {"length", true}, {"loss", false}},
+            .make = [](config::OwnValues const& values,
+                       Samples const& samples) { return std::make_unique<Ppo>(values, samples); },
+            .environment =
+                [](config::OwnValues const& values, std::string const& files) {
+                    return rl::open_environment(values.text("environment"), {values, files});
+                }};
+}
+
+} // namespace lockstep::task

@@ -1,0 +1,50 @@
+#include "dataset_feed.hpp"
+
+#include "step_batches.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+/// A loader, and its batches as tensors.
+class LoaderBatches : public BatchSource {
+  public:
+    LoaderBatches(Workload const& work, data::Loader::Request request,
+                  data::LoaderOptions const& options, torch::Device device)
+        : loader_(*work.train, std::move(request), options),
+          batches_(loader_, work.samples.inputs, work.samples.targets, device) {}
+
+    task::Tensors next() override { return batches_.next(); }
+
+  private:
+    data::Loader loader_;
+    LoadedBatches batches_;
+};
+
+} // namespace
+
+DatasetFeed::DatasetFeed(FeedParts const& parts)
+    : parts_(parts), plan_(train_plan(parts.deck, *parts.work.train)),
+      augmentation_(augmentation_of(parts.deck, parts.work.samples)) {}
+
+std::unique_ptr<BatchSource> DatasetFeed::batches(std::int64_t first_step,
+                                                  std::int64_t total_steps) {
+    StepBatches const batches(plan_, parts_.own, parts_.deck.optimizer.accumulate,
+                              {first_step, total_steps});
+    auto const& data = parts_.deck.data;
+    return std::make_unique<LoaderBatches>(
+        parts_.work, batches.request(),
+        data::LoaderOptions{static_cast<int>(data.workers), static_cast<int>(data.prefetch),
+                            [this, batches](std::int64_t k, data::Batch& batch) {
+                                augmentation_.apply(batch, batches.epoch(k));
+                            }},
+        parts_.device);
+}
+
+std::optional<Evaluation> DatasetFeed::measure(Set set, std::function<bool()> const& stop) {
+    auto options = evaluate_options(parts_.deck, parts_.device);
+    options.stop = stop;
+    return evaluate(parts_.world, *parts_.work.model, *parts_.work.task, *dataset(set), options);
+}
+
+} // namespace lockstep::train

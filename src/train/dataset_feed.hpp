@@ -1,0 +1,41 @@
+#pragma once
+
+#include "lockstep/data/augment.hpp"
+#include "lockstep/train/feed.hpp"
+
+#include "make_feed.hpp"
+
+namespace lockstep::train {
+
+/// Feeds what lies in data sets: every sample once an epoch.
+class DatasetFeed : public Feed {
+  public:
+    /// Throws  Error 64 when there are too few samples
+    explicit DatasetFeed(FeedParts const& parts);
+
+    std::int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
+    std::int64_t samples_per_epoch() const override { return plan_.samples_per_epoch(); }
+    std::int64_t samples_in_step(std::int64_t in_epoch) const override {
+        return plan_.samples_in_step(in_epoch);
+    }
+    int micro_batches(std::int64_t in_epoch) const override {
+        return plan_.micro_batches(in_epoch);
+    }
+    std::uint64_t fingerprint() const override { return parts_.work.train->fingerprint(); }
+    std::unique_ptr<BatchSource> batches(std::int64_t first_step,
+                                         std::int64_t total_steps) override;
+    bool has(Set set) const override { return dataset(set) != nullptr; }
+    std::int64_t samples(Set set) const override { return has(set) ? dataset(set)->samples() : 0; }
+    std::optional<Evaluation> measure(Set set, std::function<bool()> const& stop) override;
+
+  private:
+    data::Dataset const* dataset(Set set) const {
+        return (set == Set::validation ? parts_.work.validation : parts_.work.test).get();
+    }
+
+    FeedParts parts_;
+    data::TrainPlan plan_;
+    data::Augmentation augmentation_;
+};
+
+} // namespace lockstep::train

@@ -1,0 +1,251 @@
+#include "rollout_feed.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/random.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/replica_tree.hpp"
+#include "lockstep/data/order.hpp"
+#include "lockstep/train/evaluate_episodes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep::train {
+
+namespace {
+
+constexpr std::size_t sums_of_episodes = 6;
+
+/// The set's own episodes, which are not those of training.
+std::uint64_t seed_of(Feed::Set set, std::int64_t seed) {
+    return random_key(static_cast<std::uint64_t>(seed), Stream::environment,
+                      {set == Feed::Set::validation ? std::uint64_t{1} : std::uint64_t{2}});
+}
+
+nn::Policy& policy_of(nn::Model& model, std::string const& name) {
+    auto* const policy = dynamic_cast<nn::Policy*>(&model);
+    if (policy == nullptr) {
+        throw Error(ExitCode::usage, {concat("model.name = ", name), "it cannot act",
+                                      "Take mlp-policy, lstm-policy or clstm-policy"});
+    }
+    return *policy;
+}
+
+} // namespace
+
+/// Hands out the batches of one step after the other.
+class RolloutFeed::Batches : public BatchSource {
+  public:
+    Batches(RolloutFeed const& feed, std::int64_t step) : feed_(feed), step_(step) {}
+
+    task::Tensors next() override {
+        auto const micros = feed_.micro_batches(0);
+        auto const replica = static_cast<std::size_t>(given_ / micros);
+        auto const in_epoch = static_cast<std::size_t>(step_ % feed_.steps_per_epoch());
+        auto batch = feed_.rollouts_[replica].batch(
+            feed_.sequences(step_, static_cast<int>(given_ % micros),
+                            feed_.own_.first + static_cast<std::int64_t>(replica)),
+            feed_.scales_[in_epoch]);
+        if (++given_ == micros * feed_.own_.count) {
+            given_ = 0;
+            ++step_;
+        }
+        return batch;
+    }
+
+  private:
+    RolloutFeed const& feed_;
+    std::int64_t step_;
+    int given_ = 0; ///< batches of this step
+};
+
+RolloutFeed::RolloutFeed(Parts parts)
+    : world_(parts.world), deck_(parts.deck), options_(task::ppo_options(parts.deck.task)),
+      policy_(policy_of(parts.model, deck_.model.name)), make_(std::move(parts.make)),
+      observation_shape_(parts.samples.inputs.front().shape.begin(),
+                         parts.samples.inputs.front().shape.end()),
+      own_(parts.own), device_(parts.device), plan_(deck_, options_, policy_.state_size() > 0) {
+    scales_.resize(static_cast<std::size_t>(steps_per_epoch()));
+    if (!trimmed(deck_.data.train).empty()) {
+        fingerprint_ = data::Dataset({.files = deck_.data.train}).fingerprint();
+    }
+    for (int replica = own_.first; replica < own_.first + own_.count; ++replica) {
+        rollouts_.emplace_back(Rollout::Parts{.make = make_,
+                                              .options = options_,
+                                              .observation_shape = observation_shape_,
+                                              .state_size = policy_.state_size(),
+                                              .sequence = plan_.sequence(),
+                                              .seed = static_cast<std::uint64_t>(deck_.run.seed),
+                                              .replica = replica,
+                                              .device = device_,
+                                              .precision = deck_.precision});
+    }
+}
+
+int RolloutFeed::micro_batches(std::int64_t) const {
+    return static_cast<int>(deck_.optimizer.accumulate);
+}
+
+std::int64_t RolloutFeed::most_steps() const {
+    return plan_.most_steps(make_(rl::Period::training)->spaces().longest_episode);
+}
+
+bool RolloutFeed::is_exhausted(std::int64_t step) const {
+    return options_.episodes > 0 && step > 0 && step % steps_per_epoch() == 0 &&
+           episodes_ever_ >= static_cast<double>(options_.episodes);
+}
+
+std::unique_ptr<BatchSource> RolloutFeed::batches(std::int64_t first_step, std::int64_t) {
+    return std::make_unique<Batches>(*this, first_step);
+}
+
+/// Those of one micro-batch.
+std::vector<std::int64_t> RolloutFeed::sequences(std::int64_t step, int micro,
+                                                 std::int64_t replica) const {
+    auto const per_pass = plan_.steps_per_pass();
+    auto const in_epoch = step % steps_per_epoch();
+    data::Permutation const order(plan_.transitions() / plan_.sequence(),
+                                  random_key(static_cast<std::uint64_t>(deck_.run.seed),
+                                             Stream::order,
+                                             {static_cast<std::uint64_t>(step / steps_per_epoch()),
+                                              static_cast<std::uint64_t>(in_epoch / per_pass),
+                                              static_cast<std::uint64_t>(replica)}));
+    auto const count = deck_.data.batch / plan_.sequence();
+    auto const first = (in_epoch % per_pass * deck_.optimizer.accumulate + micro) * count;
+    std::vector<std::int64_t> which;
+    for (std::int64_t i = 0; i < count; ++i) {
+        which.push_back(order(first + i));
+    }
+    return which;
+}
+
+void RolloutFeed::prepare(std::int64_t step) {
+    if (step % steps_per_epoch() != 0) {
+        return;
+    }
+    {
+        comm::PhaseScope const phase(world_, comm::Phase::data);
+        for (auto& rollout : rollouts_) {
+            rollout.collect(policy_);
+            comm::progressed(world_);
+        }
+    }
+    sum_over_replicas(step);
+}
+
+/// What a replica adds: its episodes, and sums and squares of the advantages of each step.
+std::vector<double> RolloutFeed::sums_of(std::size_t replica, std::int64_t iteration) const {
+    auto const& rollout = rollouts_[replica];
+    auto const& episodes = rollout.episodes();
+    std::vector<double> sums{episodes.count,          episodes.return_sum, episodes.return_minimum,
+                             episodes.return_maximum, episodes.length_sum, rollout.episodes_ever()};
+    std::vector<float> advantages(static_cast<std::size_t>(plan_.sequence()));
+    for (std::int64_t i = 0; options_.normalise_advantages && i < steps_per_epoch(); ++i) {
+        double sum = 0;
+        double squares = 0;
+        for (int micro = 0; micro < micro_batches(i); ++micro) {
+            for (auto const which : sequences(iteration * steps_per_epoch() + i, micro,
+                                              own_.first + static_cast<std::int64_t>(replica))) {
+                rollout.advantages(which, advantages);
+                for (double const each : advantages) {
+                    sum += each;
+                    squares += each * each;
+                }
+            }
+        }
+        sums.push_back(sum);
+        sums.push_back(squares);
+    }
+    return sums;
+}
+
+void RolloutFeed::sum_over_replicas(std::int64_t step) {
+    auto const iteration = step / steps_per_epoch();
+    auto const replicas = static_cast<std::size_t>(deck_.run.replicas);
+    auto const count =
+        sums_of_episodes +
+        (options_.normalise_advantages ? 2 * static_cast<std::size_t>(steps_per_epoch()) : 0);
+    std::vector<double> all(replicas * count, 0);
+    for (std::size_t i = 0; i < rollouts_.size(); ++i) {
+        auto const own = sums_of(i, iteration);
+        std::copy(own.begin(), own.end(),
+                  all.begin() + static_cast<std::ptrdiff_t>(
+                                    (static_cast<std::size_t>(own_.first) + i) * count));
+    }
+    // Each is non-zero on one rank only, so these sums are exact.
+    comm::all_reduce(world_, std::span(all), comm::Reduce::sum);
+
+    episodes_ = {};
+    episodes_ever_ = 0;
+    for (std::size_t replica = 0; replica < replicas; ++replica) {
+        auto const* const of = all.data() + replica * count;
+        episodes_.add(rl::Episodes{of[0], of[1], of[2], of[3], of[4]});
+        episodes_ever_ += of[5];
+    }
+    auto const total = [&](std::size_t which) {
+        std::vector<double> values;
+        for (std::size_t replica = 0; replica < replicas; ++replica) {
+            values.push_back(all[replica * count + which]);
+        }
+        return comm::tree_sum(values);
+    };
+    auto const samples = static_cast<double>(samples_in_step(0));
+    for (std::size_t i = 0; options_.normalise_advantages && i < scales_.size(); ++i) {
+        auto const mean = total(sums_of_episodes + 2 * i) / samples;
+        auto const squares = total(sums_of_episodes + 2 * i + 1);
+        auto const variance = std::max(squares - samples * mean * mean, 0.0) /
+                              std::max(samples - 1, 1.0); // the unbiased one
+        scales_[i] = {mean, std::sqrt(variance) + 1e-8};
+    }
+}
+
+std::map<std::string, double> RolloutFeed::epoch_figures() const {
+    std::map<std::string, double> figures{{"episodes", episodes_.count},
+                                          {"episodes_total", episodes_ever_}};
+    if (episodes_.count > 0) {
+        figures["return"] = episodes_.return_sum / episodes_.count;
+        figures["return_minimum"] = episodes_.return_minimum;
+        figures["return_maximum"] = episodes_.return_maximum;
+        figures["length"] = episodes_.length_sum / episodes_.count;
+    }
+    return figures;
+}
+
+std::int64_t RolloutFeed::samples(Set set) const {
+    return set == Set::validation ? options_.evaluation_episodes : options_.test_episodes;
+}
+
+std::optional<Evaluation> RolloutFeed::measure(Set set, std::function<bool()> const& stop) {
+    return evaluate_episodes(world_, policy_, make_,
+                             {.episodes = samples(set),
+                              .greedy = options_.greedy,
+                              .seed = seed_of(set, deck_.run.seed),
+                              .observation_shape = observation_shape_,
+                              .device = device_,
+                              .precision = deck_.precision,
+                              .stop = stop});
+}
+
+std::vector<ReplicaArray> RolloutFeed::state() {
+    ReplicaArray floats{.name = "rollout", .type = h5::Type::f32};
+    ReplicaArray reals{.name = "environments", .type = h5::Type::f64};
+    for (auto& rollout : rollouts_) {
+        floats.replicas.push_back(rollout.floats());
+        reals.replicas.push_back(rollout.reals());
+    }
+    floats.elements = floats.replicas.front().size() / sizeof(float);
+    reals.elements = reals.replicas.front().size() / sizeof(double);
+    return {floats, reals};
+}
+
+void RolloutFeed::restored(std::int64_t step) {
+    for (auto& rollout : rollouts_) {
+        rollout.restored();
+    }
+    // At the end of an iteration its advantages are done with, but not what was counted.
+    sum_over_replicas(step > 0 ? step - 1 : 0);
+}
+
+} // namespace lockstep::train
