@@ -151,6 +151,9 @@ class TensorBoard : public train::Observer {
             scalars.add("memory_bytes/device", static_cast<double>(e.device_memory))
                 .add("memory_bytes/device_peak", static_cast<double>(e.device_memory_peak));
         }
+        for (auto const& [name, value] : e.figures) {
+            scalars.add(name + "/training", value);
+        }
         if (auto const busy = gauge_.utilization()) {
             scalars.add("device/utilization", *busy);
         }
@@ -174,6 +177,9 @@ class TensorBoard : public train::Observer {
         scalars.add("loss/epoch", e.loss);
         if (e.accuracy) {
             scalars.add("accuracy/training", *e.accuracy);
+        }
+        for (auto const& [name, value] : e.figures) {
+            scalars.add(name + "/epoch", value);
         }
         write(scalars);
     }
