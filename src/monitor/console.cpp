@@ -173,7 +173,8 @@ void Console::show(train::Epoch const& e) {
                              e.accuracy ? concat("  accuracy ", percent(*e.accuracy)) : "",
                              metrics_text(e.figures), "  (", duration_text(e.seconds), ", ",
                              count_text(static_cast<std::int64_t>(e.samples_per_s)), " samples/s)");
-    if (e.figures.empty() || e.epoch == 1 || since_epoch_.seconds() > plain_line_s) {
+    if (e.figures.empty() || e.epoch == 1 ||
+        since_epoch_.seconds() > plain_line_s(since_start_.seconds())) {
         since_epoch_.restart();
         line(text);
     } else {

@@ -6,6 +6,7 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/task/actions.hpp"
+#include "lockstep/train/precision.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -52,7 +52,7 @@ task::Tensors batch(std::int64_t first, std::int64_t count) {
 
 std::shared_ptr<nn::Model> make(std::string const& name, config::OwnKeys const& keys,
                                 std::vector<std::int64_t> shape, bool continuous = false) {
-    config::Model const chosen{name, "", keys};
+    config::Model const chosen{name, keys};
     nn::Interface const interface {
         .sample_shape = std::move(shape), .outputs = 3, .continuous = continuous
     };
