@@ -49,7 +49,7 @@ with Scratch() as scratch:
     run(["check", "--run.directory", "/proc/none"]).expect(69, "not fit:", "disk")
     run(["check", "--run.devices", 3, "--run.device", "cuda"]).expect(69, "run.devices = 3")
     run(["check", DECK, *SETS, "--run.devices", "99"]).expect(69, "run.devices = 99")
-    run(["check", DECK, "--run.devicez", 1]).expect(64, "run.devices?")
+    run(["check", DECK, "--run.devicez", 1]).expect(64, "Did you mean")
 
     # plans
     plan = run(["plan", DECK, *SETS, "--run.replicas", 8, "--run.directory", scratch / "run",

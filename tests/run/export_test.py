@@ -78,4 +78,4 @@ with Scratch() as scratch:
     start("none", scratch / "none.safetensors").expect(66)
     start("deck", DECK).expect(65)
     run(["checkpoint", "export", newest, scratch / "x.bin"]).expect(64, "--format")
-    run(["checkpoint", "export", newest, scratch / "none/x.safetensors"]).expect(73)
+    run(["checkpoint", "export", newest, "/proc/none/x.safetensors"]).expect(73)
