@@ -87,7 +87,7 @@ def check_event_files(directory):
           abs(validations[STEPS] - records(directory, "validation")[-1]["accuracy"]) < 1e-6,
           "validation")
     for tag in ("optimizer/learning_rate", "throughput/samples_per_s", "memory_bytes/host"):
-        check(board.Scalars(tag)[0].value > 0, tag)
+        check(board.Scalars(tag)[-1].value > 0, tag)
     contents = board.PluginTagToContent("hparams")
     start = HParamsPluginData.FromString(contents["_hparams_/session_start_info"])
     parameters = start.session_start_info.hparams
