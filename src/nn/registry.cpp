@@ -9,7 +9,8 @@
 namespace lockstep::nn {
 
 std::vector<ModelKind> model_kinds() {
-    return {cnn_kind(), cnn3d_kind(), mlp_kind(), resnet_kind(), script_kind(), unet_kind()};
+    return {cnn_kind(),    cnn3d_kind(),  lmu_asr_kind(), mlp_kind(),
+            resnet_kind(), script_kind(), unet_kind()};
 }
 
 namespace {

@@ -7,7 +7,7 @@
 namespace lockstep::task {
 
 std::vector<TaskKind> task_kinds() {
-    return {classification_kind(), regression_kind(), segmentation_kind()};
+    return {classification_kind(), ctc_kind(), regression_kind(), segmentation_kind()};
 }
 
 namespace {

@@ -61,6 +61,9 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
                                          world_.size()),
                            share);
         });
+        if (auto const remark = work_.task->remark(*work_.train, *work_.model); !remark.empty()) {
+            remark_ += concat(remark_.empty() ? "" : "; ", remark);
+        }
         best_metric_ = task::metric_of(
             deck_.task, deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best);
         augmentation_.emplace(augmentation_of(deck_, work_.samples));

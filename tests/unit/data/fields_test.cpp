@@ -66,6 +66,15 @@ TEST_CASE("a batch carries every field, ragged ones with offsets") {
     CHECK(batch.first_target == 2);
 }
 
+TEST_CASE("the lengths of ragged samples are known without reading them") {
+    test::ScratchDir const scratch;
+    write_fields(scratch / "a.h5", {0, 0, 1, 3, 6});
+    write_fields(scratch / "b.h5", {0, 1, 1, 1, 6});
+    Dataset const set({(scratch / "*.h5").string(), "tokens, image", "length, group"});
+    CHECK(set.lengths("tokens") == std::vector<std::int64_t>{0, 1, 2, 3, 1, 0, 0, 5});
+    CHECK(set.lengths("image").empty());
+}
+
 TEST_CASE("offsets that lead elsewhere are an error that names the sample") {
     test::ScratchDir const scratch;
     for (std::vector<std::int32_t> const& offsets :
