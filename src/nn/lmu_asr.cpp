@@ -186,7 +186,8 @@ ModelKind lmu_asr_kind() {
         [](config::OwnValues const& values, Interface const& interface) {
             return std::make_shared<LmuAsr>(values, interface);
         },
-        count};
+        count,
+        true};
 }
 
 } // namespace lockstep::nn
