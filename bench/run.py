@@ -61,22 +61,29 @@ def wait_until_quiet(patience):
 
 
 class Side:
-    """A command that prints JSON lines of measurements, of which one is meant."""
+    """A command that prints a JSON line of what it measured; or, where there are several, a line
+    for each variant, known as "NAME VARIANT"."""
 
-    def __init__(self, name, command, env=None):
+    def __init__(self, name, command, env=None, several=False):
         self.name, self.command, self.env = name, list(map(str, command)), env or {}
+        self.several = several
 
     def run(self):
+        """Measurements by name."""
         done = subprocess.run(self.command, capture_output=True, text=True, timeout=900,
                               env={**os.environ, "OMP_NUM_THREADS": "1", **self.env})
         lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-        if done.returncode != 0 or len(lines) != 1:
+        if done.returncode != 0 or not lines or (len(lines) > 1 and not self.several):
             sys.exit(f"exit code {done.returncode}: {' '.join(self.command)}\n"
                      f"{done.stdout}{done.stderr}")
-        measured = json.loads(lines[0])
-        if "memory_bytes" in measured:
-            measured["training_bytes"] = measured["memory_bytes"] - measured["memory_before_bytes"]
-        return measured
+        found = {}
+        for measured in map(json.loads, lines):
+            if "memory_bytes" in measured:
+                measured["training_bytes"] = (measured["memory_bytes"] -
+                                              measured["memory_before_bytes"])
+            name = f"{self.name} {measured['variant']}" if self.several else self.name
+            found[name] = measured
+        return found
 
 
 class Row:
@@ -127,12 +134,14 @@ class Contest:
             for side in self.sides[turn:] + self.sides[:turn]:
                 wait_until_quiet(options.patience)
                 machine = Machine()
-                measured[side.name] = side.run()
+                found = side.run()
+                measured.update(found)
                 disturbed = max(disturbed, machine.share_of_others())
                 if options.raw:
                     with open(options.raw, "a") as file:
-                        file.write(json.dumps({"contest": self.name, "round": number,
-                                               "side": side.name, **measured[side.name]}) + "\n")
+                        for name, each in found.items():
+                            file.write(json.dumps({"contest": self.name, "round": number,
+                                                   "side": name, **each}) + "\n")
             rounds.append(measured)
             print(f"{self.name}: round {number + 1} of {options.rounds}", file=sys.stderr)
         return rounds, disturbed
@@ -204,27 +213,46 @@ def contests(options):
 
     def checkpoint():
         words = ["--mb", options.mb, "--directory", options.directory]
-        names = ("synchronous", "raw-write", "stall", "copy", "load", "raw-read", "checksum")
-        sides = [ours(name, 2, "checkpoint", *words, "--repeats", 3, "--variant", name)
-                 for name in names]
+        sides = [ours("our", 2, "checkpoint", *words, "--repeats", 3)]
+        sides[0].several = True
         sides += [torchrun(name, "torch_checkpoint.py", *words, "--repeats", 3, "--variant", name)
                   for name in ("save", "dcp")]
+        written = "our synchronous"
         return Contest("checkpoint", sides, [
-            Row("checkpoint against pwrite and fsync of its bytes", "synchronous", "raw-write", 0.8,
+            Row("checkpoint against pwrite and fsync of its bytes", written, "our raw-write", 0.8,
                 percent=True),
-            Row("checkpoint against torch.save and fsync", "synchronous", "save", 1.5),
-            Row("checkpoint against torch.distributed.checkpoint", "synchronous", "dcp", 1.2),
-            Row("stall of an asynchronous checkpoint against one copy in memory", "stall", "copy",
-                1.5, under=True),
-            Row("checksums in the checkpoint", "checksum", "synchronous", 0.05, under=True,
+            Row("checkpoint against torch.save and fsync", written, "save", 1.5),
+            Row("checkpoint against torch.distributed.checkpoint", written, "dcp", 1.2),
+            Row("stall of an asynchronous checkpoint against one copy in memory", "our stall",
+                "our copy", 1.5, under=True),
+            Row("checksums in the checkpoint", "our checksum", written, 0.05, under=True,
                 percent=True),
-            Row("load and verify against reading", "load", "raw-read", 0.7, percent=True)])
+            Row("load and verify against reading", "our load", "our raw-read", 0.7, percent=True)])
+
+    def loader():
+        # One rank with two loader threads on two cores: not bound to one.
+        sides = [Side(kind, [pathlib.Path(options.build) / "lockstep", "bench", "loader", "--kind",
+                             kind, "--repeats", 3, "--json"], several=True)
+                 for kind in ("small", "large", "deflate")]
+        sides += [Side(f"h5py {workers}", [sys.executable, HERE / "h5py_loader.py", "--workers",
+                                           workers, "--repeats", 1]) for workers in (2, 0)]
+        return Contest("loader", sides, [
+            Row("60,000 small samples, shuffled, against h5py + DataLoader, 2 workers",
+                "small loader", "h5py 2", 30),
+            Row("the same against h5py + DataLoader without workers", "small loader", "h5py 0", 15),
+            Row("the same, data.cache = memory, against a loop over an array in memory",
+                "small memory", "small yardstick", 0.5, percent=True),
+            Row("4 MiB samples, shuffled, against pread of the file from front to back",
+                "large loader", "large yardstick", 0.85, percent=True),
+            Row("deflated chunks against zlib alone", "deflate loader", "deflate yardstick", 0.85,
+                percent=True)])
 
     # The MLP's step is about ten times the CNN's.
     few, many = options.steps, 10 * options.steps
     all_of_them = [exchange(), step("MLP", "mlp18m", few, 1.6, 1.0),
                    step("CNN", "cnn", many, 1.1, 0.95), one_rank("MLP", "mlp18m", few),
-                   one_rank("CNN", "cnn", many), memory(), checkpoint()]
+                   one_rank("CNN", "cnn", many), memory(), checkpoint(),
+                   loader()]
     return [each for each in all_of_them if not options.only or each.name in options.only]
 
 

@@ -151,7 +151,7 @@ Augmentation::Change Augmentation::parsed(std::string const& word) const {
         }
         return static_cast<std::int64_t>(value);
     };
-    std::string const name(parts.front());
+    std::string const name(parts.empty() ? "" : parts.front());
     if (name == "flip" && parts.size() <= 2) {
         auto const axis = parts.size() == 2 ? static_cast<std::size_t>(whole(1)) : dimensions - 1;
         if (dimensions == 0 || axis >= dimensions) {

@@ -283,18 +283,6 @@ void Dataset::read(Batch& batch, Scratch& scratch) const {
     }
 }
 
-std::vector<std::int64_t> Dataset::lengths(std::string const& name) const {
-    for (auto const* fields : {&parts_->inputs, &parts_->targets}) {
-        for (auto const& field : *fields) {
-            if (field.info().name == name && field.info().ragged) {
-                Scratch scratch;
-                return field.lengths(parts_->source, scratch);
-            }
-        }
-    }
-    return {};
-}
-
 void Dataset::read_inputs(std::span<std::int64_t const> indices, std::span<float> into) const {
     Scratch scratch;
     parts_->inputs.front().read_reals(parts_->source, indices, into, scratch);

@@ -257,17 +257,6 @@ Span Field::rows_of_sample(Source& source, std::size_t file, std::int64_t sample
     return {ends[0], ends[1] - ends[0]};
 }
 
-std::vector<std::int64_t> Field::lengths(Source& source, Scratch& scratch) const {
-    std::vector<std::int64_t> lengths;
-    lengths.reserve(static_cast<std::size_t>(source.samples));
-    for (std::int64_t sample = 0; sample < source.samples; ++sample) {
-        auto const file = source.file_of(sample);
-        lengths.push_back(
-            rows_of_sample(source, file, sample - source.first_of_file[file], scratch).count);
-    }
-    return lengths;
-}
-
 void Field::read_ragged(Source& source, std::span<std::int64_t const> indices, Values& into,
                         Scratch& scratch) const {
     into.offsets.assign(1, 0);

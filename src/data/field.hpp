@@ -59,8 +59,6 @@ class Field {
     /// Throws  Error 65 or 74 that names file, dataset and samples
     void read(Source& source, std::span<std::int64_t const> indices, Values& into,
               Scratch& scratch) const;
-    /// Rows of every sample of a ragged field.
-    std::vector<std::int64_t> lengths(Source& source, Scratch& scratch) const;
     void read_reals(Source& source, std::span<std::int64_t const> indices, std::span<float> into,
                     Scratch& scratch) const;
     void read_wholes(Source& source, std::span<std::int64_t const> indices,

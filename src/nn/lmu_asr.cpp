@@ -1,10 +1,11 @@
+#include "lmu_asr.hpp"
+
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/legendre_memory.hpp"
 #include "lockstep/nn/recompute.hpp"
-
-#include "models.hpp"
+#include "lockstep/nn/sequence_model.hpp"
 
 namespace lockstep::nn {
 
@@ -82,7 +83,7 @@ std::int64_t features_of(Interface const& interface) {
 
 /// A convolution over frames that keeps every `stride`-th, LMU blocks, and scores of the symbols in
 /// each frame that is left.
-class LmuAsr : public Model {
+class LmuAsr : public SequenceModel {
   public:
     LmuAsr(config::OwnValues const& values, Interface const& interface)
         : kernel_(values.integer("kernel", 1)), stride_(values.integer("stride", 1)),

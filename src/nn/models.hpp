@@ -6,7 +6,6 @@ namespace lockstep::nn {
 
 ModelKind cnn_kind();
 ModelKind cnn3d_kind();
-ModelKind lmu_asr_kind();
 ModelKind mlp_kind();
 ModelKind resnet_kind();
 ModelKind script_kind();

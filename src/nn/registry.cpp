@@ -4,6 +4,7 @@
 #include "lockstep/base/random.hpp"
 #include "lockstep/base/text.hpp"
 
+#include "lmu_asr.hpp"
 #include "models.hpp"
 
 namespace lockstep::nn {

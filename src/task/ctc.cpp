@@ -1,11 +1,14 @@
+#include "ctc.hpp"
+
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/data/lengths.hpp"
+#include "lockstep/nn/sequence_model.hpp"
 #include "lockstep/task/ctc_decoding.hpp"
 #include "lockstep/task/edit_distance.hpp"
+#include "lockstep/task/remarks.hpp"
 
 #include <algorithm>
-
-#include "tasks.hpp"
 
 namespace lockstep::task {
 
@@ -40,6 +43,12 @@ std::int64_t frames_needed(std::span<std::int64_t const> transcript) {
     return needed;
 }
 
+/// What a model gives of samples of so many rows each; of one that does not say, as many frames.
+torch::Tensor frames_of_rows(nn::Model const& model, torch::Tensor const& rows) {
+    auto const* const sequence = dynamic_cast<nn::SequenceModel const*>(&model);
+    return sequence == nullptr ? rows : sequence->output_lengths(rows);
+}
+
 /// A batch's transcripts and, for each frame of each sample, what the network says, on the CPU.
 struct Spoken {
     torch::Tensor scores;  ///< [frames, n, symbols + 1] logarithms of probabilities
@@ -68,7 +77,7 @@ struct Spoken {
 /// transcript; that of a batch the mean over samples, as torch's reduction "mean" has it. The blank
 /// is the last of the outputs. A transcript that has too few frames has no alignment: its sample is
 /// counted, and otherwise as if it were not there.
-class Ctc : public Task {
+class Ctc : public Task, public Remarks {
   public:
     Ctc(config::OwnValues const& values, Samples const& samples)
         : symbols_(static_cast<std::int64_t>(samples.class_names.size())),
@@ -101,8 +110,9 @@ class Ctc : public Task {
         return tally;
     }
 
-    std::string remark(data::Dataset const& dataset, nn::Model const& model) const override {
-        auto const bad = too_long_transcripts(dataset, model);
+    std::string remark(config::Data const& data, nn::Model const& model) const override {
+        data::Dataset const dataset({data.train, data.inputs, data.targets});
+        auto const bad = too_long_transcripts(dataset, data, model);
         if (bad.empty()) {
             return {};
         }
@@ -149,7 +159,7 @@ class Ctc : public Task {
         // The loss is computed on the host, since its gradient has no fixed order on a GPU.
         auto const scores = torch::log_softmax(outputs, 1).permute({2, 0, 1}).to(torch::kCPU);
         auto const& targets = batch.targets[0];
-        Spoken spoken{scores, model.output_lengths(batch.inputs[0].lengths),
+        Spoken spoken{scores, frames_of_rows(model, batch.inputs[0].lengths),
                       targets.values.to(torch::kCPU).contiguous(), targets.lengths};
         require_symbols(spoken.targets);
         return spoken;
@@ -157,10 +167,11 @@ class Ctc : public Task {
 
     /// Only those that may be are read.
     static std::vector<std::int64_t> too_long_transcripts(data::Dataset const& dataset,
+                                                          config::Data const& data,
                                                           nn::Model const& model) {
-        auto const symbols = dataset.lengths(dataset.targets().front().name);
-        auto const frames = model.output_lengths(
-            torch::tensor(dataset.lengths(dataset.inputs().front().name), torch::kInt64));
+        auto const symbols = data::ragged_lengths(data.train, dataset.targets().front().name);
+        auto const rows = data::ragged_lengths(data.train, dataset.inputs().front().name);
+        auto const frames = frames_of_rows(model, torch::tensor(rows, torch::kInt64));
         auto const* const frames_of = frames.const_data_ptr<std::int64_t>();
         std::vector<std::int64_t> found;
         data::Batch batch;

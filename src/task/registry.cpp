@@ -2,6 +2,7 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/task/task.hpp"
 
+#include "ctc.hpp"
 #include "tasks.hpp"
 
 namespace lockstep::task {

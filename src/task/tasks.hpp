@@ -5,7 +5,6 @@
 namespace lockstep::task {
 
 TaskKind classification_kind();
-TaskKind ctc_kind();
 TaskKind regression_kind();
 TaskKind segmentation_kind();
 

@@ -11,6 +11,7 @@
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/data/augment.hpp"
+#include "lockstep/data/lengths.hpp"
 #include "lockstep/nn/registry.hpp"
 
 #include <algorithm>
@@ -265,12 +266,6 @@ data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const
 data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset) {
     auto const& input = dataset.inputs().front();
     bool const buckets = deck.data.bucket_by_length > 0;
-    if (buckets && !input.ragged) {
-        throw Error(ExitCode::usage,
-                    {concat("data.bucket-by-length = ", deck.data.bucket_by_length),
-                     concat("all samples of ", input.name, " are of one length"),
-                     "Set data.bucket-by-length = 0"});
-    }
     return data::TrainPlan({.samples = dataset.samples(),
                             .batch = deck.data.batch,
                             .replicas = static_cast<int>(deck.run.replicas),
@@ -279,9 +274,10 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
                             .shuffle = shuffle_named(deck.data.shuffle),
                             .blocks = dataset.blocks(),
                             .bucket = deck.data.bucket_by_length,
-                            .lengths = buckets ? std::make_shared<std::vector<std::int64_t> const>(
-                                                     dataset.lengths(input.name))
-                                               : nullptr,
+                            .lengths = buckets
+                                           ? std::make_shared<std::vector<std::int64_t> const>(
+                                                 data::ragged_lengths(deck.data.train, input.name))
+                                           : nullptr,
                             .seed = static_cast<std::uint64_t>(deck.run.seed)});
 }
 

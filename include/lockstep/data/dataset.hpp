@@ -74,12 +74,6 @@ class Dataset {
     /// Throws  Error 65 or 74 that names the file, the dataset and the samples
     void read(Batch& batch, Scratch& scratch) const;
 
-    /// Rows of every sample of a ragged input or target, read from its offsets; empty where the
-    /// samples of that field are alike.
-    ///
-    /// Throws  as `read`
-    std::vector<std::int64_t> lengths(std::string const& field) const;
-
     /// The first input or target alone, where it is not ragged.
     ///
     /// Shape   into [indices, sample…]

@@ -36,12 +36,6 @@ class Model : public torch::nn::Module {
     ///         a task learns something of each place
     virtual torch::Tensor forward(Fields const& inputs) = 0;
 
-    /// How many of the places that forward gives belong to a sample of so many rows; the rest is
-    /// there because of longer samples in its batch.
-    ///
-    /// Shape  rows [n] int64 on the CPU; as returned
-    virtual torch::Tensor output_lengths(torch::Tensor const& rows) const { return rows; }
-
     /// Whether several instances may run at once on threads of one process.
     virtual bool runs_on_threads() const { return true; }
 

@@ -65,11 +65,6 @@ class Task {
     virtual Metrics metrics(Tally const& total) const = 0;
     /// Whether Loss::correct is counted.
     virtual bool knows_correct() const { return false; }
-    /// What to say of the samples before `model` learns them, such as which of them nobody can
-    /// learn; empty: nothing.
-    ///
-    /// Throws  Error 65 when none can be learnt
-    virtual std::string remark(data::Dataset const&, nn::Model const&) const { return {}; }
     /// Of the training loss; empty: all 1.
     virtual std::vector<double> class_weights() const { return {}; }
 };

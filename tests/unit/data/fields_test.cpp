@@ -2,6 +2,7 @@
 
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/data/inspect.hpp"
+#include "lockstep/data/lengths.hpp"
 #include "lockstep/h5/file.hpp"
 
 #include <cmath>
@@ -70,9 +71,11 @@ TEST_CASE("the lengths of ragged samples are known without reading them") {
     test::ScratchDir const scratch;
     write_fields(scratch / "a.h5", {0, 0, 1, 3, 6});
     write_fields(scratch / "b.h5", {0, 1, 1, 1, 6});
-    Dataset const set({(scratch / "*.h5").string(), "tokens, image", "length, group"});
-    CHECK(set.lengths("tokens") == std::vector<std::int64_t>{0, 1, 2, 3, 1, 0, 0, 5});
-    CHECK(set.lengths("image").empty());
+    auto const files = (scratch / "*.h5").string();
+    CHECK(ragged_lengths(files, "tokens") == std::vector<std::int64_t>{0, 1, 2, 3, 1, 0, 0, 5});
+    auto const error = test::error_of([&] { ragged_lengths(files, "image"); });
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "of one length"));
 }
 
 TEST_CASE("offsets that lead elsewhere are an error that names the sample") {

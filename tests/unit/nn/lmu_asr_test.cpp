@@ -1,5 +1,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "lockstep/nn/sequence_model.hpp"
 
 #include "catch.hpp"
 
@@ -10,8 +11,10 @@ namespace {
 config::OwnKeys const small{{"width", "12"}, {"theta", "4, 6"}, {"signals", "3"},
                             {"order", "4"},  {"hidden", "16"},  {"dropout", "0.2"}};
 
-std::shared_ptr<nn::Model> model_of(config::OwnKeys const& keys, nn::Interface const& interface) {
-    return nn::make_model({"lmu-asr", keys}, interface, 3);
+std::shared_ptr<nn::SequenceModel> model_of(config::OwnKeys const& keys,
+                                            nn::Interface const& interface) {
+    return std::dynamic_pointer_cast<nn::SequenceModel>(
+        nn::make_model({"lmu-asr", keys}, interface, 3));
 }
 
 nn::Field recordings(std::vector<std::int64_t> const& lengths) {
@@ -40,8 +43,7 @@ TEST_CASE("the networks of the decks have the parameters that they are known by"
         for (auto const& parameter : model_of(keys, phones)->parameters()) {
             parameters += parameter.numel();
         }
-        CHECK(nn::parameter_count({"lmu-asr", keys}, phones) ==
-              static_cast<double>(parameters));
+        CHECK(nn::parameter_count({"lmu-asr", keys}, phones) == static_cast<double>(parameters));
         return parameters;
     };
     CHECK(counted({}) == 351316);
