@@ -85,3 +85,9 @@ else()
     target_link_libraries(lockstep::torch INTERFACE ${TORCH_LIBRARIES})
     message(STATUS "LibTorch ${Torch_VERSION}: ${TORCH_INSTALL_PREFIX}")
 endif()
+
+# Where an installed Lockstep tells its users to look for the same LibTorch.
+set(LOCKSTEP_TORCH_PREFIX ${LOCKSTEP_LIBTORCH})
+if(NOT LOCKSTEP_TORCH_PREFIX)
+    set(LOCKSTEP_TORCH_PREFIX ${TORCH_INSTALL_PREFIX})
+endif()

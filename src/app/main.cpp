@@ -1,9 +1,9 @@
 #include "lockstep/base/build_id.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/build_id_value.hpp"
 
 #include <iostream>
 
-#include "build_id.hpp"
 #include "build_info.hpp"
 #include "command.hpp"
 

@@ -1,10 +1,10 @@
 #include "lockstep/base/build_id.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/build_id_value.hpp"
 
 #include <dlfcn.h>
 
-#include "build_id.hpp"
 #include "command.hpp"
 
 namespace lockstep::app {

@@ -2,8 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
-
-#include "build_id.hpp"
+#include "lockstep/build_id_value.hpp"
 
 namespace lockstep {
 

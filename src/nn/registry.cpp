@@ -16,9 +16,25 @@ std::vector<ModelKind> model_kinds() {
 
 namespace {
 
-ModelKind find_kind(std::string const& name) {
+constexpr std::string_view plugin_prefix = "plugin:";
+
+/// Those that "plugin:LIBRARY:NAME" may mean.
+std::vector<ModelKind> kinds_of_plugin(std::string const& name, std::size_t colon) {
+    auto const first = plugin_prefix.size();
+    if (colon <= first || colon + 1 == name.size()) {
+        throw Error(ExitCode::usage,
+                    {concat("model.name = ", name), "a plug-in is named plugin:LIBRARY:NAME",
+                     "Name the shared library and one of its models"});
+    }
+    return plugin_models(name.substr(first, colon - first));
+}
+
+ModelKind find_kind(std::string const& chosen) {
+    bool const is_plugin = chosen.starts_with(plugin_prefix);
+    auto const colon = is_plugin ? chosen.rfind(':') : std::string::npos;
+    auto const name = is_plugin ? chosen.substr(colon + 1) : chosen;
     std::vector<std::string> names;
-    for (auto const& kind : model_kinds()) {
+    for (auto const& kind : is_plugin ? kinds_of_plugin(chosen, colon) : model_kinds()) {
         names.push_back(kind.name);
         if (kind.name == name) {
             return kind;
@@ -26,7 +42,7 @@ ModelKind find_kind(std::string const& name) {
     }
     auto const near = nearest_name(name, names);
     throw Error(ExitCode::usage,
-                {concat("model.name = ", name), concat("there are ", joined(names, ", ")),
+                {concat("model.name = ", chosen), concat("there are ", joined(names, ", ")),
                  near.empty() ? std::string("lockstep models lists them with their keys")
                               : concat("Did you mean ", near, "?")});
 }

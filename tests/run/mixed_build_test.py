@@ -8,7 +8,7 @@ from harness import BUILD, Scratch, check
 FILES = ["lockstep", "liblockstep_core.so", "liblockstep_trainer.so"]
 
 
-wanted = re.search(r'"([0-9a-f]{16})"', (BUILD / "src/generated/build_id.hpp").read_text()).group(1)
+wanted = re.search(r'"([0-9a-f]{16})"', (BUILD / "src/generated/lockstep/build_id_value.hpp").read_text()).group(1)
 for odd in FILES[1:]:
     with Scratch() as scratch:
         for name in FILES:

@@ -1,7 +1,8 @@
+#include "lockstep/build_id_value.hpp"
+
 #include <iostream>
 #include <string_view>
 
-#include "build_id.hpp"
 #include "commands.hpp"
 
 extern "C" char const* const lockstep_trainer_build_id;

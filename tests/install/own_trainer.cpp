@@ -1,0 +1,40 @@
+// Trains the network of own_model.cpp through the public API: own_trainer DECK RUN_DIRECTORY
+#include <iostream>
+#include <lockstep/config/deck_source.hpp>
+#include <lockstep/monitor/collective_command.hpp>
+#include <lockstep/train/trainer.hpp>
+
+#include "own_model.cpp"
+
+using namespace lockstep;
+
+struct PrintEpochs : train::Observer {
+    void on(train::Event const& event) override {
+        if (auto const* const epoch = std::get_if<train::Epoch>(&event)) {
+            std::cout << "epoch " << epoch->epoch << ": loss " << epoch->loss << "\n";
+        } else if (auto const* const measured = std::get_if<train::Measured>(&event)) {
+            std::cout << measured->set << ": accuracy " << measured->metrics.at("accuracy") << "\n";
+        }
+    }
+};
+
+int main(int argc, char** argv) {
+    SignalRequests const signals;
+    return static_cast<int>(monitor::run_collectively(argc, argv, [&](auto& context) {
+        config::DeckSource source;
+        source.read(argv[1]);
+        source.set("run.directory", {argv[2], "the command line"});
+        source.set("model.name", {"plugin:self:skip", "the program"});
+        auto const ended = train::train(context.world,
+                                        {.deck = source.parse(),
+                                         .version = "own",
+                                         .observers =
+                                             [](auto const&) {
+                                                 std::vector<std::unique_ptr<train::Observer>> all;
+                                                 all.push_back(std::make_unique<PrintEpochs>());
+                                                 return all;
+                                             }},
+                                        signals);
+        return ended.reason == "finished" ? ExitCode::ok : ExitCode::interrupted;
+    }));
+}

@@ -1,0 +1,76 @@
+"""What cmake --install gives works from there: the program trains, a user's project finds the
+package, trains a network of its own through the API, and a plug-in of it has the same bits."""
+import os
+import subprocess
+import sys
+
+from harness import BUILD, DATA, SOURCE, Scratch, check, run, same_state
+
+DECK = """
+[run]
+replicas = 4
+[data]
+train = {data}/train.h5
+validation = {data}/test.h5
+global-batch = 64
+[model]
+{model}
+[monitor]
+tensorboard = false
+plots = false
+[train]
+steps = 20
+"""
+
+
+def call(*words):
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"exit code {done.returncode}: {words}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def deck(path, model):
+    path.write_text(DECK.format(data=DATA, model=model))
+    return path
+
+
+with Scratch() as scratch:
+    prefix, consumer = scratch / "prefix", scratch / "consumer"
+    call("cmake", "--install", BUILD, "--prefix", prefix)
+    check("lockstep" in call(prefix / "bin/lockstep", "--version"), "the installed program starts")
+    call("cmake", "-S", SOURCE / "tests/install", "-B", consumer, f"-DCMAKE_PREFIX_PATH={prefix}",
+         "-DCMAKE_BUILD_TYPE=Debug")
+    call("cmake", "--build", consumer, "-j2")
+
+    own = deck(scratch / "own.ini", "name = mlp")
+    own.write_text(own.read_text().replace("name = mlp", ""))
+    told = call(os.environ["LOCKSTEP_MPIEXEC"], "-n", 2, consumer / "own_trainer", own,
+                scratch / "by-api")
+    check("validation: accuracy" in told, f"the program's own observer was told:\n{told}")
+
+    library = consumer / "libown_model.so"
+    plug = deck(scratch / "plug.ini", f"name = plugin:{library}:skip\nhidden = 32")
+    installed = subprocess.run(
+        [os.environ["LOCKSTEP_MPIEXEC"], "-n", "1", prefix / "bin/lockstep", "train", plug,
+         "--run.directory", scratch / "by-plugin"], capture_output=True, text=True)
+    check(installed.returncode == 0, installed.stdout + installed.stderr)
+    check(same_state(scratch / "by-api", scratch / "by-plugin"), "API and plug-in: the same bits")
+    again = run(["train", plug, "--run.directory", scratch / "by-plugin", "--train.steps", 24],
+                ranks=2)
+    again.expect(0, "resumed from")
+
+    def refused(name, code, phrase):
+        wrong = deck(scratch / "wrong.ini", f"name = {name}")
+        run(["train", wrong, "--run.directory", scratch / "wrong"]).expect(code, phrase)
+
+    refused(f"plugin:{library}:skp", 64, "Did you mean skip?")
+    refused(f"plugin:{scratch}/none.so:skip", 66, "there is no such file")
+    refused(f"plugin:{BUILD}/liblockstep_core.so:skip", 69, "is no plug-in")
+    refused("plugin:skip", 64, "plugin:LIBRARY:NAME")
+    # As one that was built against other headers: its id is another text of the same length.
+    bytes_ = library.read_bytes()
+    value = (BUILD / "src/generated/lockstep/build_id_value.hpp").read_text().split('"')[1].encode()
+    check(value in bytes_, "the plug-in holds the id of the headers")
+    library.write_bytes(bytes_.replace(value, value[::-1]))
+    refused(f"plugin:{library}:skip", 69, "was built with headers")
