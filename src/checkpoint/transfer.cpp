@@ -4,6 +4,7 @@
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/messages.hpp"
 
@@ -117,11 +118,16 @@ bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot
     }
     comm::all_reduce(comm, std::span(calls), comm::Reduce::maximum);
 
+    // In HDF5's collective calls a rank waits for the others, or for its disk: it is not to blame
+    // for a host that is cut off meanwhile.
     std::optional<h5::File> file;
-    comm::agree(comm, "opening the checkpoint",
-                [&] { file.emplace(h5::File::open_parallel(path, comm)); });
+    comm::agree(comm, "opening the checkpoint", [&] {
+        comm::WaitScope const wait(comm, comm::Wait::file);
+        file.emplace(h5::File::open_parallel(path, comm));
+    });
     bool collective = true;
     comm::agree(comm, "writing the checkpoint", [&] {
+        comm::WaitScope const wait(comm, comm::Wait::file);
         for (std::size_t i = 0; i < snapshot.arrays.size(); ++i) {
             auto const& array = snapshot.arrays[i];
             auto const transfer =
@@ -130,7 +136,10 @@ bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot
         }
         file->flush(); // closing alone does not sync
     });
-    comm::agree(comm, "closing the checkpoint", [&] { file->close(); });
+    comm::agree(comm, "closing the checkpoint", [&] {
+        comm::WaitScope const wait(comm, comm::Wait::file);
+        file->close();
+    });
     return comm::all_ranks(comm, collective);
 }
 

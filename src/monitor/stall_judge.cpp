@@ -117,7 +117,10 @@ std::optional<Verdict> StallJudge::judge(std::vector<RankView> const& ranks, dou
             still = i;
         }
         all_still = all_still && stands;
-        if (ranks[i].collectives < ranks[behind].collectives) {
+        // Of equals, one that waits for its disk is likelier to keep the others waiting.
+        bool const as_far = ranks[i].collectives == ranks[behind].collectives;
+        if (ranks[i].collectives < ranks[behind].collectives ||
+            (as_far && ranks[i].state == 'D' && ranks[behind].state != 'D')) {
             behind = i;
         }
     }

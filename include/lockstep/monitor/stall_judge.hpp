@@ -39,7 +39,7 @@ struct Verdict {
 /// - a rank that waits for others is not to blame. One that does not, and gets on no more for
 ///   longer than the patience, is, be the others waiting or not;
 /// - where all wait, and none has got on for that long, the one with the fewest collective calls
-///   behind it is named.
+///   behind it is named; of equals, one that waits for a disk.
 /// While nobody looks, because this process was stopped too, no time passes.
 class StallJudge {
   public:

@@ -129,6 +129,16 @@ TEST_CASE("where all wait for each other, the one with the fewest calls is named
         CHECK(verdict->at == 1);
         CHECK(verdict->text.why.find("a barrier (call 7)") != std::string::npos);
     }
+    SECTION("and of equals, the one that waits for its disk") {
+        for (auto& rank : host.ranks) {
+            rank.wait = Wait::file;
+            rank.collectives = 8;
+        }
+        host.ranks[2].state = 'D';
+        auto const verdict = host.watch(100, all_still);
+        REQUIRE(verdict);
+        CHECK(verdict->at == 2);
+    }
 }
 
 TEST_CASE("a process that is gone is named at once") {
