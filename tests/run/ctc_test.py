@@ -17,18 +17,22 @@ def learns(scratch):
 
 
 def exact(scratch):
-    short = ("--run.replicas", 4, "--train.epochs", 1, "--train.steps", 8, "--model.dropout", 0.1,
-             "--optimizer.accumulate", 2, "--data.global-batch", 8, "--schedule.warmup-steps", 2)
-    sets = (scratch / "train.h5", scratch / "test.h5")
+    def short(name, steps, ranks, buckets=3):
+        train(scratch / name, scratch / "train.h5", scratch / "test.h5", "--run.replicas", 4,
+              "--train.epochs", 1, "--train.steps", steps, "--train.validate-every", 8,
+              "--model.dropout", 0.1, "--optimizer.accumulate", 2, "--data.global-batch", 8,
+              "--data.bucket-by-length", buckets, "--schedule.name", "constant",
+              "--schedule.warmup-steps", 2, ranks=ranks).expect(0)
+
     for ranks in (1, 2, 4):
-        train(scratch / f"on{ranks}", *sets, *short, ranks=ranks).expect(0)
-    train(scratch / "halves", *sets, *short, "--train.steps", 3, ranks=2).expect(0)
-    train(scratch / "halves", *sets, *short, ranks=1).expect(0)
+        short(f"on{ranks}", 8, ranks)
+    short("halves", 3, 2)
+    short("halves", 8, 1)
     last = checkpoints(scratch / "on1")[-1]
     for other in ("on2", "on4", "halves"):
         check(same_state(last, checkpoints(scratch / other)[-1]), f"{other} has the bits of on1")
         check(error_rates(scratch / other)[-1] == error_rates(scratch / "on1")[-1], other)
-    train(scratch / "plain", *sets, *short, "--data.bucket-by-length", 0).expect(0)
+    short("plain", 8, 1, buckets=0)
     check(not same_state(last, checkpoints(scratch / "plain")[-1]), "buckets change the order")
 
 

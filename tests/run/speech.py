@@ -16,12 +16,12 @@ def train(directory, train_set, test_set, *options, ranks=1, limit=120):
 
 
 def write_set(path, samples, seed, too_long=()):
-    """Symbols sound for 5 to 9 frames each, one of 12 bands a symbol, among noise. Transcripts of
+    """Symbols, never two of a kind in a row, sound for 5 to 9 frames each in a band of their own. Transcripts of
     `too_long` have more symbols than their recordings can hold."""
     dice = np.random.default_rng(seed)
     inputs, targets = [], []
     for sample in range(samples):
-        symbols = dice.integers(0, SYMBOLS, dice.integers(2, 12))
+        symbols = np.cumsum(dice.integers(1, SYMBOLS, dice.integers(2, 12))) % SYMBOLS
         frames = [symbol for symbol in symbols for _ in range(dice.integers(5, 10))]
         sound = dice.normal(0, 0.5, (len(frames) + 4, 12))
         sound[np.arange(len(frames)), 2 * np.array(frames)] += 2
