@@ -19,14 +19,14 @@ def learns(scratch):
 def exact(scratch):
     def short(name, steps, ranks, buckets=3):
         train(scratch / name, scratch / "train.h5", scratch / "test.h5", "--run.replicas", 4,
-              "--train.epochs", 1, "--train.steps", steps, "--train.validate-every", 8,
+              "--train.epochs", 1, "--train.steps", steps, "--train.validate-every", 4,
               "--model.dropout", 0.1, "--optimizer.accumulate", 2, "--data.global-batch", 8,
               "--data.bucket-by-length", buckets, "--schedule.name", "constant",
               "--schedule.warmup-steps", 2, ranks=ranks).expect(0)
 
     for ranks in (1, 2, 4):
         short(f"on{ranks}", 8, ranks)
-    short("halves", 3, 2)
+    short("halves", 4, 2)
     short("halves", 8, 1)
     last = checkpoints(scratch / "on1")[-1]
     for other in ("on2", "on4", "halves"):
