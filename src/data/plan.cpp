@@ -31,6 +31,12 @@ TrainPlan::TrainPlan(PlanOptions const& options)
              concat("Set run.replicas to at most ", std::max<std::int64_t>(options.samples / 2, 1),
                     ", or give more data")});
     }
+    if (options.bucket > 0 && options.shuffle == Shuffle::block) {
+        throw Error(ExitCode::usage,
+                    {"data.bucket-by-length with data.shuffle = block",
+                     "samples that are read together would be learnt far from each other",
+                     "Set data.shuffle = full, or data.bucket-by-length = 0"});
+    }
     steps_ = learnt_ / step_samples_;
     auto const rest = learnt_ % step_samples_;
     if (options.drop_last) {
@@ -67,6 +73,49 @@ Span TrainPlan::part(std::int64_t step, int micro, int replica) const {
 }
 
 std::vector<std::int64_t> TrainPlan::indices(std::int64_t epoch, Span positions) const {
+    return options_.bucket > 0 ? in_buckets(epoch, positions) : in_order(epoch, positions);
+}
+
+std::vector<std::int64_t> TrainPlan::in_buckets(std::int64_t epoch, Span positions) const {
+    auto const length = options_.bucket * micro_samples_;
+    auto const end = positions.first + positions.count;
+    std::vector<std::int64_t> samples;
+    for (auto first = positions.first / length * length; first < end; first += length) {
+        // What drop-last leaves out is left out by the order, not for its length.
+        auto const sorted = window(epoch, {first, std::min(length, learnt_ - first)});
+        auto const from = std::max<std::int64_t>(positions.first - first, 0);
+        auto const to = std::min(end - first, static_cast<std::int64_t>(sorted.size()));
+        samples.insert(samples.end(), sorted.begin() + from, sorted.begin() + to);
+    }
+    return samples;
+}
+
+/// A window's samples by length, and then its whole micro-batches in an order of their own: else
+/// every window would begin with the short ones.
+std::vector<std::int64_t> TrainPlan::window(std::int64_t epoch, Span positions) const {
+    auto samples = in_order(epoch, positions);
+    auto const& lengths = *options_.lengths;
+    std::stable_sort(samples.begin(), samples.end(), [&](std::int64_t a, std::int64_t b) {
+        return lengths[static_cast<std::size_t>(a)] < lengths[static_cast<std::size_t>(b)];
+    });
+    auto const whole = positions.count / micro_samples_;
+    if (whole < 2) {
+        return samples;
+    }
+    Permutation const order(
+        whole, random_key(options_.seed, Stream::order,
+                          {static_cast<std::uint64_t>(epoch),
+                           static_cast<std::uint64_t>(positions.first / micro_samples_) + 1}));
+    auto const sorted = samples;
+    for (std::int64_t i = 0; i < whole; ++i) {
+        auto const from = sorted.begin() + order(i) * micro_samples_;
+        std::copy(from, from + micro_samples_, samples.begin() + i * micro_samples_);
+    }
+    return samples;
+}
+
+/// The samples at these positions of the epoch's order as it is before buckets.
+std::vector<std::int64_t> TrainPlan::in_order(std::int64_t epoch, Span positions) const {
     auto const key = random_key(options_.seed, Stream::order, {static_cast<std::uint64_t>(epoch)});
     std::vector<std::int64_t> samples(static_cast<std::size_t>(positions.count));
     std::iota(samples.begin(), samples.end(), positions.first);

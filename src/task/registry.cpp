@@ -2,12 +2,13 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/task/task.hpp"
 
+#include "ctc.hpp"
 #include "tasks.hpp"
 
 namespace lockstep::task {
 
 std::vector<TaskKind> task_kinds() {
-    return {classification_kind(), ppo_kind(), regression_kind(), segmentation_kind()};
+    return {classification_kind(), ctc_kind(), ppo_kind(), regression_kind(), segmentation_kind()};
 }
 
 namespace {

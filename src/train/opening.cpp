@@ -11,6 +11,7 @@
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/data/augment.hpp"
+#include "lockstep/data/lengths.hpp"
 #include "lockstep/nn/registry.hpp"
 
 #include <algorithm>
@@ -287,6 +288,8 @@ data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const
 }
 
 data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset) {
+    auto const& input = dataset.inputs().front();
+    bool const buckets = deck.data.bucket_by_length > 0;
     return data::TrainPlan({.samples = dataset.samples(),
                             .batch = deck.data.batch,
                             .replicas = static_cast<int>(deck.run.replicas),
@@ -294,6 +297,11 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
                             .drop_last = deck.data.drop_last,
                             .shuffle = shuffle_named(deck.data.shuffle),
                             .blocks = dataset.blocks(),
+                            .bucket = deck.data.bucket_by_length,
+                            .lengths = buckets
+                                           ? std::make_shared<std::vector<std::int64_t> const>(
+                                                 data::ragged_lengths(deck.data.train, input.name))
+                                           : nullptr,
                             .seed = static_cast<std::uint64_t>(deck.run.seed)});
 }
 

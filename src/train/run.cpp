@@ -8,6 +8,7 @@
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/task/remarks.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/placement.hpp"
 
@@ -63,6 +64,10 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
                                          world_.size()),
                            share);
         });
+        if (auto const* task = dynamic_cast<task::Remarks const*>(work_.task.get())) {
+            auto const remark = task->remark(local.data, *work_.model);
+            remark_ += concat(remark_.empty() || remark.empty() ? "" : "; ", remark);
+        }
         best_metric_ = task::metric_of(
             deck_.task, deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best);
     });

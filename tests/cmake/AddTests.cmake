@@ -1,4 +1,5 @@
-# lockstep_add_unit_test(room/name [TORCH])         tests/unit/room/name_test.cpp, one process
+# lockstep_add_unit_test(room/name [TORCH] [GOLDEN]) tests/unit/room/name_test.cpp, one process; GOLDEN:
+#                                                   it reads files of tests/golden
 # lockstep_add_mpi_test(room/name NP 1 2 4 [TORCH]) tests/mpi/room/name_test.cpp, one ctest entry for
 #                                                   each rank count: mpi.room.name.np4
 # An HDF5 error stack on the output is a failure everywhere.
@@ -23,7 +24,7 @@ function(lockstep_test_binary target main source)
 endfunction()
 
 function(lockstep_add_unit_test path)
-    cmake_parse_arguments(test "TORCH" "" "" ${ARGN})
+    cmake_parse_arguments(test "TORCH;GOLDEN" "" "" ${ARGN})
     if(test_TORCH AND NOT LOCKSTEP_WITH_TORCH)
         return()
     endif()
@@ -34,6 +35,11 @@ function(lockstep_add_unit_test path)
     set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 120
                          FAIL_REGULAR_EXPRESSION "HDF5-DIAG"
                          ENVIRONMENT "${lockstep_mpi_environment}")
+    if(test_GOLDEN)
+        target_link_libraries(unit.${name} PRIVATE nlohmann_json::nlohmann_json)
+        set_property(TEST unit.${name} APPEND PROPERTY
+                     ENVIRONMENT "LOCKSTEP_GOLDEN=${PROJECT_SOURCE_DIR}/tests/golden")
+    endif()
 endfunction()
 
 function(lockstep_add_mpi_test path)

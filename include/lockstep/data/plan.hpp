@@ -3,6 +3,7 @@
 #include "lockstep/data/order.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace lockstep::data {
@@ -25,6 +26,10 @@ struct PlanOptions {
     bool drop_last = false;
     Shuffle shuffle = Shuffle::full;
     Blocks blocks{}; ///< of Shuffle::block
+    /// Micro-batches of all replicas that make a window: its samples are sorted by length, so that
+    /// those of a batch are about as long; then whole micro-batches change places. 0: off.
+    std::int64_t bucket = 0;
+    std::shared_ptr<std::vector<std::int64_t> const> lengths{}; ///< by sample; where bucket > 0
     std::uint64_t seed = 0;
 };
 
@@ -36,8 +41,8 @@ struct PlanOptions {
 /// a replica joins the micro-batch or the step before, since batch norm needs two.
 class TrainPlan {
   public:
-    /// Throws  Error 64 when there are fewer than two samples for each replica, or when drop_last
-    ///         leaves no step
+    /// Throws  Error 64 when there are fewer than two samples for each replica, when drop_last
+    ///         leaves no step, or for buckets in an order by blocks
     explicit TrainPlan(PlanOptions const& options);
 
     std::int64_t steps_per_epoch() const noexcept { return steps_; }
@@ -52,6 +57,9 @@ class TrainPlan {
     std::vector<std::int64_t> indices(std::int64_t epoch, Span positions) const;
 
   private:
+    std::vector<std::int64_t> in_order(std::int64_t epoch, Span positions) const;
+    std::vector<std::int64_t> in_buckets(std::int64_t epoch, Span positions) const;
+    std::vector<std::int64_t> window(std::int64_t epoch, Span positions) const;
     std::int64_t position_by_replica(std::int64_t position) const;
 
     /// Two a replica.

@@ -2,6 +2,7 @@
 
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/data/inspect.hpp"
+#include "lockstep/data/lengths.hpp"
 #include "lockstep/h5/file.hpp"
 
 #include <cmath>
@@ -64,6 +65,17 @@ TEST_CASE("a batch carries every field, ragged ones with offsets") {
     CHECK(batch.fields[2].reals == std::vector<float>{8, 0.5F, 8, 1.5F, 8});
     CHECK(batch.fields[3].wholes == std::vector<std::int64_t>{2, 2, 2, 0, 2});
     CHECK(batch.first_target == 2);
+}
+
+TEST_CASE("the lengths of ragged samples are known without reading them") {
+    test::ScratchDir const scratch;
+    write_fields(scratch / "a.h5", {0, 0, 1, 3, 6});
+    write_fields(scratch / "b.h5", {0, 1, 1, 1, 6});
+    auto const files = (scratch / "*.h5").string();
+    CHECK(ragged_lengths(files, "tokens") == std::vector<std::int64_t>{0, 1, 2, 3, 1, 0, 0, 5});
+    auto const error = test::error_of([&] { ragged_lengths(files, "image"); });
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "of one length"));
 }
 
 TEST_CASE("offsets that lead elsewhere are an error that names the sample") {

@@ -170,6 +170,110 @@ TEST_CASE("an epoch's order depends on seed and epoch alone") {
     CHECK(TrainPlan(other).indices(3, whole) == every);
 }
 
+namespace {
+
+/// 300 samples whose lengths have no order, in windows of 5 micro-batches of 12.
+PlanOptions bucketed(std::int64_t samples = 300) {
+    auto options = small();
+    options.samples = samples;
+    options.accumulate = 2;
+    options.bucket = 5;
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t i = 0; i < samples; ++i) {
+        lengths.push_back(1 + i * 7919 % 97);
+    }
+    options.lengths = std::make_shared<std::vector<std::int64_t> const>(lengths);
+    return options;
+}
+
+/// What padding adds: the longest of each micro-batch, times its samples, over the sum of lengths.
+double padded(TrainPlan const& plan, PlanOptions const& options) {
+    std::int64_t all = 0;
+    std::int64_t own = 0;
+    for (std::int64_t first = 0; first + 12 <= options.samples; first += 12) {
+        std::int64_t longest = 0;
+        for (auto const sample : plan.indices(3, {first, 12})) {
+            auto const length = (*options.lengths)[static_cast<std::size_t>(sample)];
+            longest = std::max(longest, length);
+            own += length;
+        }
+        all += 12 * longest;
+    }
+    return static_cast<double>(all) / static_cast<double>(own);
+}
+
+} // namespace
+
+TEST_CASE("buckets hold samples of about one length, and every sample once") {
+    for (std::int64_t const samples : {300, 307, 311, 25, 13}) {
+        auto const options = bucketed(samples);
+        CAPTURE(samples);
+        TrainPlan const plan(options);
+        auto whole = plan.indices(3, {0, samples});
+        std::vector<std::int64_t> parts;
+        for (std::int64_t step = 0; step < plan.steps_per_epoch(); ++step) {
+            for (int micro = 0; micro < plan.micro_batches(step); ++micro) {
+                for (int replica = 0; replica < options.replicas; ++replica) {
+                    auto const own = plan.indices(3, plan.part(step, micro, replica));
+                    parts.insert(parts.end(), own.begin(), own.end());
+                }
+            }
+        }
+        CHECK(parts == whole);
+        CHECK((samples < 60 || plan.indices(4, {0, samples}) != whole));
+        std::sort(whole.begin(), whole.end());
+        std::vector<std::int64_t> every(static_cast<std::size_t>(samples));
+        std::iota(every.begin(), every.end(), 0);
+        CHECK(whole == every);
+    }
+    auto options = bucketed();
+    auto const sorted = padded(TrainPlan(options), options);
+    options.bucket = 0;
+    CHECK(sorted < 1.3);
+    CHECK(padded(TrainPlan(options), options) > 1.6);
+}
+
+TEST_CASE("buckets keep each window's samples, and do not always go from short to long") {
+    auto options = bucketed();
+    TrainPlan const plan(options);
+    auto plain_options = options;
+    plain_options.bucket = 0;
+    TrainPlan const plain(plain_options);
+    int ascending = 0;
+    for (std::int64_t window = 0; window < 5; ++window) {
+        auto mine = plan.indices(0, {window * 60, 60});
+        auto const length = [&](std::size_t at) {
+            return (*options.lengths)[static_cast<std::size_t>(mine[at])];
+        };
+        ascending += length(0) < length(12) && length(12) < length(24) && length(24) < length(36);
+        auto others = plain.indices(0, {window * 60, 60});
+        std::sort(mine.begin(), mine.end());
+        std::sort(others.begin(), others.end());
+        CHECK(mine == others);
+    }
+    CHECK(ascending < 3);
+}
+
+TEST_CASE("drop-last leaves out the same samples with and without buckets") {
+    auto options = bucketed(307);
+    options.drop_last = true;
+    TrainPlan const plan(options);
+    auto mine = plan.indices(0, {0, plan.samples_per_epoch()});
+    options.bucket = 0;
+    auto others = TrainPlan(options).indices(0, {0, plan.samples_per_epoch()});
+    std::sort(mine.begin(), mine.end());
+    std::sort(others.begin(), others.end());
+    CHECK(mine == others);
+}
+
+TEST_CASE("buckets and an order by blocks are refused together") {
+    auto options = bucketed();
+    options.shuffle = data::Shuffle::block;
+    auto const error = test::error_of([&] { TrainPlan const plan(options); });
+    CHECK(error.code() == ExitCode::usage);
+    CHECK(test::says(error, "data.bucket-by-length"));
+}
+
 TEST_CASE("any part of an order can be asked for by itself") {
     TrainPlan const plan(small());
     auto const whole = plan.indices(4, {0, 100});

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+
+namespace lockstep::nn {
+
+/// How the memory of an LMU moves in one step: m_t = a m_{t-1} + b u_t.
+struct MemoryStep {
+    torch::Tensor a; ///< [order, order] float64
+    torch::Tensor b; ///< [order] float64
+};
+
+/// A Legendre memory, which keeps a signal's last `theta` steps as its first `order` Legendre
+/// coefficients:
+///   theta m'(t) = A m(t) + B u(t)
+///   A_ij = (2i + 1) (i < j ? -1 : (-1)^(i - j + 1)),  B_i = (2i + 1) (-1)^i
+/// in steps of 1 by zero-order hold, which is exact for signals that are constant in each step
+/// (Voelker, Kajic, Eliasmith, "Legendre Memory Units", NeurIPS 2019).
+MemoryStep legendre_memory(std::int64_t order, double theta);
+
+/// What the memory holds 0, 1, …, steps - 1 steps after an impulse: b, a b, a a b, …
+///
+/// Shape  returned [order, steps] float64
+torch::Tensor impulse_response(MemoryStep const& memory, std::int64_t steps);
+
+/// The memory of every channel of a signal after each step, one step after the other.
+///
+/// Shape  signal [n, steps, channels]; returned [n, steps, channels · order]
+torch::Tensor remember_in_turn(MemoryStep const& memory, torch::Tensor const& signal);
+
+/// The same for all steps at once, as a convolution with the impulse response by Fourier transform
+/// over at least 2 steps - 1 values, so that nothing wraps around (Chilkuri, Eliasmith,
+/// "Parallelizing Legendre Memory Unit Training", ICML 2021). Equal to `remember_in_turn` within
+/// rounding. What comes after a step never changes what is there beyond rounding.
+///
+/// Shape  response [order, steps]; signal and returned as above
+torch::Tensor remember_at_once(torch::Tensor const& response, torch::Tensor const& signal);
+
+/// The memories of all channels as a layer without parameters.
+class LegendreMemoryImpl : public torch::nn::Module {
+  public:
+    /// `in_turn`: step by step instead of at once
+    LegendreMemoryImpl(std::int64_t order, double theta, bool in_turn);
+    torch::Tensor forward(torch::Tensor const& signal);
+
+  private:
+    MemoryStep memory_;
+    bool in_turn_;
+    torch::Tensor response_; ///< of the longest signal so far
+};
+TORCH_MODULE(LegendreMemory);
+
+/// A step of the LMU as it was first described, whose memory is written from the input, the hidden
+/// state and itself:
+///   u_t = e_x x_t + e_h h_{t-1} + e_m m_{t-1}
+///   m_t = a m_{t-1} + b u_t
+///   h_t = tanh(W_x x_t + W_h h_{t-1} + W_m m_t)
+/// e_x and e_h begin uniform in ± sqrt(3 / fan-in), e_m at zero, W Xavier-normal.
+class LmuCellImpl : public torch::nn::Module {
+  public:
+    LmuCellImpl(std::int64_t inputs, std::int64_t hidden, std::int64_t order, double theta);
+
+    /// The hidden state after every step, from zeros.
+    ///
+    /// Shape  inputs [n, steps, inputs]; returned [n, steps, hidden]
+    torch::Tensor forward(torch::Tensor const& inputs);
+
+  private:
+    MemoryStep memory_;
+    torch::Tensor encode_input_;  ///< e_x [inputs]
+    torch::Tensor encode_hidden_; ///< e_h [hidden]
+    torch::Tensor encode_memory_; ///< e_m [order]
+    torch::Tensor input_kernel_;  ///< W_x [hidden, inputs]
+    torch::Tensor hidden_kernel_; ///< W_h [hidden, hidden]
+    torch::Tensor memory_kernel_; ///< W_m [hidden, order]
+};
+TORCH_MODULE(LmuCell);
+
+} // namespace lockstep::nn

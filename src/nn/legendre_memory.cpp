@@ -1,0 +1,125 @@
+#include "lockstep/nn/legendre_memory.hpp"
+
+#include <cmath>
+
+namespace lockstep::nn {
+
+MemoryStep legendre_memory(std::int64_t order, double theta) {
+    // exp([[A, B], [0, 0]] / theta) = [[a, b], [0, 1]]
+    auto continuous = torch::zeros({order + 1, order + 1}, torch::kFloat64);
+    auto values = continuous.accessor<double, 2>();
+    for (std::int64_t i = 0; i < order; ++i) {
+        double const scale = static_cast<double>(2 * i + 1) / theta;
+        for (std::int64_t j = 0; j < order; ++j) {
+            values[i][j] = i < j || (i - j) % 2 == 0 ? -scale : scale;
+        }
+        values[i][order] = i % 2 == 0 ? scale : -scale;
+    }
+    auto const discrete = torch::matrix_exp(continuous);
+    return {discrete.slice(0, 0, order).slice(1, 0, order).contiguous(),
+            discrete.slice(0, 0, order).select(1, order).contiguous()};
+}
+
+torch::Tensor impulse_response(MemoryStep const& memory, std::int64_t steps) {
+    std::vector<torch::Tensor> columns;
+    auto state = memory.b;
+    for (std::int64_t step = 0; step < steps; ++step) {
+        columns.push_back(state);
+        state = memory.a.mv(state);
+    }
+    return torch::stack(columns, 1);
+}
+
+torch::Tensor remember_in_turn(MemoryStep const& memory, torch::Tensor const& signal) {
+    auto const transposed = memory.a.t().to(signal.options());
+    auto const b = memory.b.to(signal.options());
+    auto state = torch::zeros({signal.size(0), signal.size(2), b.size(0)}, signal.options());
+    std::vector<torch::Tensor> states;
+    for (auto const& now : signal.unbind(1)) {
+        state = state.matmul(transposed) + now.unsqueeze(2) * b;
+        states.push_back(state);
+    }
+    return torch::stack(states, 1).flatten(2);
+}
+
+namespace {
+
+/// The next number that has no prime factors but 2, 3 and 5, for which transforms are fast.
+std::int64_t fast_length(std::int64_t least) {
+    for (auto length = least;; ++length) {
+        auto rest = length;
+        for (std::int64_t const factor : {2, 3, 5}) {
+            while (rest % factor == 0) {
+                rest /= factor;
+            }
+        }
+        if (rest == 1) {
+            return length;
+        }
+    }
+}
+
+} // namespace
+
+torch::Tensor remember_at_once(torch::Tensor const& response, torch::Tensor const& signal) {
+    auto const steps = signal.size(1);
+    auto const length = fast_length(2 * steps);
+    auto const of_response = torch::fft_rfft(response.to(signal.options()), length);
+    auto const of_signal = torch::fft_rfft(signal.transpose(1, 2), length);
+    auto const memories = torch::fft_irfft(of_signal.unsqueeze(2) * of_response, length);
+    return memories.slice(3, 0, steps).permute({0, 3, 1, 2}).flatten(2);
+}
+
+LegendreMemoryImpl::LegendreMemoryImpl(std::int64_t order, double theta, bool in_turn)
+    : memory_(legendre_memory(order, theta)), in_turn_(in_turn) {}
+
+torch::Tensor LegendreMemoryImpl::forward(torch::Tensor const& signal) {
+    // There are no transforms in 16 bits, and sums over hundreds of steps want more.
+    auto const wide = signal.scalar_type() == torch::kFloat64 ? signal : signal.to(torch::kFloat32);
+    if (in_turn_) {
+        return remember_in_turn(memory_, wide);
+    }
+    auto const steps = wide.size(1);
+    if (!response_.defined() || response_.size(1) < steps) {
+        response_ = impulse_response(memory_, steps);
+    }
+    return remember_at_once(response_.slice(1, 0, steps), wide);
+}
+
+LmuCellImpl::LmuCellImpl(std::int64_t inputs, std::int64_t hidden, std::int64_t order, double theta)
+    : memory_(legendre_memory(order, theta)) {
+    auto const uniform = [](std::int64_t size) {
+        auto const bound = std::sqrt(3.0 / static_cast<double>(size));
+        return torch::empty({size}).uniform_(-bound, bound);
+    };
+    auto const xavier = [](std::int64_t rows, std::int64_t columns) {
+        return torch::nn::init::xavier_normal_(torch::empty({rows, columns}));
+    };
+    encode_input_ = register_parameter("encode_input", uniform(inputs));
+    encode_hidden_ = register_parameter("encode_hidden", uniform(hidden));
+    encode_memory_ = register_parameter("encode_memory", torch::zeros({order}));
+    input_kernel_ = register_parameter("input_kernel", xavier(hidden, inputs));
+    hidden_kernel_ = register_parameter("hidden_kernel", xavier(hidden, hidden));
+    memory_kernel_ = register_parameter("memory_kernel", xavier(hidden, order));
+}
+
+torch::Tensor LmuCellImpl::forward(torch::Tensor const& inputs) {
+    auto const transposed = memory_.a.t().to(inputs.options());
+    auto const b = memory_.b.to(inputs.options());
+    auto hidden = torch::zeros({inputs.size(0), hidden_kernel_.size(0)}, inputs.options());
+    auto memory = torch::zeros({inputs.size(0), b.size(0)}, inputs.options());
+    auto const from_inputs = inputs.matmul(input_kernel_.t());
+    auto const written = inputs.matmul(encode_input_);
+    std::vector<torch::Tensor> states;
+    for (std::int64_t step = 0; step < inputs.size(1); ++step) {
+        auto const u =
+            written.select(1, step) + hidden.mv(encode_hidden_) + memory.mv(encode_memory_);
+        memory = memory.matmul(transposed) + u.unsqueeze(1) * b;
+        hidden = torch::tanh(from_inputs.select(1, step) + hidden.matmul(hidden_kernel_.t()) +
+                             memory.matmul(memory_kernel_.t()));
+        states.push_back(hidden);
+    }
+    return torch::stack(states, 1);
+}
+
+} // namespace lockstep::nn

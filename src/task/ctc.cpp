@@ -1,0 +1,243 @@
+#include "ctc.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/data/lengths.hpp"
+#include "lockstep/nn/sequence_model.hpp"
+#include "lockstep/task/ctc_decoding.hpp"
+#include "lockstep/task/edit_distance.hpp"
+#include "lockstep/task/remarks.hpp"
+
+#include <algorithm>
+
+namespace lockstep::task {
+
+namespace {
+
+/// Places of Tally::counts.
+enum Count : std::size_t { edits, symbols, edited_words, words, too_long, number_of_counts };
+
+void require_transcripts(Samples const& samples) {
+    auto const fits = [](data::FieldInfo const& field, bool whole) {
+        return field.ragged && field.whole == whole;
+    };
+    bool const good = samples.targets.size() == 1 && fits(samples.targets.front(), true) &&
+                      samples.targets.front().shape.empty() && !samples.inputs.empty() &&
+                      fits(samples.inputs.front(), false) && !samples.class_names.empty();
+    if (!good) {
+        throw Error(
+            ExitCode::data,
+            {"the samples of data.train",
+             "task.kind = ctc learns a transcript a sample, of symbols that the files name, "
+             "from a number of frames",
+             "Import recordings: lockstep data import speech … --transcripts FILE"});
+    }
+}
+
+/// Frames that a transcript takes at least: one a symbol, and a blank between two of a kind.
+std::int64_t frames_needed(std::span<std::int64_t const> transcript) {
+    auto needed = static_cast<std::int64_t>(transcript.size());
+    for (std::size_t i = 1; i < transcript.size(); ++i) {
+        needed += transcript[i] == transcript[i - 1] ? 1 : 0;
+    }
+    return needed;
+}
+
+/// What a model gives of samples of so many rows each; of one that does not say, as many frames.
+torch::Tensor frames_of_rows(nn::Model const& model, torch::Tensor const& rows) {
+    auto const* const sequence = dynamic_cast<nn::SequenceModel const*>(&model);
+    return sequence == nullptr ? rows : sequence->output_lengths(rows);
+}
+
+/// A batch's transcripts and, for each frame of each sample, what the network says, on the CPU.
+struct Spoken {
+    torch::Tensor scores;  ///< [frames, n, symbols + 1] logarithms of probabilities
+    torch::Tensor frames;  ///< [n] of each sample
+    torch::Tensor targets; ///< of all samples, one after the other
+    torch::Tensor lengths; ///< [n] of the transcripts
+
+    std::int64_t samples() const { return frames.size(0); }
+    std::int64_t frames_of(std::int64_t sample) const {
+        return frames.const_data_ptr<std::int64_t>()[sample];
+    }
+    /// Calls `use` with the number and the transcript of each sample.
+    template <class Use>
+    void for_each(Use use) const {
+        auto const* at = targets.const_data_ptr<std::int64_t>();
+        for (std::int64_t i = 0; i < samples(); ++i) {
+            auto const length = lengths.const_data_ptr<std::int64_t>()[i];
+            use(i, std::span(at, static_cast<std::size_t>(length)));
+            at += length;
+        }
+    }
+};
+
+/// Connectionist temporal classification (Graves et al., ICML 2006): the loss of a sample is the
+/// negative logarithm of the probability of all its alignments together, over the symbols of its
+/// transcript; that of a batch the mean over samples, as torch's reduction "mean" has it. The blank
+/// is the last of the outputs. A transcript that has too few frames has no alignment: its sample is
+/// counted, and otherwise as if it were not there.
+class Ctc : public Task, public Remarks {
+  public:
+    Ctc(config::OwnValues const& values, Samples const& samples)
+        : symbols_(static_cast<std::int64_t>(samples.class_names.size())),
+          beam_(static_cast<std::size_t>(values.integer("beam", 0))) {
+        require_transcripts(samples);
+        auto const& names = samples.class_names;
+        auto const blank = std::find(names.begin(), names.end(), " ");
+        space_ = blank == names.end() ? -1 : blank - names.begin();
+    }
+
+    Loss training_loss(nn::Model& model, Tensors const& batch) const override {
+        auto const spoken = listen(model, batch);
+        return {losses(spoken).sum(), static_cast<double>(learnable(spoken))};
+    }
+
+    Tally evaluate(nn::Model& model, Tensors const& batch) const override {
+        auto const spoken = listen(model, batch);
+        auto const weight = learnable(spoken);
+        Tally tally{losses(spoken).sum(torch::kFloat64).item<double>(), static_cast<double>(weight),
+                    std::vector<std::int64_t>(counts(), 0)};
+        tally.counts[Count::too_long] = spoken.samples() - weight;
+        spoken.for_each([&](std::int64_t sample, std::span<std::int64_t const> transcript) {
+            auto const heard = decode(spoken, sample);
+            tally.counts[Count::edits] += edit_distance(transcript, heard);
+            tally.counts[Count::symbols] += static_cast<std::int64_t>(transcript.size());
+            auto const by_words = word_edits(transcript, heard, space_);
+            tally.counts[Count::edited_words] += by_words.edits;
+            tally.counts[Count::words] += by_words.words;
+        });
+        return tally;
+    }
+
+    std::string remark(config::Data const& data, nn::Model const& model) const override {
+        data::Dataset const dataset({data.train, data.inputs, data.targets});
+        auto const bad = too_long_transcripts(dataset, data, model);
+        if (bad.empty()) {
+            return {};
+        }
+        auto const all = static_cast<std::int64_t>(bad.size()) == dataset.samples();
+        auto const text = concat(all ? "all " : "", bad.size(),
+                                 " transcripts of data.train are too long for their recordings");
+        if (all) {
+            throw Error(ExitCode::data,
+                        {text, "each symbol takes a frame of what the model gives",
+                         "Check that recordings and transcripts belong together, or lower "
+                         "model.stride"});
+        }
+        std::vector<std::string> some;
+        for (auto const sample : bad) {
+            some.push_back(some.size() < 10 ? std::to_string(sample) : "…");
+            if (some.size() > 10) {
+                break;
+            }
+        }
+        return concat(text, " and are not learnt: samples ", joined(some, ", "));
+    }
+
+    std::int64_t outputs() const override { return symbols_ + 1; }
+    std::size_t counts() const override { return Count::number_of_counts; }
+
+    Metrics metrics(Tally const& total) const override {
+        auto const rate = [&](Count of, Count all) {
+            return static_cast<double>(total.counts[of]) /
+                   static_cast<double>(std::max<std::int64_t>(total.counts[all], 1));
+        };
+        Metrics metrics{{"error-rate", rate(Count::edits, Count::symbols)}};
+        if (space_ >= 0) {
+            metrics["wer"] = rate(Count::edited_words, Count::words);
+        }
+        if (total.counts[Count::too_long] > 0) {
+            metrics["too-long"] = static_cast<double>(total.counts[Count::too_long]);
+        }
+        return metrics;
+    }
+
+  private:
+    Spoken listen(nn::Model& model, Tensors const& batch) const {
+        auto const outputs = model.forward(batch.inputs).to(torch::kFloat32);
+        // The loss is computed on the host, since its gradient has no fixed order on a GPU.
+        auto const scores = torch::log_softmax(outputs, 1).permute({2, 0, 1}).to(torch::kCPU);
+        auto const& targets = batch.targets[0];
+        Spoken spoken{scores, frames_of_rows(model, batch.inputs[0].lengths),
+                      targets.values.to(torch::kCPU).contiguous(), targets.lengths};
+        require_symbols(spoken.targets);
+        return spoken;
+    }
+
+    /// Only those that may be are read.
+    static std::vector<std::int64_t> too_long_transcripts(data::Dataset const& dataset,
+                                                          config::Data const& data,
+                                                          nn::Model const& model) {
+        auto const symbols = data::ragged_lengths(data.train, dataset.targets().front().name);
+        auto const rows = data::ragged_lengths(data.train, dataset.inputs().front().name);
+        auto const frames = frames_of_rows(model, torch::tensor(rows, torch::kInt64));
+        auto const* const frames_of = frames.const_data_ptr<std::int64_t>();
+        std::vector<std::int64_t> found;
+        data::Batch batch;
+        data::Scratch scratch;
+        for (std::size_t sample = 0; sample < symbols.size(); ++sample) {
+            if (2 * symbols[sample] - 1 > frames_of[sample]) {
+                batch.indices = {static_cast<std::int64_t>(sample)};
+                dataset.read(batch, scratch);
+                if (frames_needed(batch.targets()) > frames_of[sample]) {
+                    found.push_back(batch.indices.front());
+                }
+            }
+        }
+        return found;
+    }
+
+    void require_symbols(torch::Tensor const& targets) const {
+        auto const wrong = targets.masked_select(targets.lt(0).logical_or(targets.ge(symbols_)));
+        if (wrong.numel() > 0) {
+            throw Error(ExitCode::data,
+                        {concat("symbol ", wrong[0].item<std::int64_t>(), " in a transcript"),
+                         concat("the files name ", symbols_, " symbols, from 0 on"),
+                         "Import the recordings again, all sets at once"});
+        }
+    }
+
+    /// Of each sample; 0, with a gradient of 0, where there is no alignment.
+    torch::Tensor losses(Spoken const& spoken) const {
+        auto const losses =
+            torch::ctc_loss(spoken.scores, spoken.targets, spoken.frames, spoken.lengths, symbols_,
+                            at::Reduction::None, /*zero_infinity=*/true);
+        return losses / spoken.lengths.clamp_min(1).to(losses.options());
+    }
+
+    static std::int64_t learnable(Spoken const& spoken) {
+        std::int64_t count = 0;
+        spoken.for_each([&](std::int64_t sample, std::span<std::int64_t const> transcript) {
+            count += frames_needed(transcript) <= spoken.frames_of(sample) ? 1 : 0;
+        });
+        return count;
+    }
+
+    std::vector<std::int64_t> decode(Spoken const& spoken, std::int64_t sample) const {
+        auto const scores =
+            spoken.scores.select(1, sample).narrow(0, 0, spoken.frames_of(sample)).contiguous();
+        FrameScores const frames{
+            {scores.const_data_ptr<float>(), static_cast<std::size_t>(scores.numel())}, symbols_};
+        return beam_ == 0 ? decode_greedily(frames) : decode_by_prefixes(frames, beam_);
+    }
+
+    std::int64_t symbols_;
+    std::size_t beam_;
+    std::int64_t space_; ///< the symbol that parts words; -1: there is none
+};
+
+} // namespace
+
+TaskKind ctc_kind() {
+    return {"ctc",
+            "transcripts of recordings by connectionist temporal classification",
+            {{"beam", "0",
+              "beginnings of transcripts that decoding keeps in mind; 0: greedy decoding"}},
+            {{"error-rate", false}, {"wer", false}, {"loss", false}},
+            [](config::OwnValues const& values, Samples const& samples) {
+                return std::make_unique<Ctc>(values, samples);
+            }};
+}
+
+} // namespace lockstep::task

@@ -1,0 +1,2 @@
+lockstep_add_unit_test(nn/legendre_memory TORCH GOLDEN)
+lockstep_add_unit_test(nn/lmu_asr TORCH)
