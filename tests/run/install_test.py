@@ -1,6 +1,7 @@
 """What cmake --install gives works from there: the program trains, a user's project finds the
 package, trains a network of its own through the API, and a plug-in of it has the same bits."""
 import os
+import re
 import subprocess
 import sys
 
@@ -39,6 +40,16 @@ with Scratch() as scratch:
     prefix, consumer = scratch / "prefix", scratch / "consumer"
     call("cmake", "--install", BUILD, "--prefix", prefix)
     check("lockstep" in call(prefix / "bin/lockstep", "--version"), "the installed program starts")
+    completed = call("bash", "-c", f". {prefix}/share/bash-completion/completions/lockstep; "
+                     f"COMP_WORDS=({prefix}/bin/lockstep ''); COMP_CWORD=1; _lockstep; "
+                     "echo ${COMPREPLY[@]}; "
+                     f"COMP_WORDS=({prefix}/bin/lockstep train --optim); COMP_CWORD=2; _lockstep; "
+                     "echo ${COMPREPLY[@]}").splitlines()
+    commands = re.findall(r"^  ([a-z-]+)(?= |$)", call(prefix / "bin/lockstep", "--help"), re.M)
+    check(len(commands) > 10 and set(commands) <= set(completed[0].split()),
+          f"every command is completed: {commands} {completed[0]}")
+    check("--optimizer.learning-rate" in completed[1], "keys are completed")
+    check((prefix / "share/man/man1/lockstep.1").exists(), "there is a manual page")
     call("cmake", "-S", SOURCE / "tests/install", "-B", consumer, f"-DCMAKE_PREFIX_PATH={prefix}",
          "-DCMAKE_BUILD_TYPE=Debug")
     call("cmake", "--build", consumer, "-j2")

@@ -1,0 +1,31 @@
+# Completion of lockstep's commands, deck keys and files, for bash.
+_lockstep() {
+    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-}
+    local commands="train launch plan check estimate evaluate verify-resume data checkpoint bench
+                    report watch models tasks --help --version"
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
+        return
+    fi
+    local second=""
+    case $command in
+    data) second="import info verify" ;;
+    checkpoint) second="info verify diff prune export" ;;
+    bench) second="allreduce step loader checkpoint" ;;
+    esac
+    if ((COMP_CWORD == 2)) && [[ -n $second ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$second --help" -- "$word")
+    elif ((COMP_CWORD == 3)) && [[ $command == data && ${COMP_WORDS[2]} == import ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "idx images video speech series hdf5" -- "$word")
+    elif [[ $word == --* ]]; then
+        local keys
+        keys=$("${COMP_WORDS[0]}" train --help 2>/dev/null |
+            sed -nE 's/^  ([a-z-]+\.[a-z-]+) .*/--\1/p')
+        mapfile -t COMPREPLY < <(compgen -W "$keys --help" -- "$word")
+    else
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+    fi
+}
+complete -F _lockstep lockstep
