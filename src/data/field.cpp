@@ -150,6 +150,9 @@ void Field::for_runs(Source const& source, std::span<std::int64_t const> indices
     if (!std::is_sorted(indices.begin(), indices.end())) {
         std::sort(order.begin(), order.end(),
                   [&](std::size_t a, std::size_t b) { return indices[a] < indices[b]; });
+        // Each batch begins somewhere else, so that workers do not wait for one another's chunks.
+        std::rotate(order.begin(), std::find(order.begin(), order.end(), std::size_t{0}),
+                    order.end());
     }
     auto const row_bytes = std::max<std::size_t>(columns_.front().row_bytes(), 1);
     auto const most =
@@ -160,6 +163,7 @@ void Field::for_runs(Source const& source, std::span<std::int64_t const> indices
         auto const end = std::min(source.end_of_file(file), first + most);
         auto next = i + 1;
         while (next < order.size() && indices[order[next]] < end &&
+               indices[order[next]] >= indices[order[next - 1]] &&
                indices[order[next]] - indices[order[next - 1]] <= 1) {
             ++next;
         }
