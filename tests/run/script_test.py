@@ -128,6 +128,6 @@ with Scratch() as scratch:
     torch.jit.script(Network(7)).save(scratch / "seven.pt")
     train("seven", file="seven.pt").expect(64, "gives shape [2, 7]", "the task needs [2, 10]")
     torch.jit.script(nn.Linear(5, 10)).save(scratch / "five.pt")
-    train("five", file="five.pt", ranks=2).expect(64, "cannot take a batch of shape [2, 28, 28]")
+    train("five", file="five.pt", ranks=2).expect(64, "cannot take a batch of float32 [2, 28, 28]")
     train("unset", "--model.file", "").expect(64, "model.file is not set")
     train("sync", "--communication.sync-batch-norm", "true").expect(64, "brings its own")
