@@ -1,20 +1,14 @@
 """What a run shows: event files as TensorBoard's own package reads them, pictures, reports, the live
 view, words and records on its output; and that none of it ends a run when it fails."""
-import errno
-import fcntl
 import json
 import os
-import pty
 import random
 import re
-import select
 import shutil
 import struct
 import subprocess
-import termios
-import time
 
-from harness import DECK, LOCKSTEP, Scratch, check, records, run
+from harness import DECK, LOCKSTEP, Scratch, check, on_terminal, records, run
 
 STEPS = 20
 
@@ -38,32 +32,6 @@ def words(directory, *options):
 
 def is_png(path):
     return path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-
-
-def on_terminal(command, columns, keys=b"", pictures=0, env=None):
-    """Runs a command on a terminal of so many columns, and presses keys after so many pictures;
-    what it wrote, and its exit code."""
-    child, master = pty.fork()
-    if child == 0:
-        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
-        os.execvpe(command[0], command, {**os.environ, "TERM": "xterm", **(env or {})})
-    text, start = b"", time.monotonic()
-    while time.monotonic() - start < 60:
-        if keys and text.count(b"\033[H") >= pictures:
-            os.write(master, keys)
-            keys = b""
-        if select.select([master], [], [], 0.1)[0]:
-            try:
-                part = os.read(master, 65536)
-            except OSError as error:
-                check(error.errno == errno.EIO, f"reading a terminal: {error}")
-                break
-            if not part:
-                break
-            text += part
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    os.close(master)
-    return text.decode(), code
 
 
 def check_event_files(directory):
@@ -147,7 +115,7 @@ with Scratch() as scratch:
     lines = (one / "metrics.jsonl").read_text().splitlines()
     (half / "metrics.jsonl").write_text("\n".join(lines[:9]) + "\n" + lines[9][:30])
     for columns in (20, 100):
-        text, code = on_terminal([LOCKSTEP, "watch", str(half)], columns, keys=b"q", pictures=2,
+        text, code = on_terminal([LOCKSTEP, "watch", str(half)], columns, [(b"\033[H", 2, b"q")],
                                  env={"NO_COLOR": "", "LC_ALL": "C.UTF-8"})
         check(code == 0, f"watch ends with {code}: {text}")
         check("\033[?1049h" in text and "\033[?1049l" in text, "the first screen comes back")
