@@ -113,6 +113,19 @@ class Row:
         return f"{100 * ratio:.3g} %" if self.percent else f"{ratio:.2f}"
 
 
+class Limit:
+    """A line of the table: our median, and the seconds that it shall stay under."""
+
+    def __init__(self, what, ours, goal):
+        self.what, self.ours, self.goal = what, ours, goal
+
+    def line(self, rounds):
+        ours = [each[self.ours]["median_s"] for each in rounds]
+        reached = statistics.median(ours) < self.goal
+        return [self.what, amount("median_s", ours), "", "",
+                f"< {1e3 * self.goal:.0f} ms {'✓' if reached else '✗'}"]
+
+
 def amount(key, values):
     """Median and spread."""
     factor, unit = (1 / MIB, "MiB") if key.endswith("_bytes") else (1e3, "ms")
@@ -247,12 +260,22 @@ def contests(options):
             Row("deflated chunks against zlib alone", "deflate loader", "deflate yardstick", 0.85,
                 percent=True)])
 
+    def startup():
+        lockstep = pathlib.Path(options.build) / "lockstep"
+        sides = [Side(name, [sys.executable, HERE / "startup.py", name, "--lockstep", lockstep,
+                             "--mpirun", options.mpirun]) for name in ("help", "train", "torch")]
+        return Contest("startup", sides, [
+            Limit("start: `lockstep --help`", "help", 0.2),
+            Limit("start: `lockstep train` on 2 ranks to its first step", "train", 1.5),
+            Row("start: `lockstep train` on 2 ranks to its first step against `import torch` of "
+                "Python alone", "train", "torch")])
+
     # The MLP's step is about ten times the CNN's.
     few, many = options.steps, 10 * options.steps
     all_of_them = [exchange(), step("MLP", "mlp18m", few, 1.6, 1.0),
                    step("CNN", "cnn", many, 1.1, 0.95), one_rank("MLP", "mlp18m", few),
                    one_rank("CNN", "cnn", many), memory(), checkpoint(),
-                   loader()]
+                   loader(), startup()]
     return [each for each in all_of_them if not options.only or each.name in options.only]
 
 
