@@ -1,4 +1,3 @@
-#include "lockstep/base/batch_job.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
 
@@ -16,10 +15,7 @@ namespace lockstep::app {
 namespace {
 
 constexpr char const* usage =
-    "lockstep launch [--yes | --show] [DECK]... [--mode single|dp|ddp] [--devices N] "
-    "[--scale-rate none|linear|sqrt] [--restarts N] [--launcher mpirun|srun] [--hostfile FILE] "
-    "[--submit no|slurm|pbs] [--nodes N] [--gpus-per-node N] [--time H:M:S] [--oversubscribe] "
-    "[--section.key VALUE]...";
+    "lockstep launch [--yes | --show] [DECK]... [OPTION]... [--section.key VALUE]...";
 
 constexpr char const* help = R"(
     Trains a deck with one rank on each device (GPU, or core) of this host, or of all hosts of the
@@ -139,15 +135,13 @@ ExitCode launch_command(Invocation const& invocation) {
     bool const yes = take_flag(arguments, "--yes");
     bool const show = take_flag(arguments, "--show");
     auto choice = choice_of(arguments);
-    bool const in_job = !batch_job(0).scheduler.empty();
     if (!yes && !show && !on_terminal()) {
         throw Error(ExitCode::usage, {"lockstep launch has questions",
                                       "input or output is no terminal", "Say --yes"});
     }
-    auto const scheduler =
-        choice.submit == "no" || in_job || ((yes || show) && choice.submit.empty())
-            ? Scheduler()
-            : find_scheduler();
+    auto const scheduler = choice.submit == "no" || ((yes || show) && choice.submit.empty())
+                               ? Scheduler()
+                               : find_scheduler();
     if (!yes && !show) {
         ask_for_the_rest(choice, scheduler);
     }

@@ -247,7 +247,8 @@ void ask_rate(LaunchChoice& choice, config::Deck const& deck) {
                              one_of({"none", "linear", "sqrt"})});
 }
 
-void show_devices(HostDevices const& here, Scheduler const& scheduler) {
+void show_devices(HostDevices const& here, std::vector<Host> const& hosts,
+                  Scheduler const& scheduler) {
     Paint const paint(monitor::colours_welcome());
     std::cout << paint(Colour::bold, "This host") << "  " << here.cores << " cores, "
               << processor_text() << "\n";
@@ -258,14 +259,22 @@ void show_devices(HostDevices const& here, Scheduler const& scheduler) {
     }
     std::cout << (here.gpus.empty() ? "  no GPU that the run may use\n" : "")
               << paint(Colour::bold, "Scheduler") << "  "
-              << (scheduler.name.empty() ? "none" : scheduler.text) << "\n\n";
+              << (scheduler.text.empty() ? "none" : scheduler.text) << "\n";
+    for (auto const& host : hosts) {
+        if (!host.name.empty()) {
+            std::cout << paint(Colour::bold, "Host") << "  " << host.name << ", " << host.ranks
+                      << (host.ranks == 1 ? " rank" : " ranks") << "\n";
+        }
+    }
+    std::cout << "\n";
 }
 
 } // namespace
 
 void ask_for_the_rest(LaunchChoice& choice, Scheduler const& scheduler) {
     bool const has_deck = names_a_deck(choice);
-    show_devices(devices_here(has_deck ? deck_of(choice).run : config::Run()), scheduler);
+    auto const here = devices_here(has_deck ? deck_of(choice).run : config::Run());
+    show_devices(here, hosts_of_job(choice.hostfile, 0, here.count()), scheduler);
     if (!has_deck) {
         ask_deck(choice);
     }

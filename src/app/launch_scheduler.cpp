@@ -1,5 +1,6 @@
 #include "launch_scheduler.hpp"
 
+#include "lockstep/base/batch_job.hpp"
 #include "lockstep/base/child.hpp"
 #include "lockstep/base/text.hpp"
 
@@ -47,6 +48,9 @@ Scheduler slurm_of(std::string const& listing) {
 } // namespace
 
 Scheduler find_scheduler() {
+    if (auto const job = batch_job(0); !job.scheduler.empty()) {
+        return {.name = "", .text = concat("job ", job.id, " of ", job.scheduler, " around us")};
+    }
     if (auto const listing = output_of({"sinfo", "-h", "-o", "%P|%D|%c|%G"}, limit_s)) {
         return slurm_of(*listing);
     }

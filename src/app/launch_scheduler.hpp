@@ -12,7 +12,7 @@ struct Scheduler {
     int gpus = 0;
 };
 
-/// Asks sinfo and qstat, each for a few seconds at most.
+/// Inside a job its text alone; else asks sinfo and qstat, each for a few seconds at most.
 Scheduler find_scheduler();
 
 } // namespace lockstep::app

@@ -144,7 +144,13 @@ def asks(scratch):
     check(code == 0 and "finished at step 4" in text, f"{code}\n{text}")
     check(re.search(r"This host  \d+ cores?, .*\n.*no GPU.*\nScheduler  none", text), text)
     check(re.search(r"mpirun -n 1 .* --run.mode ddp\n", text), f"the command is shown: {text}")
-    nothing = scratch / "nothing"
+    nothing, nodes = scratch / "nothing", scratch / "asked-nodes"
+    nodes.write_text("one\none\ntwo\n")
+    text, code = launch_on_terminal([DECK, "--run.directory", nothing],
+                                    [(b"Mode [ddp]: ", b"\x04")], PBS_JOBID="7.x",
+                                    PBS_NODEFILE=str(nodes))
+    check(all(part in text for part in ("job 7.x of pbs", "Host  one, 2 ranks", "Host  two, 1 rank")),
+          f"the job around us: {text}")
     for leave in (b"\x03", b"\x04"):
         text, code = launch_on_terminal([DECK, "--run.directory", nothing],
                                         [(b"Mode [ddp]: ", leave)])

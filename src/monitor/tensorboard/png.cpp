@@ -2,10 +2,10 @@
 
 #include "lockstep/base/error.hpp"
 
+#include <zlib.h>
+
 #include <array>
 #include <string_view>
-
-#include <zlib.h>
 
 namespace lockstep::monitor {
 
