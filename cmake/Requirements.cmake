@@ -65,6 +65,14 @@ if(NOT TARGET hdf5::hdf5)
     message(FATAL_ERROR "CMake's FindHDF5 made no target for ${HDF5_C_LIBRARIES}; set HDF5_ROOT.")
 endif()
 
+# --- decompression of chunks: zlib does it too, at half the speed
+pkg_check_modules(codec_inflate QUIET IMPORTED_TARGET libdeflate)
+if(codec_inflate_FOUND)
+    add_library(lockstep::inflate ALIAS PkgConfig::codec_inflate)
+else()
+    message(STATUS "No libdeflate: zlib decompresses data sets")
+endif()
+
 # --- decoders of media, for importers: each is optional
 foreach(codec "png libpng" "jpeg libturbojpeg" "sound sndfile"
         "video libavformat libavcodec libavutil libswscale")
