@@ -133,7 +133,7 @@ class Slurm(hosts.Hosts):
                 pass  # it has ended meanwhile
 
     def idle(self):
-        return sum(line == "idle" for line in run("sinfo", "-h", "-N", "-o", "%T").stdout.split())
+        return sum(line == "idle" for line in run("sinfo", "-h", "-N", "-p", "work", "-o", "%T").stdout.split())
 
     def state(self, job):
         """PENDING, RUNNING, COMPLETED, CANCELLED, FAILED, …"""
