@@ -37,9 +37,10 @@ struct Options {
 Options parsed(std::vector<std::string> arguments) {
     Options options;
     options.json = take_flag(arguments, "--json");
-    options.files = {take_option(arguments, "--files", ""),
-                     take_option(arguments, "--inputs", "inputs"),
-                     take_option(arguments, "--targets", "targets")};
+    options.files = {.files = take_option(arguments, "--files", ""),
+                     .inputs = take_option(arguments, "--inputs", "inputs"),
+                     .targets = take_option(arguments, "--targets", "targets"),
+                     .sample_per_file = take_flag(arguments, "--sample-per-file")};
     auto const kind = take_option(arguments, "--kind", "small");
     if (options.files.files.empty()) {
         options.generated = generated_set(kind);

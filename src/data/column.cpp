@@ -40,12 +40,14 @@ std::uint64_t bounded_elements(std::span<std::uint64_t const> extents) {
 
 } // namespace
 
-Column::Column(h5::File const& file, std::string const& name, std::uint64_t number, Keeping keeping)
+Column::Column(h5::File const& file, std::string const& name, std::uint64_t number, Keeping keeping,
+               Row row)
     : name_(name), number_(number), storage_(file.storage(name)) {
     auto const fits = [&](h5::Type type, h5::Shape const& shape) {
         return bounded_product(bounded_elements(shape), h5::size_of(type)) <= keeping.room;
     };
-    if (!storage_.obstacle.empty()) {
+    bool const in_place = storage_.obstacle.empty();
+    if (!in_place) {
         auto const info = file.info(name);
         if (!info.readable_as || !fits(*info.readable_as, info.shape)) {
             throw Error(ExitCode::data, {concat("dataset ", name, " of ", file.path().string(),
@@ -55,8 +57,12 @@ Column::Column(h5::File const& file, std::string const& name, std::uint64_t numb
                                                 file.path().string(), " OUT.h5")});
         }
         keep_through_hdf5(file, *info.readable_as);
-    } else {
-        measure();
+    }
+    if (row == Row::dataset) {
+        make_one_row();
+    }
+    measure();
+    if (in_place) {
         require_within(std::filesystem::file_size(file.path()), file.path());
         if (keeping.small_rows && row_bytes_ <= small_row && fits(storage_.type, storage_.shape)) {
             keep(file);
@@ -83,9 +89,16 @@ void Column::keep_through_hdf5(h5::File const& file, h5::Type type) {
     storage_ = {};
     storage_.type = type;
     storage_.shape = file.info(name_).shape;
-    measure();
-    kept_.resize(h5::elements(storage_.shape) * element_bytes_);
+    kept_.resize(h5::elements(storage_.shape) * h5::size_of(type));
     file.read(name_, type, kept_.data());
+}
+
+/// Gives the dataset an extent of 1 before its own: nothing that lies in the file moves.
+void Column::make_one_row() {
+    storage_.shape.insert(storage_.shape.begin(), 1);
+    if (!storage_.chunk.empty()) {
+        storage_.chunk.insert(storage_.chunk.begin(), 1);
+    }
 }
 
 void Column::keep(h5::File const& file) {

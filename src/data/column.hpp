@@ -26,11 +26,15 @@ class Column {
         std::size_t& room; ///< bytes left for all columns that are kept
         bool small_rows = false;
     };
+    /// What a row of the column is.
+    enum class Row { entry, dataset };
 
-    /// `number` is the column's own in the chunk cache.
+    /// `number` is the column's own in the chunk cache. Its rows are the entries of the dataset
+    /// along the first extent, or the whole is the only one.
     ///
     /// Throws  Error 65 when it cannot be read by position, or does not lie within the file
-    Column(h5::File const& file, std::string const& name, std::uint64_t number, Keeping keeping);
+    Column(h5::File const& file, std::string const& name, std::uint64_t number, Keeping keeping,
+           Row row = Row::entry);
     Column(Column&&) = default; // a copy would look at the bytes of the other
 
     std::string const& name() const noexcept { return name_; }
@@ -58,6 +62,7 @@ class Column {
     void read_from(File const& file, Span rows, std::span<std::byte> into, ChunkCache& cache,
                    Scratch& scratch) const;
     void keep_through_hdf5(h5::File const& file, h5::Type type);
+    void make_one_row();
     void measure();
     void require_within(std::uint64_t file_bytes, std::filesystem::path const& path) const;
     void read_chunks(File const& file, Span rows, std::span<std::byte> into, ChunkCache& cache,

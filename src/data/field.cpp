@@ -34,14 +34,16 @@ std::int64_t Field::samples_together() const {
 std::int64_t Field::add(h5::File const& file, Source& source) {
     auto const& name = info_.name;
     auto const offsets = name + "_offsets";
-    auto const found = readable_dataset(file, name);
+    auto const one = source.sample_per_file;
+    auto const found = readable_dataset(file, name, one ? Entries::one : Entries::samples);
     auto const& column = columns_.emplace_back(file, name, source.columns++,
-                                               Column::Keeping{source.room, !is_input_});
+                                               Column::Keeping{source.room, !is_input_},
+                                               one ? Column::Row::dataset : Column::Row::entry);
     FieldInfo const here{.name = name,
                          .type = column.type(),
-                         .shape = {found.shape.begin() + 1, found.shape.end()},
+                         .shape = {found.shape.begin() + (one ? 0 : 1), found.shape.end()},
                          .whole = is_whole(column.type()),
-                         .ragged = file.exists(offsets)};
+                         .ragged = !one && file.exists(offsets)};
     if (columns_.size() == 1) {
         info_ = here;
         elements_ = h5::elements(here.shape);

@@ -23,6 +23,7 @@ struct Source {
     ChunkCache cache{std::size_t{64} << 20};
     std::size_t room = std::size_t{16} << 20; ///< for columns that are kept in memory
     std::uint64_t columns = 0;                ///< opened so far
+    bool sample_per_file = false;             ///< its datasets have no extent that counts samples
 
     /// The file that has a sample.
     std::size_t file_of(std::int64_t sample) const;

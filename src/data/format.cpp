@@ -32,7 +32,7 @@ std::vector<double> moment(h5::File const& file, std::string const& name,
 
 } // namespace
 
-h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name) {
+h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, Entries entries) {
     if (!file.exists(name)) {
         std::vector<std::string> there;
         for (auto const& info : file.datasets()) {
@@ -43,7 +43,7 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name) 
                "--targets at an import");
     }
     auto info = file.info(name);
-    if (!info.readable_as || info.shape.empty()) {
+    if (!info.readable_as || (info.shape.empty() && entries == Entries::samples)) {
         refuse(file.path(), concat("dataset ", name, " does not hold plain numbers by sample"),
                "Store it as whole or floating-point numbers, samples first");
     }

@@ -19,10 +19,14 @@ constexpr std::int64_t format_version = 1;
 constexpr std::uint64_t checksum_block = std::uint64_t{1} << 20; ///< bytes under one checksum
 constexpr std::int64_t most_classes = 100000;
 
+/// What a dataset's first extent counts: samples, or nothing, since all of it is one.
+enum class Entries { samples, one };
+
 /// What is known of a dataset that has one entry or more, each of plain numbers.
 ///
 /// Throws  Error 65 where it is missing or otherwise
-h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name);
+h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name,
+                                 Entries entries = Entries::samples);
 
 /// Mean and standard deviation; empty where the file gives none.
 using Moments = std::pair<std::vector<double>, std::vector<double>>;
