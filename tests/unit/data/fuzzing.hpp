@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <iostream>
 #include <string>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -42,7 +43,11 @@ inline int outcome_of(std::function<Outcome()> const& work) {
         } catch (Error const& error) {
             bool const ours = error.code() == ExitCode::data || error.code() == ExitCode::no_input;
             outcome = ours ? Outcome::refused : Outcome::other;
-        } catch (...) {
+            if (!ours) {
+                std::cerr << error.what() << std::endl;
+            }
+        } catch (std::exception const& error) {
+            std::cerr << error.what() << std::endl;
         }
         ::_exit(static_cast<int>(outcome));
     }
