@@ -113,6 +113,19 @@ class Row:
         return f"{100 * ratio:.3g} %" if self.percent else f"{ratio:.2f}"
 
 
+class Limit:
+    """A line of the table: `key` of our side, which shall be below a limit in its unit."""
+
+    def __init__(self, what, ours, limit, *, key="median_s"):
+        self.what, self.ours, self.limit, self.key = what, ours, limit, key
+
+    def line(self, rounds):
+        ours = [each[self.ours][self.key] for each in rounds]
+        reached = statistics.median(ours) < self.limit
+        return [self.what, amount(self.key, ours), "", "",
+                f"< {amount(self.key, [self.limit]).split(' (')[0]} {'✓' if reached else '✗'}"]
+
+
 def amount(key, values):
     """Median and spread."""
     factor, unit = (1 / MIB, "MiB") if key.endswith("_bytes") else (1e3, "ms")
@@ -245,6 +258,8 @@ def contests(options):
                  for kind in ("small", "large", "deflate")]
         sides += [Side(f"h5py {workers}", [sys.executable, HERE / "h5py_loader.py", "--workers",
                                            workers, "--repeats", 1]) for workers in (2, 0)]
+        sides += [ours("start", 2, "loader", "--kind", "shards", "--variant", "start"),
+                  ours("order", 2, "loader", "--kind", "order")]
         return Contest("loader", sides, [
             Row("60,000 small samples, shuffled, against h5py + DataLoader, 2 workers",
                 "small loader", "h5py 2", 30),
@@ -254,7 +269,13 @@ def contests(options):
             Row("4 MiB samples, shuffled, against pread of the file from front to back",
                 "large loader", "large yardstick", 0.85, percent=True),
             Row("deflated chunks against zlib alone", "deflate loader", "deflate yardstick", 0.85,
-                percent=True)])
+                percent=True),
+            Limit("1,000 shard files opened and the first batch read, 2 ranks", "start", 2),
+            Limit("the first sample of an epoch of 10^12", "order", 1e-3),
+            *(Row(f"memory of a rank, {kind} samples, against the batches made ahead and 64 MiB",
+                  f"{kind} loader", f"{kind} loader", 1, key="memory_bytes",
+                  their_key="allowed_bytes", under=True, percent=True)
+              for kind in ("small", "large", "deflate"))])
 
     # The MLP's step is about ten times the CNN's.
     few, many = options.steps, 10 * options.steps

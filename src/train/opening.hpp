@@ -50,8 +50,10 @@ struct Workload {
     rl::EnvironmentMaker environment; ///< none: null, and there are data sets
 };
 
-/// Opens one data set of the deck; null when `files` is empty.
-std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files);
+/// Opens one data set of the deck, and its samples' weights where they are named; null when `files`
+/// is empty.
+std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files,
+                                            std::string const& weights = {});
 
 /// `check_size` is told the number of parameters before the model is made, and may throw.
 ///

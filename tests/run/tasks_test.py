@@ -96,10 +96,29 @@ def places(scratch):
     deck, measured = learns(scratch, "places", "name = unet\nchannels = 4, 8",
                             "kind = segmentation\nclass-weights = 2, 1, 2", 120, rate=0.02)
     check(measured["iou"] > 0.5, "an untrained model has an IoU of at most a third")
+    scenes(scratch, deck, inputs, labels)
     run(["train", deck, "--data.augment", "flip", "--run.directory",
          scratch / "wrong"]).expect(64, "their targets stay")
     run(["train", deck, "--task.classes", 2, "--task.class-weights", "none", "--run.directory",
          scratch / "wrong"]).expect(65, "there are 2 classes")
+
+
+def scenes(scratch, deck, inputs, labels):
+    """The same places, each a file of its own without an extent for samples, are learnt alike."""
+    (scratch / "scenes").mkdir()
+    for number, fields in enumerate(zip(inputs, labels)):
+        write(scratch, f"scenes/{number:03}", dict(zip(("climate/data", "climate/labels_0"), fields)),
+              ["dark", "middle", "bright"])
+    losses = []
+    for name, options in (("places", []),
+                          ("scenes", ["--data.train", scratch / "scenes/*.h5", "--data.inputs",
+                                      "climate/data", "--data.targets", "climate/labels_0",
+                                      "--data.sample-per-file", "true"])):
+        directory = scratch / f"{name}-short"
+        run(["train", deck, "--run.directory", directory, "--data.validation", "", "--train.steps",
+             5, "--monitor.log-every", 1, *options], ranks=2).expect(0)
+        losses.append([record["loss"] for record in records(directory, "step")])
+    check(len(losses[0]) == 5 and losses[0] == losses[1], f"a sample a file: {losses}")
 
 
 def clips(scratch):
