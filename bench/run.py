@@ -229,6 +229,15 @@ def contests(options):
                 percent=True),
             Row("load and verify against reading", "our load", "our raw-read", 0.7, percent=True)])
 
+    def background():
+        sides = [Side("async", [sys.executable, HERE / "async_checkpoints.py", "--lockstep",
+                                pathlib.Path(options.build) / "lockstep", "--directory",
+                                options.directory])]
+        return Contest("async", sides, [
+            Row("what asynchronous checkpoints add to training, against their stalls and a tenth of "
+                "their writes", "async", "async", 1, key="extra_s", their_key="allowed_s",
+                under=True)])
+
     def loader():
         # One rank with two loader threads on two cores: not bound to one.
         sides = [Side(kind, [pathlib.Path(options.build) / "lockstep", "bench", "loader", "--kind",
@@ -252,7 +261,7 @@ def contests(options):
     all_of_them = [exchange(), step("MLP", "mlp18m", few, 1.6, 1.0),
                    step("CNN", "cnn", many, 1.1, 0.95), one_rank("MLP", "mlp18m", few),
                    one_rank("CNN", "cnn", many), memory(), checkpoint(),
-                   loader()]
+                   background(), loader()]
     return [each for each in all_of_them if not options.only or each.name in options.only]
 
 

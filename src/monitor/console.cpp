@@ -1,6 +1,7 @@
 #include "lockstep/monitor/console.hpp"
 
 #include "lockstep/base/text.hpp"
+#include "lockstep/monitor/run_records.hpp"
 #include "lockstep/monitor/terminal.hpp"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ std::string percent(double share) {
 std::string metrics_text(std::map<std::string, double> const& metrics) {
     std::string text;
     for (auto const& [name, value] : metrics) {
-        if (name.find('.') == std::string::npos) { // those of each class have lines of their own
+        if (!is_of_one_class(name)) { // those of each class have lines of their own
             text += concat("  ", name, " ", name == "accuracy" ? percent(value) : fixed(value, 4));
         }
     }
@@ -166,7 +167,7 @@ void Console::show(train::Measured const& e) {
     line(concat(e.set, " at step ", e.step, ": loss ", fixed(e.loss, 4), metrics_text(e.metrics),
                 "  (", count_text(e.samples), " samples, ", duration_text(e.seconds), ")"));
     for (auto const& [name, value] : e.metrics) {
-        if (name.find('.') != std::string::npos && e.metrics.size() <= 40) {
+        if (is_of_one_class(name) && e.metrics.size() <= 40) {
             log_.note(concat("  ", name, " ", fixed(value, 4)));
         }
     }
