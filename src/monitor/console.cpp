@@ -100,6 +100,17 @@ void Console::show(train::Started const& e) {
                     e.class_weights.empty() ? std::string(")")
                                             : concat("), weight ", fixed(e.class_weights[i], 4))));
     }
+    std::vector<std::string> empty;
+    for (std::size_t i = 0; i < e.class_counts.size(); ++i) {
+        if (e.class_counts[i] == 0 && empty.size() <= 10) {
+            empty.push_back(empty.size() < 10 ? e.class_names[i] : "…");
+        }
+    }
+    if (!empty.empty()) {
+        important(concat("warning: data.train has no sample of ", joined(empty, ", "),
+                         ": the model cannot learn to tell them"),
+                  Colour::yellow);
+    }
     line(concat("batch: ", e.batch, " x ", e.replicas, " replicas x ", e.accumulate,
                 " micro-batches = ", e.batch * e.replicas * e.accumulate, " samples a step, ",
                 e.steps_per_epoch, " steps an epoch, ", e.total_steps, " steps in all, ",
