@@ -10,6 +10,7 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/task/remarks.hpp"
 #include "lockstep/train/device.hpp"
+#include "lockstep/train/pictures.hpp"
 #include "lockstep/train/placement.hpp"
 
 #include <algorithm>
@@ -182,10 +183,14 @@ void Run::loop() {
         validate();
         saved_step_ = -1; // the checkpoint says that it is owed
     }
+    PicturedBatches pictured(*batches, wanted_pictures(), channels_last());
     while (!done() && ended_.reason.empty()) {
         Stopwatch watch;
-        auto const outcome = one_step(*batches);
+        auto const outcome = one_step(pictured);
         account(outcome, watch.seconds());
+        if (auto const pictures = pictured.take(); !pictures.empty()) {
+            tell(Pictures{progress_.step, pictures});
+        }
         after_step(outcome);
     }
     settle_background();
@@ -209,7 +214,9 @@ StepOutcome Run::one_step(BatchSource& batches) {
              .rate = schedule_->rate(progress_.step),
              .signal = asked_to_leave(),
              .minutes_passed = minutes > 0 && checkpoint_watch_.seconds() > 60 * minutes,
-             .poison = damage == Damage::nan});
+             .poison = damage == Damage::nan,
+             .histograms =
+                 wants_histograms("gradients") && in_epoch + 1 == feed_->steps_per_epoch()});
         if (damage == Damage::bit_flip) {
             engine_->flip_bit();
         }
@@ -280,6 +287,9 @@ void Run::after_step(StepOutcome const& outcome) {
     auto const every = deck_.communication.check_replicas_every;
     if (every > 0 && progress_.step % every == 0) {
         engine_->check_replicas(progress_.step);
+    }
+    if (!outcome.gradients.empty()) {
+        tell(Histograms{progress_.step, "gradients", outcome.gradients});
     }
     bool const epoch_ends = progress_.step % feed_->steps_per_epoch() == 0;
     if (epoch_ends) {

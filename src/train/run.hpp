@@ -56,6 +56,9 @@ class Run {
     checkpoint::Record record() const;
     void tell(Event const& event) const;
     void remember(std::string const& line);
+    bool wants_histograms(std::string const& what) const;
+    std::int64_t wanted_pictures() const;
+    bool channels_last() const;
     bool done() const {
         return progress_.step >= total_steps_ || feed_->is_exhausted(progress_.step);
     }

@@ -72,6 +72,11 @@ bool Run::finished_before() const {
     return comm::all_reduce(world_, finished ? 1 : 0, comm::Reduce::maximum) != 0;
 }
 
+bool Run::channels_last() const {
+    auto const layout = deck_.model.own.find("layout");
+    return layout != deck_.model.own.end() && layout->second == "channels-last";
+}
+
 void Run::remember(std::string const& line) {
     progress_.history += line + "\n";
 }
@@ -119,9 +124,20 @@ void Run::end_epoch() {
     progress_.epoch_correct = 0;
     epoch_samples_ = 0;
     tell(report);
-    if (world_.is_root() && deck_.monitor.tensorboard) {
-        tell(Weights{progress_.step, histograms(*work_.model)});
+    if (world_.is_root() && wants_histograms("weights")) {
+        tell(Histograms{progress_.step, "weights", histograms(*work_.model)});
     }
+}
+
+bool Run::wants_histograms(std::string const& what) const {
+    auto const& wanted = deck_.monitor.histograms;
+    return deck_.monitor.tensorboard && (wanted == what || wanted == "gradients");
+}
+
+/// Those of a run that begins; only rank 0 tells of them.
+std::int64_t Run::wanted_pictures() const {
+    bool const begins = progress_.step == 0 && world_.is_root();
+    return begins && deck_.monitor.tensorboard ? deck_.monitor.images : 0;
 }
 
 /// Nothing when the run was asked to leave before the whole set was measured.

@@ -2,6 +2,7 @@
 package, trains a network of its own through the API, a plug-in of it has the same bits, and so does a
 task of its own."""
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -51,6 +52,20 @@ with Scratch() as scratch:
           f"every command is completed: {commands} {completed[0]}")
     check("--optimizer.learning-rate" in completed[1], "keys are completed")
     check((prefix / "share/man/man1/lockstep.1").exists(), "there is a manual page")
+    modulefiles = prefix / "share/modulefiles"
+    check(f'set prefix "{prefix}"' in next((modulefiles / "lockstep").iterdir()).read_text(),
+          "the module file knows where it lies")
+    modules = pathlib.Path("/usr/share/modules/init/bash")
+    if modules.exists():
+        loaded = call("bash", "-c", f". {modules}; module use {modulefiles}; module load lockstep; "
+                      "command -v lockstep; echo $LOCKSTEP_ROOT; module unload lockstep; "
+                      "echo ${LOCKSTEP_ROOT:-gone}").splitlines()
+        check(loaded == [f"{prefix}/bin/lockstep", f"{prefix}", "gone"], f"module load: {loaded}")
+    else:
+        print("SKIPPED: no module command here to load the module file with")
+    recipe = SOURCE / "packaging/spack/spack_repo/lockstep/packages/lockstep/package.py"
+    compile(recipe.read_text(), str(recipe), "exec")
+
     call("cmake", "-S", SOURCE / "tests/install", "-B", consumer, f"-DCMAKE_PREFIX_PATH={prefix}",
          "-DCMAKE_BUILD_TYPE=Debug")
     call("cmake", "--build", consumer, "-j2")
