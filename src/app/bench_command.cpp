@@ -14,13 +14,17 @@ constexpr char const* help =
     named. ordered: in tree order, as in training; mpi: MPI_Allreduce; copy: no sum, each rank
     copies as many bytes out of its neighbour's shared memory at once, which bounds the others.
     A repetition takes as long as its slowest rank, after a barrier. M is 2^20 bytes.
-lockstep bench loader [--kind small|large|deflate] [--variant loader|memory|yardstick]
-                      [--batch N] [--workers N] [--repeats N] [--directory DIR] [--json]
+lockstep bench loader [--kind small|large|deflate|shards|order]
+                      [--variant loader|memory|yardstick|start] [--batch N] [--workers N]
+                      [--repeats N] [--directory DIR] [--json]
 lockstep bench loader --files FILES [--inputs NAMES] [--targets NAMES] [--shuffle full|block|none]
     An epoch read by each rank's loader, from files that are in the page cache. small: 60,000 samples
     of 784 bytes; large: of 4 MiB; deflate: compressed chunks. memory: as with data.cache = memory.
     yardstick: what bounds it: for small, threads that copy and convert out of an array; for large,
     one thread that reads the file from end to end; for deflate, threads that only decompress.
+    shards: 1,000 files; start: from opening files to the first batch on every rank; order: the first
+    sample of an epoch of 10^12. memory_bytes of a loader is what a rank took for it at most,
+    allowed_bytes the batches made ahead and 64 MiB.
 lockstep bench step [--model mlp18m|cnn] [--variant engine|native|dp|alone|bare]
                     [--batch N] [--steps N]
                     [--json]

@@ -15,8 +15,9 @@ struct GeneratedSet {
     std::int64_t samples = 0;
     std::int64_t batch = 0;
     std::string shuffle;
+    std::string files; ///< below the path that is written; empty: that is the file
     std::function<void(std::filesystem::path const&)> write;
-    /// Does the work that cannot be spared, for all samples, on this many threads.
+    /// Does the work that cannot be spared, for all samples, on this many threads; may be none.
     std::function<void(std::filesystem::path const&, data::DatasetOptions const&, int threads)>
         yardstick;
 };

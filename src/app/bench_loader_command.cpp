@@ -1,4 +1,5 @@
 #include "lockstep/base/clock.hpp"
+#include "lockstep/base/memory.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
@@ -23,33 +24,45 @@ namespace {
 using comm::Communicator;
 
 struct Options {
-    std::optional<GeneratedSet> generated; ///< none: files of the user
+    std::optional<GeneratedSet> generated; ///< none: files of the user, or no data at all
+    bool order = false;                    ///< the order alone is measured
     data::DatasetOptions files;
     std::filesystem::path directory;
     std::vector<std::string> variants;
     std::string shuffle;
     std::int64_t batch = 0;
     int workers = 2;
+    int prefetch = 4;
     std::int64_t repeats = 0;
     bool json = false;
 };
 
+std::vector<std::string> variants_of(Options const& options) {
+    if (options.order) {
+        return {"first-index"};
+    }
+    if (!options.generated) {
+        return {"loader", "memory", "start"};
+    }
+    return options.generated->yardstick ? std::vector<std::string>{"loader", "memory", "yardstick"}
+                                        : std::vector<std::string>{"start", "loader"};
+}
+
 Options parsed(std::vector<std::string> arguments) {
     Options options;
     options.json = take_flag(arguments, "--json");
-    options.files = {take_option(arguments, "--files", ""),
-                     take_option(arguments, "--inputs", "inputs"),
-                     take_option(arguments, "--targets", "targets")};
+    options.files = {.files = take_option(arguments, "--files", ""),
+                     .inputs = take_option(arguments, "--inputs", "inputs"),
+                     .targets = take_option(arguments, "--targets", "targets"),
+                     .sample_per_file = take_flag(arguments, "--sample-per-file")};
     auto const kind = take_option(arguments, "--kind", "small");
-    if (options.files.files.empty()) {
+    options.order = kind == "order";
+    if (options.files.files.empty() && !options.order) {
         options.generated = generated_set(kind);
     }
     options.directory =
         take_option(arguments, "--directory", std::filesystem::temp_directory_path().string());
-    options.variants = {"loader", "memory"};
-    if (options.generated) {
-        options.variants.emplace_back("yardstick");
-    }
+    options.variants = variants_of(options);
     if (auto const variant = take_option(arguments, "--variant", ""); !variant.empty()) {
         if (std::find(options.variants.begin(), options.variants.end(), variant) ==
             options.variants.end()) {
@@ -66,8 +79,15 @@ Options parsed(std::vector<std::string> arguments) {
     options.workers =
         static_cast<int>(whole_number("--workers", take_option(arguments, "--workers", "2")));
     options.repeats = whole_number("--repeats", take_option(arguments, "--repeats", "5"));
-    expect_arguments(arguments, 0, 0, "lockstep bench loader [--kind small|large|deflate]");
+    expect_arguments(arguments, 0, 0,
+                     "lockstep bench loader [--kind small|large|deflate|shards|order]");
     return options;
+}
+
+std::string what_of(Options const& options) {
+    return concat("loader ", options.order       ? "order"
+                             : options.generated ? options.generated->name
+                                                 : "files");
 }
 
 /// A loader that goes on from epoch to epoch, each rank a replica, so that buffers are made once.
@@ -87,10 +107,11 @@ class EpochReader {
                       return std::optional(
                           plan_.indices(k / steps, plan_.part(k % steps, 0, rank)));
                   },
-                  {options.workers, 4}) {}
+                  {options.workers, options.prefetch}) {}
 
-    void read_epoch() {
-        for (std::int64_t step = 0; step < plan_.steps_per_epoch(); ++step) {
+    void read_epoch() { read(plan_.steps_per_epoch()); }
+    void read(std::int64_t steps) {
+        for (std::int64_t step = 0; step < steps; ++step) {
             loader_.next();
         }
     }
@@ -102,6 +123,8 @@ class EpochReader {
 
 Measurement measure(Communicator const& world, Options const& options, std::string const& variant) {
     std::optional<data::Dataset> set;
+    forget_peak_memory();
+    auto const before = resident_memory();
     comm::agree(world, "opening the data", [&] { set.emplace(options.files); });
     if (variant == "memory") {
         set->keep_in_memory(world.split_by_host());
@@ -134,22 +157,78 @@ Measurement measure(Communicator const& world, Options const& options, std::stri
             seconds.push_back(watch.seconds());
         }
     }
+    auto const peak = peak_memory();
     std::uint64_t sample_bytes = 0;
+    std::uint64_t values = 0;
     for (auto const& field : set->inputs()) {
         sample_bytes += h5::elements(field.shape) * h5::size_of(field.type);
+        values += h5::elements(field.shape);
     }
     auto const read = static_cast<std::uint64_t>(set->samples()) * sample_bytes;
     double const typical = median(seconds);
     // A yardstick is done by every rank for all samples.
     double const epochs = variant == "yardstick" ? world.size() : 1;
-    return {concat("loader ", options.generated ? options.generated->name : "files"),
-            variant,
-            read,
+    Measurement measured{what_of(options),
+                         variant,
+                         read,
+                         world.size(),
+                         seconds,
+                         {{"samples_per_s", epochs * static_cast<double>(set->samples()) / typical},
+                          {"bytes_per_s", epochs * static_cast<double>(read) / typical},
+                          {"workers", options.workers}}};
+    if (variant == "loader") {
+        // What a rank took for it, and what it may take: whatever the size of the data set.
+        auto const batches = options.prefetch * options.batch * static_cast<std::int64_t>(values);
+        measured.figures.emplace_back("memory_bytes",
+                                      static_cast<double>(peak - std::min(before, peak)));
+        measured.figures.emplace_back("allowed_bytes",
+                                      static_cast<double>(batches) * sizeof(float) + (64U << 20U));
+    }
+    return measured;
+}
+
+/// From nothing to the first batch on every rank, when files are in the page cache.
+Measurement measure_start(Communicator const& world, Options const& options) {
+    std::vector<double> seconds;
+    std::int64_t samples = 0;
+    for (std::int64_t repeat = -1; repeat < options.repeats; ++repeat) {
+        std::optional<data::Dataset> set;
+        comm::barrier(world);
+        Stopwatch const watch;
+        comm::agree(world, "opening the data and reading a batch", [&] {
+            set.emplace(options.files);
+            EpochReader(world, *set, options).read(1);
+        });
+        if (repeat >= 0) {
+            seconds.push_back(watch.seconds());
+        }
+        samples = set->samples();
+    }
+    return {what_of(options), "start", 0,
+            world.size(),     seconds, {{"samples", static_cast<double>(samples)}}};
+}
+
+/// Of a data set that would fill a building: nothing is made that grows with it.
+Measurement measure_first_index(Communicator const& world, Options const& options) {
+    std::vector<double> seconds;
+    std::int64_t sum = 0; // so that nothing is left out
+    for (std::int64_t repeat = -1; repeat < options.repeats; ++repeat) {
+        Stopwatch const watch;
+        data::TrainPlan const plan({.samples = std::int64_t{1000000000000},
+                                    .batch = options.batch,
+                                    .replicas = world.size(),
+                                    .seed = static_cast<std::uint64_t>(repeat + 1)});
+        sum += plan.indices(0, {plan.part(0, 0, world.rank()).first, 1}).front();
+        if (repeat >= 0) {
+            seconds.push_back(watch.seconds());
+        }
+    }
+    return {what_of(options),
+            "first-index",
+            0,
             world.size(),
             seconds,
-            {{"samples_per_s", epochs * static_cast<double>(set->samples()) / typical},
-             {"bytes_per_s", epochs * static_cast<double>(read) / typical},
-             {"workers", options.workers}}};
+            {{"mean_index", static_cast<double>(sum / (options.repeats + 1))}}};
 }
 
 /// The generated file, gone with this object.
@@ -159,7 +238,7 @@ class BenchFile {
         std::int64_t attempt = ::getpid();
         comm::broadcast(world, std::span(&attempt, 1));
         path_ = options.directory / concat("lockstep-bench-loader-", attempt, ".h5");
-        options.files.files = path_.string();
+        options.files.files = path_.string() + options.generated->files;
         comm::agree(world, "writing the data", [&] {
             if (owner_) {
                 options.generated->write(path_);
@@ -171,7 +250,7 @@ class BenchFile {
     ~BenchFile() {
         std::error_code ignored;
         if (owner_) {
-            std::filesystem::remove(path_, ignored);
+            std::filesystem::remove_all(path_, ignored);
         }
     }
 
@@ -194,7 +273,9 @@ ExitCode bench_loader_command(Invocation const& invocation) {
                 file.emplace(world, options);
             }
             for (auto const& variant : options.variants) {
-                auto const measured = measure(world, options, variant);
+                auto const measured = variant == "start" ? measure_start(world, options)
+                                      : options.order    ? measure_first_index(world, options)
+                                                         : measure(world, options, variant);
                 if (world.is_root()) {
                     print(std::cout, measured, options.json);
                     std::cout << std::flush;

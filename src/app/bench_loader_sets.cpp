@@ -27,6 +27,8 @@ constexpr std::int64_t large_samples = 64;
 constexpr std::uint64_t packed_values = 1024; ///< 4 KiB a sample
 constexpr std::int64_t packed_samples = 16384;
 constexpr std::uint64_t packed_rows = 256; ///< a chunk of 1 MiB
+constexpr std::int64_t shards = 1000;
+constexpr std::int64_t shard_samples = 16;
 
 /// Calls `work(k)` for k in [0, count), each once, on threads.
 void on_threads(int threads, std::int64_t count, std::function<void(std::int64_t)> const& work) {
@@ -91,7 +93,7 @@ GeneratedSet small_set() {
             }
         });
     };
-    return {"small", images, 64, "full", write, copy};
+    return {"small", images, 64, "full", "", write, copy};
 }
 
 GeneratedSet large_set() {
@@ -116,7 +118,7 @@ GeneratedSet large_set() {
             raw.read_at(at + i * buffer.size(), buffer);
         }
     };
-    return {"large", large_samples, 4, "full", write, read};
+    return {"large", large_samples, 4, "full", "", write, read};
 }
 
 GeneratedSet packed_set() {
@@ -149,7 +151,22 @@ GeneratedSet packed_set() {
                          static_cast<uLong>(stored.size()));
         });
     };
-    return {"deflate", packed_samples, 64, "block", write, inflate};
+    return {"deflate", packed_samples, 64, "block", "", write, inflate};
+}
+
+GeneratedSet shard_set() {
+    auto const write = [](std::filesystem::path const& directory) {
+        make_directories(directory);
+        std::vector<std::uint8_t> const values(shard_samples * image_bytes, 1);
+        for (std::int64_t i = 0; i < shards; ++i) {
+            auto file = h5::File::create(directory / concat("shard-", shards + i, ".h5"));
+            file.create_dataset("inputs", h5::Type::u8, {shard_samples, 28, 28});
+            file.write("inputs", h5::Type::u8, values.data());
+            write_labels(file, shard_samples);
+            file.close();
+        }
+    };
+    return {"shards", shards * shard_samples, 64, "full", "/shard-*.h5", write, {}};
 }
 
 } // namespace
@@ -164,8 +181,12 @@ GeneratedSet generated_set(std::string const& name) {
     if (name == "deflate") {
         return packed_set();
     }
-    throw Error(ExitCode::usage, {concat("--kind ", name), "there are small, large and deflate",
-                                  "See lockstep bench --help"});
+    if (name == "shards") {
+        return shard_set();
+    }
+    throw Error(ExitCode::usage,
+                {concat("--kind ", name), "there are small, large, deflate, shards and order",
+                 "See lockstep bench --help"});
 }
 
 } // namespace lockstep::app

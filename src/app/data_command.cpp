@@ -11,9 +11,9 @@ namespace {
 constexpr char const* help =
     R"(lockstep data import idx|images|video|speech|series|hdf5 SOURCE OUT [options]
     Makes data sets; lockstep data import --help says more.
-lockstep data info FILE... [--inputs NAMES] [--targets NAMES]
+lockstep data info FILE... [--inputs NAMES] [--targets NAMES] [--sample-per-file]
     What is in it.
-lockstep data verify FILE... [--inputs NAMES] [--targets NAMES]
+lockstep data verify FILE... [--inputs NAMES] [--targets NAMES] [--sample-per-file]
     Recomputes all checksums, reads every sample, and counts values that are not finite; exit 65
     when there are any, or when a block has changed. Files of others have no checksums.
 )";

@@ -14,10 +14,14 @@ std::vector<data::DatasetOptions> named_files(std::vector<std::string> arguments
                                               std::string const& action) {
     auto const inputs = take_option(arguments, "--inputs", "inputs");
     auto const targets = take_option(arguments, "--targets", "targets");
+    bool const sample_per_file = take_flag(arguments, "--sample-per-file");
     expect_arguments(arguments, 1, 100000, concat("lockstep data ", action, " FILE..."));
     std::vector<data::DatasetOptions> files;
     for (auto const& file : arguments) {
-        files.push_back({file, inputs, targets});
+        files.push_back({.files = file,
+                         .inputs = inputs,
+                         .targets = targets,
+                         .sample_per_file = sample_per_file});
     }
     return files;
 }

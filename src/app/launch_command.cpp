@@ -1,4 +1,5 @@
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
@@ -40,20 +41,13 @@ constexpr char const* help = R"(
 )";
 
 std::int64_t whole_number(std::string const& option, std::string const& text, std::int64_t least) {
-    std::int64_t value = -1;
-    try {
-        std::size_t used = 0;
-        value = std::stoll(text, &used);
-        value = used == text.size() ? value : -1;
-    } catch (std::exception const&) {
-        // Told below.
-    }
-    if (value < least) {
+    auto const value = number_of<std::int64_t>(text);
+    if (!value || *value < least) {
         throw Error(ExitCode::usage,
                     {concat(option, " ", text), concat("it is a whole number of at least ", least),
                      concat("Usage: ", usage)});
     }
-    return value;
+    return *value;
 }
 
 std::string one_of(std::vector<std::string>& arguments, std::string const& option,

@@ -62,6 +62,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("data.test", deck.data.test, any(), "measured after training, with the best model");
     visit("data.inputs", deck.data.inputs, any(fixed), "name of the inputs in the files");
     visit("data.targets", deck.data.targets, any(fixed), "name of the targets in the files");
+    visit("data.sample-per-file", deck.data.sample_per_file, any(fixed),
+          "each file is one sample: its datasets have no extent that counts samples");
     visit("data.batch", deck.data.batch, at_least(1, fixed), "samples per replica and micro-batch");
     visit("data.global-batch", deck.data.global_batch, at_least(0, fixed),
           "samples per micro-batch over all replicas; 0: data.batch counts");
@@ -75,6 +77,11 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "what happens to training samples: flip, crop:PIXELS, noise:AMOUNT, mask:ROWS:COLUMNS");
     visit("data.shuffle", deck.data.shuffle, one_of({"full", "block", "none"}, fixed),
           "order of an epoch");
+    visit("data.sample-weights", deck.data.sample_weights, any(fixed),
+          "name of a dataset in the training files, by whose weights samples are drawn");
+    visit(
+        "data.replacement", deck.data.replacement, any(fixed),
+        "a sample drawn by weight can come again in the same epoch; false: heavy ones come first");
     visit("data.bucket-by-length", deck.data.bucket_by_length, between(0, 1 << 20, fixed),
           "samples of this many batches in a row are sorted by length; 0: off");
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "decode.hpp"
 
@@ -38,27 +39,36 @@ std::uint64_t bounded_elements(std::span<std::uint64_t const> extents) {
     return count;
 }
 
+bool fits(h5::Type type, h5::Shape const& shape, std::size_t room) {
+    return bounded_product(bounded_elements(shape), h5::size_of(type)) <= room;
+}
+
+/// Gives a dataset an extent of 1 before its own: nothing that lies in the file moves.
+void make_one_row(h5::Storage& storage) {
+    storage.shape.insert(storage.shape.begin(), 1);
+    if (!storage.chunk.empty()) {
+        storage.chunk.insert(storage.chunk.begin(), 1);
+    }
+}
+
 } // namespace
 
-Column::Column(h5::File const& file, std::string const& name, std::uint64_t number, Keeping keeping)
-    : name_(name), number_(number), storage_(file.storage(name)) {
-    auto const fits = [&](h5::Type type, h5::Shape const& shape) {
-        return bounded_product(bounded_elements(shape), h5::size_of(type)) <= keeping.room;
-    };
-    if (!storage_.obstacle.empty()) {
-        auto const info = file.info(name);
-        if (!info.readable_as || !fits(*info.readable_as, info.shape)) {
-            throw Error(ExitCode::data, {concat("dataset ", name, " of ", file.path().string(),
-                                                " cannot be read in place"),
-                                         storage_.obstacle,
-                                         concat("Convert it: lockstep data import hdf5 ",
-                                                file.path().string(), " OUT.h5")});
-        }
-        keep_through_hdf5(file, *info.readable_as);
-    } else {
-        measure();
+Column::Column(h5::File const& file, std::string const& name, std::uint64_t number, Keeping keeping,
+               Row row, Column const* before)
+    : name_(name), number_(number) {
+    auto storage = file.storage(name);
+    bool const in_place = storage.obstacle.empty();
+    if (!in_place) {
+        storage = keep_through_hdf5(file, keeping, storage.obstacle);
+    }
+    if (row == Row::dataset) {
+        make_one_row(storage);
+    }
+    take(std::move(storage), before);
+    if (in_place) {
         require_within(std::filesystem::file_size(file.path()), file.path());
-        if (keeping.small_rows && row_bytes_ <= small_row && fits(storage_.type, storage_.shape)) {
+        if (keeping.small_rows && row_bytes_ <= small_row &&
+            fits(form_->type, form_->shape, keeping.room)) {
             keep(file);
         }
     }
@@ -66,9 +76,17 @@ Column::Column(h5::File const& file, std::string const& name, std::uint64_t numb
     view_ = kept_;
 }
 
+void Column::take(h5::Storage&& storage, Column const* before) {
+    offset_ = std::exchange(storage.offset, 0);
+    chunks_ = std::exchange(storage.chunks, {});
+    bool const alike = before != nullptr && *before->form_ == storage;
+    form_ = alike ? before->form_ : std::make_shared<h5::Storage const>(std::move(storage));
+    measure();
+}
+
 void Column::measure() {
-    auto const& [shape, chunk] = std::tie(storage_.shape, storage_.chunk);
-    element_bytes_ = h5::size_of(storage_.type);
+    auto const& [shape, chunk] = std::tie(form_->shape, form_->chunk);
+    element_bytes_ = h5::size_of(form_->type);
     row_bytes_ = bounded_product(bounded_elements(std::span(shape).subspan(1)), element_bytes_);
     if (chunk.empty()) {
         return;
@@ -79,13 +97,22 @@ void Column::measure() {
     }
 }
 
-void Column::keep_through_hdf5(h5::File const& file, h5::Type type) {
-    storage_ = {};
-    storage_.type = type;
-    storage_.shape = file.info(name_).shape;
-    measure();
-    kept_.resize(h5::elements(storage_.shape) * element_bytes_);
-    file.read(name_, type, kept_.data());
+h5::Storage Column::keep_through_hdf5(h5::File const& file, Keeping const& keeping,
+                                      std::string const& obstacle) {
+    auto const info = file.info(name_);
+    if (!info.readable_as || !fits(*info.readable_as, info.shape, keeping.room)) {
+        throw Error(
+            ExitCode::data,
+            {concat("dataset ", name_, " of ", file.path().string(), " cannot be read in place"),
+             obstacle,
+             concat("Convert it: lockstep data import hdf5 ", file.path().string(), " OUT.h5")});
+    }
+    h5::Storage storage;
+    storage.type = *info.readable_as;
+    storage.shape = info.shape;
+    kept_.resize(h5::elements(storage.shape) * h5::size_of(storage.type));
+    file.read(name_, storage.type, kept_.data());
+    return storage;
 }
 
 void Column::keep(h5::File const& file) {
@@ -103,23 +130,23 @@ void Column::require_within(std::uint64_t file_bytes, std::filesystem::path cons
                                             file_bytes, " bytes"),
                                      "The file was cut short: make or copy it again"});
     };
-    if (storage_.chunk.empty()) {
+    if (form_->chunk.empty()) {
         auto const bytes =
-            bounded_product(bounded_elements(storage_.shape), h5::size_of(storage_.type));
-        if (storage_.offset > file_bytes || bytes > file_bytes - storage_.offset) {
+            bounded_product(bounded_elements(form_->shape), h5::size_of(form_->type));
+        if (offset_ > file_bytes || bytes > file_bytes - offset_) {
             refuse("the samples do");
         }
         return;
     }
-    for (std::uint64_t place = 0; place < storage_.chunks.size(); ++place) {
-        auto const& chunk = storage_.chunks[place];
+    for (std::uint64_t place = 0; place < chunks_.size(); ++place) {
+        auto const& chunk = chunks_[place];
         auto const rows = rows_of(place);
         auto const what =
             concat("samples ", rows.first, " to ", rows.first + rows.count - 1, " (a chunk) do");
         if (chunk.bytes > file_bytes || chunk.at > file_bytes - chunk.bytes) {
             refuse(what);
         }
-        bool const plausible = storage_.filters.empty()
+        bool const plausible = form_->filters.empty()
                                    ? chunk.bytes == 0 || chunk.bytes == chunk_bytes_
                                    : chunk_bytes_ / most_growth <= file_bytes;
         if (!plausible) {
@@ -129,20 +156,19 @@ void Column::require_within(std::uint64_t file_bytes, std::filesystem::path cons
 }
 
 std::int64_t Column::rows_together() const noexcept {
-    return storage_.chunk.empty() || !view_.empty()
-               ? 1
-               : static_cast<std::int64_t>(storage_.chunk.front());
+    return form_->chunk.empty() || !view_.empty() ? 1
+                                                  : static_cast<std::int64_t>(form_->chunk.front());
 }
 
 Span Column::rows_of(std::uint64_t place) const {
-    auto const extent = static_cast<std::int64_t>(storage_.chunk.front());
+    auto const extent = static_cast<std::int64_t>(form_->chunk.front());
     auto const first = static_cast<std::int64_t>(place / chunks_in_row_) * extent;
     return {first, std::min(extent, rows() - first)};
 }
 
 /// Whether the rows in a chunk are rows of the dataset, side by side.
 bool Column::whole_rows() const {
-    return std::equal(storage_.chunk.begin() + 1, storage_.chunk.end(), storage_.shape.begin() + 1);
+    return std::equal(form_->chunk.begin() + 1, form_->chunk.end(), form_->shape.begin() + 1);
 }
 
 void Column::read(FilePool const& files, std::size_t file, Span rows, std::span<std::byte> into,
@@ -158,29 +184,29 @@ void Column::read(FilePool const& files, std::size_t file, Span rows, std::span<
 void Column::read_from(File const& file, Span rows, std::span<std::byte> into, ChunkCache& cache,
                        Scratch& scratch) const {
     auto const begin = static_cast<std::uint64_t>(rows.first) * row_bytes_;
-    if (storage_.chunk.empty()) {
-        file.read_at(storage_.offset + begin, into);
+    if (form_->chunk.empty()) {
+        file.read_at(offset_ + begin, into);
     } else {
         read_chunks(file, rows, into, cache, scratch);
     }
-    if (storage_.big_endian) {
+    if (form_->big_endian) {
         swap_bytes(into, element_bytes_);
     }
 }
 
 void Column::read_chunks(File const& file, Span rows, std::span<std::byte> into, ChunkCache& cache,
                          Scratch& scratch) const {
-    auto const extent = storage_.chunk.front();
+    auto const extent = form_->chunk.front();
     auto const first = static_cast<std::uint64_t>(rows.first) / extent * chunks_in_row_;
     auto const last =
         (static_cast<std::uint64_t>(rows.first + rows.count - 1) / extent + 1) * chunks_in_row_;
-    bool const direct = storage_.filters.empty() && whole_rows();
+    bool const direct = form_->filters.empty() && whole_rows();
     for (auto place = first; place < last; ++place) {
-        if (direct && storage_.chunks[place].bytes > 0) {
+        if (direct && chunks_[place].bytes > 0) {
             auto const there = rows_of(place);
             auto const begin = std::max(rows.first, there.first);
             auto const end = std::min(rows.first + rows.count, there.first + there.count);
-            file.read_at(storage_.chunks[place].at +
+            file.read_at(chunks_[place].at +
                              static_cast<std::uint64_t>(begin - there.first) * row_bytes_,
                          into.subspan(static_cast<std::size_t>(begin - rows.first) * row_bytes_,
                                       static_cast<std::size_t>(end - begin) * row_bytes_));
@@ -193,26 +219,26 @@ void Column::read_chunks(File const& file, Span rows, std::span<std::byte> into,
 }
 
 ChunkCache::Bytes Column::decoded(File const& file, std::uint64_t place, Scratch& scratch) const {
-    auto const& chunk = storage_.chunks[place];
+    auto const& chunk = chunks_[place];
     auto const rows = rows_of(place);
     ChunkCache::Bytes bytes(chunk_bytes_);
     if (chunk.bytes == 0) {
         for (std::size_t at = 0; at < bytes.size(); at += element_bytes_) {
-            std::memcpy(bytes.data() + at, storage_.fill.data(), element_bytes_);
+            std::memcpy(bytes.data() + at, form_->fill.data(), element_bytes_);
         }
         return bytes;
     }
     bool partial = false;
     auto rest = place;
-    for (std::size_t d = storage_.shape.size(); d-- > 0;) {
-        auto const along = (storage_.shape[d] + storage_.chunk[d] - 1) / storage_.chunk[d];
-        partial = partial || (rest % along + 1) * storage_.chunk[d] > storage_.shape[d];
+    for (std::size_t d = form_->shape.size(); d-- > 0;) {
+        auto const along = (form_->shape[d] + form_->chunk[d] - 1) / form_->chunk[d];
+        partial = partial || (rest % along + 1) * form_->chunk[d] > form_->shape[d];
         rest /= along;
     }
     std::vector<h5::Filter> applied;
-    for (std::size_t i = 0; i < storage_.filters.size(); ++i) {
-        if ((chunk.skipped >> i & 1U) == 0 && (!partial || storage_.partial_chunks_filtered)) {
-            applied.push_back(storage_.filters[i]);
+    for (std::size_t i = 0; i < form_->filters.size(); ++i) {
+        if ((chunk.skipped >> i & 1U) == 0 && (!partial || form_->partial_chunks_filtered)) {
+            applied.push_back(form_->filters[i]);
         }
     }
     scratch.stored.resize(chunk.bytes);
@@ -230,16 +256,16 @@ ChunkCache::Bytes Column::decoded(File const& file, std::uint64_t place, Scratch
 
 void Column::copy_rows(std::uint64_t place, std::span<std::byte const> chunk, Span rows,
                        std::span<std::byte> into) const {
-    auto const dimensions = storage_.shape.size();
+    auto const dimensions = form_->shape.size();
     // What of the chunk is wanted: in each dimension the first element there, its place in the
     // chunk, and how many.
     std::vector<std::uint64_t> origin(dimensions);
     std::vector<std::uint64_t> count(dimensions);
     auto rest = place;
     for (std::size_t d = dimensions; d-- > 0;) {
-        auto const along = (storage_.shape[d] + storage_.chunk[d] - 1) / storage_.chunk[d];
-        origin[d] = rest % along * storage_.chunk[d];
-        count[d] = std::min(storage_.chunk[d], storage_.shape[d] - origin[d]);
+        auto const along = (form_->shape[d] + form_->chunk[d] - 1) / form_->chunk[d];
+        origin[d] = rest % along * form_->chunk[d];
+        count[d] = std::min(form_->chunk[d], form_->shape[d] - origin[d]);
         rest /= along;
     }
     auto const first = std::max(origin[0], static_cast<std::uint64_t>(rows.first));
@@ -261,8 +287,8 @@ void Column::copy_rows(std::uint64_t place, std::span<std::byte const> chunk, Sp
         std::uint64_t from = at[0] + skipped;
         std::uint64_t to = first - static_cast<std::uint64_t>(rows.first) + at[0];
         for (std::size_t d = 1; d < dimensions; ++d) {
-            from = from * storage_.chunk[d] + at[d];
-            to = to * storage_.shape[d] + origin[d] + at[d];
+            from = from * form_->chunk[d] + at[d];
+            to = to * form_->shape[d] + origin[d] + at[d];
         }
         std::memcpy(into.data() + to * element_bytes_, chunk.data() + from * element_bytes_,
                     run * element_bytes_);

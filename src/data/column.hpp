@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,16 +27,21 @@ class Column {
         std::size_t& room; ///< bytes left for all columns that are kept
         bool small_rows = false;
     };
+    /// What a row of the column is.
+    enum class Row { entry, dataset };
 
-    /// `number` is the column's own in the chunk cache.
+    /// `number` is the column's own in the chunk cache. Its rows are the entries of the dataset
+    /// along the first extent, or the whole is the only one. What it has in common with `before`,
+    /// the column of the file before, they share: there may be a file for each sample.
     ///
     /// Throws  Error 65 when it cannot be read by position, or does not lie within the file
-    Column(h5::File const& file, std::string const& name, std::uint64_t number, Keeping keeping);
+    Column(h5::File const& file, std::string const& name, std::uint64_t number, Keeping keeping,
+           Row row = Row::entry, Column const* before = nullptr);
     Column(Column&&) = default; // a copy would look at the bytes of the other
 
     std::string const& name() const noexcept { return name_; }
-    h5::Type type() const noexcept { return storage_.type; }
-    std::int64_t rows() const noexcept { return static_cast<std::int64_t>(storage_.shape.front()); }
+    h5::Type type() const noexcept { return form_->type; }
+    std::int64_t rows() const noexcept { return static_cast<std::int64_t>(form_->shape.front()); }
     std::size_t row_bytes() const noexcept { return row_bytes_; }
     /// Rows that are decoded together; 1 where rows are read one by one.
     std::int64_t rows_together() const noexcept;
@@ -57,7 +63,9 @@ class Column {
     void keep(h5::File const& file);
     void read_from(File const& file, Span rows, std::span<std::byte> into, ChunkCache& cache,
                    Scratch& scratch) const;
-    void keep_through_hdf5(h5::File const& file, h5::Type type);
+    h5::Storage keep_through_hdf5(h5::File const& file, Keeping const& keeping,
+                                  std::string const& obstacle);
+    void take(h5::Storage&& storage, Column const* before);
     void measure();
     void require_within(std::uint64_t file_bytes, std::filesystem::path const& path) const;
     void read_chunks(File const& file, Span rows, std::span<std::byte> into, ChunkCache& cache,
@@ -70,7 +78,9 @@ class Column {
 
     std::string name_;
     std::uint64_t number_;
-    h5::Storage storage_;
+    std::shared_ptr<h5::Storage const> form_; ///< but for places in the file, which follow
+    std::uint64_t offset_ = 0;
+    std::vector<h5::Chunk> chunks_;
     std::size_t element_bytes_ = 1;
     std::size_t row_bytes_ = 0;
     std::size_t chunk_bytes_ = 0;     ///< decoded

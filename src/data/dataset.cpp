@@ -14,6 +14,7 @@
 
 #include "field.hpp"
 #include "format.hpp"
+#include "weights.hpp"
 
 namespace lockstep::data {
 
@@ -92,14 +93,21 @@ void require_same(bool same, std::filesystem::path const& path, std::string cons
 
 Dataset::Dataset(DatasetOptions const& options) : parts_(std::make_unique<Parts>()) {
     auto const paths = expand_files(options.files);
+    if (!options.weights.empty()) {
+        weights_ = std::make_shared<std::vector<double>>();
+    }
     if (paths.empty()) {
         throw Error(ExitCode::usage, {"a data set without files", "no file is named",
                                       "Set data.train, or the set that is asked for"});
     }
+    parts_->source.sample_per_file = options.sample_per_file;
     parts_->inputs = fields_named(options.inputs, true);
     parts_->targets = fields_named(options.targets, false);
     for (auto const& path : paths) {
-        open_file(path);
+        open_file(path, options.weights);
+    }
+    if (weights_) {
+        require_some_weight(*weights_, options.weights, paths.front());
     }
     name_classes();
 }
@@ -107,7 +115,7 @@ Dataset::Dataset(DatasetOptions const& options) : parts_(std::make_unique<Parts>
 Dataset::Dataset(Dataset&& other) noexcept = default;
 Dataset::~Dataset() = default;
 
-void Dataset::open_file(std::filesystem::path const& path) {
+void Dataset::open_file(std::filesystem::path const& path, std::string const& weights) {
     auto const file = h5::File::open(path);
     auto& source = parts_->source;
     std::optional<std::int64_t> samples;
@@ -152,6 +160,11 @@ void Dataset::open_file(std::filesystem::path const& path) {
     auto const identity = identity_of(inputs_.front(), *samples);
     hasher.add(std::as_bytes(std::span(identity)));
     look_through_labels(number, hasher);
+    if (weights_) {
+        auto const own = read_weights(file, weights, *samples);
+        hasher.add(std::as_bytes(std::span(own)));
+        weights_->insert(weights_->end(), own.begin(), own.end());
+    }
     hasher.add(std::as_bytes(std::span(mean)));
     hasher.add(std::as_bytes(std::span(std)));
     add_checksums(hasher, file, inputs_.front());
@@ -194,8 +207,7 @@ void Dataset::keep_in_memory(comm::Communicator const& host) {
 }
 
 bool Dataset::has_labels() const noexcept {
-    auto const& target = targets_.front();
-    return target.whole && !target.ragged && h5::elements(target.shape) == 1;
+    return targets_.front().is_label();
 }
 
 void Dataset::look_through_labels(std::size_t file, Hasher& hasher) {

@@ -34,21 +34,25 @@ std::int64_t Field::samples_together() const {
 std::int64_t Field::add(h5::File const& file, Source& source) {
     auto const& name = info_.name;
     auto const offsets = name + "_offsets";
-    auto const found = readable_dataset(file, name);
-    auto const& column = columns_.emplace_back(file, name, source.columns++,
-                                               Column::Keeping{source.room, !is_input_});
+    auto const one = source.sample_per_file;
+    auto const found = readable_dataset(file, name, one ? Entries::one : Entries::samples);
+    Column column(file, name, source.columns++, Column::Keeping{source.room, !is_input_},
+                  one ? Column::Row::dataset : Column::Row::entry,
+                  columns_.empty() ? nullptr : &columns_.back());
     FieldInfo const here{.name = name,
                          .type = column.type(),
-                         .shape = {found.shape.begin() + 1, found.shape.end()},
+                         .shape = {found.shape.begin() + (one ? 0 : 1), found.shape.end()},
                          .whole = is_whole(column.type()),
-                         .ragged = file.exists(offsets)};
+                         .ragged = !one && file.exists(offsets)};
+    auto const rows = column.rows();
+    columns_.push_back(std::move(column));
     if (columns_.size() == 1) {
         info_ = here;
         elements_ = h5::elements(here.shape);
     }
     require_alike(here, file);
     if (!here.ragged) {
-        return column.rows();
+        return rows;
     }
     readable_dataset(file, offsets);
     offsets_.emplace_back(file, offsets, source.columns++, Column::Keeping{source.room, true});

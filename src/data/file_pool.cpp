@@ -15,7 +15,7 @@ std::size_t FilePool::add(std::filesystem::path const& path) {
         throw Error(ExitCode::no_input, {concat("cannot open ", path.string()), missing.message(),
                                          "Check the path, or make the file first"});
     }
-    files_.push_back({path, bytes, changed, nullptr, 0});
+    files_.push_back({path.string(), bytes, changed, nullptr, 0});
     return files_.size() - 1;
 }
 
@@ -29,7 +29,7 @@ std::shared_ptr<File const> FilePool::get(std::size_t number) const {
     auto file = std::make_shared<File const>(File::open_read(entry.path));
     if (file->size() != entry.bytes ||
         std::filesystem::last_write_time(entry.path) != entry.changed) {
-        throw Error(ExitCode::data, {entry.path.string(), "it was changed since the run began",
+        throw Error(ExitCode::data, {entry.path, "it was changed since the run began",
                                      "Leave data alone while it is used, and start again"});
     }
     if (open_ == most_open_) {

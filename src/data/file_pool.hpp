@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace lockstep::data {
@@ -24,12 +25,12 @@ class FilePool {
     /// Throws  Error 65 when the file is not the one that was taken in, by size or time of change
     std::shared_ptr<File const> get(std::size_t number) const;
 
-    std::filesystem::path const& path(std::size_t number) const { return files_[number].path; }
+    std::filesystem::path path(std::size_t number) const { return files_[number].path; }
     std::size_t size() const noexcept { return files_.size(); }
 
   private:
     struct Entry {
-        std::filesystem::path path;
+        std::string path; ///< there may be many, and a path holds each of its parts once more
         std::uint64_t bytes = 0;
         std::filesystem::file_time_type changed;
         mutable std::shared_ptr<File const> open;

@@ -32,7 +32,7 @@ std::vector<double> moment(h5::File const& file, std::string const& name,
 
 } // namespace
 
-h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name) {
+h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, Entries entries) {
     if (!file.exists(name)) {
         std::vector<std::string> there;
         for (auto const& info : file.datasets()) {
@@ -43,7 +43,7 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name) 
                "--targets at an import");
     }
     auto info = file.info(name);
-    if (!info.readable_as || info.shape.empty()) {
+    if (!info.readable_as || (info.shape.empty() && entries == Entries::samples)) {
         refuse(file.path(), concat("dataset ", name, " does not hold plain numbers by sample"),
                "Store it as whole or floating-point numbers, samples first");
     }
@@ -102,7 +102,7 @@ std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& 
 
 std::vector<std::string> complete_names(std::vector<std::string> given,
                                         std::span<std::int64_t const> targets,
-                                        std::filesystem::path const& path) {
+                                        std::filesystem::path const& path, ExitCode at_fault) {
     auto const [least, largest] = std::minmax_element(targets.begin(), targets.end());
     if (least != targets.end() && (*least < 0 || *largest >= most_classes)) {
         auto const wrong = *least < 0 ? least : largest;
@@ -111,10 +111,9 @@ std::vector<std::string> complete_names(std::vector<std::string> given,
     }
     auto const needed = least == targets.end() ? 0 : static_cast<std::size_t>(*largest) + 1;
     if (!given.empty() && given.size() < needed) {
-        throw Error(ExitCode::usage,
-                    {concat(given.size(), " class names"),
-                     concat("the labels of ", path.string(), " go up to ", needed - 1),
-                     concat("Name ", needed, " classes")});
+        throw Error(at_fault, {concat(given.size(), " class names"),
+                               concat("the labels of ", path.string(), " go up to ", needed - 1),
+                               concat("Name ", needed, " classes")});
     }
     while (given.size() < needed) {
         given.push_back(std::to_string(given.size()));

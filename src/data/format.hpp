@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/h5/file.hpp"
 
@@ -19,10 +20,14 @@ constexpr std::int64_t format_version = 1;
 constexpr std::uint64_t checksum_block = std::uint64_t{1} << 20; ///< bytes under one checksum
 constexpr std::int64_t most_classes = 100000;
 
+/// What a dataset's first extent counts: samples, or nothing, since all of it is one.
+enum class Entries { samples, one };
+
 /// What is known of a dataset that has one entry or more, each of plain numbers.
 ///
 /// Throws  Error 65 where it is missing or otherwise
-h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name);
+h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name,
+                                 Entries entries = Entries::samples);
 
 /// Mean and standard deviation; empty where the file gives none.
 using Moments = std::pair<std::vector<double>, std::vector<double>>;
@@ -43,10 +48,12 @@ std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& 
 
 /// Names for the classes of `targets`, which come from `path`: those given, or "0", "1", …
 ///
-/// Throws  Error 65 for a label that is negative or absurdly large; 64 when a label has no name
+/// Throws  Error 65 for a label that is negative or absurdly large; `at_fault` when a label has no
+///         name
 std::vector<std::string> complete_names(std::vector<std::string> given,
                                         std::span<std::int64_t const> targets,
-                                        std::filesystem::path const& path);
+                                        std::filesystem::path const& path,
+                                        ExitCode at_fault = ExitCode::usage);
 
 /// Blocks under a checksum each that `bytes` bytes make.
 constexpr std::uint64_t checksum_blocks(std::uint64_t bytes) {

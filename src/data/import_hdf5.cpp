@@ -44,8 +44,10 @@ class Hdf5Source : public ImportSource {
         targets_ = read_targets(file_, options.targets, info.shape.front());
         auto const theirs =
             file_.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
-        form_.class_names = complete_names(options.classes.empty() ? theirs : options.classes,
-                                           targets_, options.source);
+        bool const named = !options.classes.empty();
+        form_.class_names =
+            complete_names(named ? options.classes : theirs, targets_, options.source,
+                           named ? ExitCode::usage : ExitCode::data);
         h5::Shape const sample(info.shape.begin() + 1, info.shape.end());
         auto const type =
             options.type.empty() ? kept_type(*info.readable_as) : wanted_type(options.type);

@@ -7,8 +7,6 @@
 #include <cctype>
 #include <set>
 
-#include "csv.hpp"
-
 namespace lockstep::data {
 
 namespace {
@@ -100,7 +98,6 @@ Listing from_table(ListingOptions const& options) {
     auto const file = table.column(options.labels.file);
     auto const label = table.column(options.labels.label);
     auto const group = options.split_by.empty() ? file : table.column(options.split_by);
-    auto const set = table.find("set");
     std::set<std::string> names;
     for (auto const& row : table.rows) {
         if (row.fields[label].empty()) {
@@ -115,9 +112,9 @@ Listing from_table(ListingOptions const& options) {
     for (auto const& row : table.rows) {
         auto const at =
             std::find(listing.class_names.begin(), listing.class_names.end(), row.fields[label]);
-        listing.entries.push_back({options.source / row.fields[file],
-                                   at - listing.class_names.begin(), row.fields[group],
-                                   set ? row.fields[*set] : ""});
+        listing.entries.push_back(
+            {listed_file(table, row, file, options.source, !options.frame_endings.empty()),
+             at - listing.class_names.begin(), row.fields[group], listed_set(table, row)});
     }
     return listing;
 }
@@ -133,6 +130,34 @@ std::string Listing::identity() const {
                        " ", entry.group, " ", entry.set, "\n");
     }
     return text;
+}
+
+std::filesystem::path listed_file(CsvTable const& table, CsvTable::Row const& row,
+                                  std::size_t column, std::filesystem::path const& source,
+                                  bool folders) {
+    auto const& name = row.fields[column];
+    auto path = source / name;
+    std::error_code missing; // that is told when it is read
+    if (name.empty() || (!folders && std::filesystem::is_directory(path, missing))) {
+        throw Error(ExitCode::data,
+                    {concat(table.path.string(), ", line ", row.line),
+                     name.empty() ? concat("its ", table.columns[column], " is empty")
+                                  : concat(path.string(), " is a directory"),
+                     "Name a file in every line"});
+    }
+    return path;
+}
+
+std::string listed_set(CsvTable const& table, CsvTable::Row const& row) {
+    auto const column = table.find("set");
+    auto const name = column ? row.fields[*column] : "";
+    auto const set = set_named(name);
+    if (set.empty() && !name.empty()) {
+        throw Error(ExitCode::data,
+                    {concat(table.path.string(), ", line ", row.line), concat("its set is ", name),
+                     "There are train, validation and test"});
+    }
+    return set;
 }
 
 std::vector<std::string> ordered_names(std::set<std::string> const& names) {

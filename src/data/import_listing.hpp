@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "csv.hpp"
+
 namespace lockstep::data {
 
 /// Files with what is known of them.
@@ -36,6 +38,15 @@ struct ListingOptions {
 ///
 /// Throws  Error 66 when there are none; 65 for a label file without the columns; 64
 Listing list_files(ListingOptions const& options);
+
+/// The file that a row of a table names, and its set there; empty where the table has none.
+///
+/// Throws  Error 65 that names the line when there is no name, or a folder's where `folders` do not
+///         count; or a set that is none
+std::filesystem::path listed_file(CsvTable const& table, CsvTable::Row const& row,
+                                  std::size_t column, std::filesystem::path const& source,
+                                  bool folders = false);
+std::string listed_set(CsvTable const& table, CsvTable::Row const& row);
 
 /// Class names in order: of their numbers where all are whole numbers, else of their bytes.
 std::vector<std::string> ordered_names(std::set<std::string> const& names);

@@ -138,6 +138,13 @@ std::vector<ItemSet> split_items(ImportSource const& source, SplitOptions const&
         }
         at->items.push_back(item);
     }
+    auto const none = std::find_if(given.begin(), given.end(),
+                                   [](ItemSet const& set) { return set.name.empty(); });
+    if (options.shares.empty() && given.size() > 1 && none != given.end()) {
+        throw Error(ExitCode::data,
+                    {source.name(none->items.front()), "it is in no set, and others are in one",
+                     "Name a set for each, or for none; or deal the rest: --split"});
+    }
     std::vector<ItemSet> sets;
     for (auto& set : given) {
         if (options.shares.empty() || !(set.name.empty() || set.name == set_names[0])) {

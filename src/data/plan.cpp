@@ -37,6 +37,11 @@ TrainPlan::TrainPlan(PlanOptions const& options)
                      "samples that are read together would be learnt far from each other",
                      "Set data.shuffle = full, or data.bucket-by-length = 0"});
     }
+    if (options.weighted && options.shuffle != Shuffle::full) {
+        throw Error(ExitCode::usage, {"data.sample-weights with data.shuffle other than full",
+                                      "the weights decide on the order",
+                                      "Leave data.shuffle out, or data.sample-weights"});
+    }
     steps_ = learnt_ / step_samples_;
     auto const rest = learnt_ % step_samples_;
     if (options.drop_last) {
@@ -116,8 +121,13 @@ std::vector<std::int64_t> TrainPlan::window(std::int64_t epoch, Span positions) 
 
 /// The samples at these positions of the epoch's order as it is before buckets.
 std::vector<std::int64_t> TrainPlan::in_order(std::int64_t epoch, Span positions) const {
-    auto const key = random_key(options_.seed, Stream::order, {static_cast<std::uint64_t>(epoch)});
+    auto const stream = options_.weighted ? Stream::weights : Stream::order;
+    auto const key = random_key(options_.seed, stream, {static_cast<std::uint64_t>(epoch)});
     std::vector<std::int64_t> samples(static_cast<std::size_t>(positions.count));
+    if (options_.weighted) {
+        options_.weighted->draw(key, positions, samples);
+        return samples;
+    }
     std::iota(samples.begin(), samples.end(), positions.first);
     if (options_.shuffle == Shuffle::full) {
         Permutation const order(options_.samples, key);

@@ -9,7 +9,7 @@
 #include <locale.h>
 #include <wctype.h>
 
-#include "csv.hpp"
+#include "import_listing.hpp"
 
 namespace lockstep::data {
 
@@ -44,13 +44,12 @@ std::vector<Transcript> from_table(TranscriptOptions const& options) {
     auto const table = read_csv(options.path);
     auto const file = table.column("file");
     auto const text = table.column(options.text_column);
-    auto const set = table.find("set");
     std::vector<Transcript> transcripts;
     for (auto const& row : table.rows) {
         transcripts.push_back(
-            {options.source / row.fields[file], row.fields[text],
+            {listed_file(table, row, file, options.source), row.fields[text],
              options.group_column.empty() ? "" : row.fields[table.column(options.group_column)],
-             set ? row.fields[*set] : ""});
+             listed_set(table, row)});
     }
     return transcripts;
 }

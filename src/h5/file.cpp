@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <string_view>
 
 #include "types.hpp"
 
@@ -79,6 +81,16 @@ herr_t collect_name(hid_t, char const* name, H5O_info_t const* info, void* into)
     return 0;
 }
 
+Error not_hdf5(std::filesystem::path const& path) {
+    std::array<char, 4> first{};
+    std::ifstream(path, std::ios::binary).read(first.data(), first.size());
+    bool const classic = std::string_view(first.data(), 3) == "CDF" && first[3] < 8;
+    return {ExitCode::data,
+            {concat("cannot open ", path.string()),
+             classic ? "it is netCDF-3, which is not HDF5" : "it is not HDF5, or was cut short",
+             classic ? "Convert it: nccopy -k nc4 OLD.nc NEW.nc" : "Make or copy the file again"}};
+}
+
 } // namespace
 
 File::File(std::filesystem::path path, Handle file, bool parallel)
@@ -112,9 +124,7 @@ File File::open(std::filesystem::path const& path) {
     H5Pset_file_locking(access.id(), false, true);
     Id const id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id());
     if (id < 0) {
-        throw Error(ExitCode::data,
-                    {concat("cannot open ", path.string()), "it is not HDF5, or was cut short",
-                     "Make or copy the file again"});
+        throw not_hdf5(path);
     }
     return {path, Handle(id, H5Fclose), false};
 }

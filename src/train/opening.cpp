@@ -13,6 +13,7 @@
 #include "lockstep/data/augment.hpp"
 #include "lockstep/data/lengths.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "lockstep/train/engine.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -170,11 +171,26 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
     return run;
 }
 
-std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files) {
+std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files,
+                                            std::string const& weights) {
     if (trimmed(files).empty()) {
         return nullptr;
     }
-    return std::make_unique<data::Dataset>(data::DatasetOptions{files, data.inputs, data.targets});
+    return std::make_unique<data::Dataset>(
+        data::DatasetOptions{.files = files,
+                             .inputs = data.inputs,
+                             .targets = data.targets,
+                             .sample_per_file = data.sample_per_file,
+                             .weights = weights});
+}
+
+Workload open_workload_within(config::Deck const& deck, int ranks, std::uint64_t available) {
+    auto const replicas = static_cast<int>(deck.run.replicas);
+    return open_workload(deck, [&](double parameters) {
+        require_memory(
+            memory_needed(parameters, deck.optimizer, (replicas + ranks - 1) / ranks, ranks),
+            available);
+    });
 }
 
 void require_memory(double needed, std::uint64_t available) {
@@ -210,7 +226,7 @@ void open_datasets(config::Deck const& deck, Workload& work) {
         throw Error(ExitCode::usage, {"data.train is not set", "there is nothing to learn from",
                                       "Set it to a file, a list or a glob"});
     }
-    work.train = open_dataset(deck.data, deck.data.train);
+    work.train = open_dataset(deck.data, deck.data.train, deck.data.sample_weights);
     work.validation = open_dataset(deck.data, deck.data.validation);
     work.test = open_dataset(deck.data, deck.data.test);
     for (auto const* other : {work.validation.get(), work.test.get()}) {
@@ -290,7 +306,10 @@ data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const
 data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset) {
     auto const& input = dataset.inputs().front();
     bool const buckets = deck.data.bucket_by_length > 0;
-    return data::TrainPlan({.samples = dataset.samples(),
+    auto const weighted = dataset.weights()
+                              ? data::weighted_order(dataset.weights(), deck.data.replacement)
+                              : nullptr;
+    return data::TrainPlan({.samples = weighted ? weighted->positions() : dataset.samples(),
                             .batch = deck.data.batch,
                             .replicas = static_cast<int>(deck.run.replicas),
                             .accumulate = static_cast<int>(deck.optimizer.accumulate),
@@ -302,6 +321,7 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
                                            ? std::make_shared<std::vector<std::int64_t> const>(
                                                  data::ragged_lengths(deck.data.train, input.name))
                                            : nullptr,
+                            .weighted = weighted,
                             .seed = static_cast<std::uint64_t>(deck.run.seed)});
 }
 

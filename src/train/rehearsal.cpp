@@ -49,12 +49,7 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
             at::accelerator::resetPeakStats(parts.device.index());
         }
         auto const replicas = static_cast<int>(run.replicas);
-        parts.work = open_workload(parts.deck, [&](double parameters) {
-            require_memory(memory_needed(parameters, parts.deck.optimizer,
-                                         (replicas + world.size() - 1) / world.size(),
-                                         world.size()),
-                           share);
-        });
+        parts.work = open_workload_within(parts.deck, world.size(), share);
         auto const nodes = comm::subtrees_of_ranks(replicas, world.size());
         parts.feed = make_feed({world, parts.deck, parts.work,
                                 nodes[static_cast<std::size_t>(world.rank())], parts.device});

@@ -39,11 +39,9 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
     comm::agree(world_, "start-up", [&] {
         device_ = choose_device(deck_.run, topology_);
         configure_torch(deck_.run);
-        remark_ = configure_precision(deck_.precision, deck_.run.deterministic);
+        remark(configure_precision(deck_.precision, deck_.run.deterministic));
         if (!deck_.communication.broadcast_buffers && deck_.run.replicas > 1) {
-            remark_ += concat(remark_.empty() ? "" : "; ",
-                              "each replica keeps its own buffers: replica 0's are measured and "
-                              "exported");
+            remark("each replica keeps its own buffers: replica 0's are measured and exported");
         }
         if (world_.is_root()) {
             write_text_durably(opened_.directory->path() / "deck.ini", config::to_text(deck_));
@@ -58,16 +56,9 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
         if (device_.is_cpu()) {
             limit_memory(share);
         }
-        auto const replicas = static_cast<int>(deck_.run.replicas);
-        work_ = open_workload(local, [&](double parameters) {
-            require_memory(memory_needed(parameters, deck_.optimizer,
-                                         (replicas + world_.size() - 1) / world_.size(),
-                                         world_.size()),
-                           share);
-        });
+        work_ = open_workload_within(local, world_.size(), share);
         if (auto const* task = dynamic_cast<task::Remarks const*>(work_.task.get())) {
-            auto const remark = task->remark(local.data, *work_.model);
-            remark_ += concat(remark_.empty() || remark.empty() ? "" : "; ", remark);
+            remark(task->remark(local.data, *work_.model));
         }
         best_metric_ = task::metric_of(
             deck_.task, deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best);
@@ -80,8 +71,7 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
         schedule_.emplace(deck_, feed_->steps_per_epoch(), total_steps_);
     });
     if (!opened_.found && !deck_.model.weights.empty()) {
-        auto const weights = load_first_weights(world_, *work_.model, deck_.model.weights);
-        remark_ += concat(remark_.empty() ? "" : "; ", weights);
+        remark(load_first_weights(world_, *work_.model, deck_.model.weights));
     }
     keep_in_memory(deck_.data, {work_.train.get(), work_.validation.get(), work_.test.get()},
                    world_);
@@ -96,6 +86,12 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
     attempt_ = concat(utc_now(), "-", ::getpid());
     comm::broadcast_text(world_, attempt_);
     std::replace(attempt_.begin(), attempt_.end(), ':', '-');
+}
+
+void Run::remark(std::string text) {
+    if (!text.empty()) {
+        remarks_.push_back(std::move(text));
+    }
 }
 
 std::vector<comm::TreeNode> Run::place_replicas() {

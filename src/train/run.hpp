@@ -10,6 +10,7 @@
 #include "lockstep/train/walltime.hpp"
 
 #include <optional>
+#include <vector>
 
 #include "opening.hpp"
 
@@ -25,6 +26,7 @@ class Run {
 
   private:
     std::vector<comm::TreeNode> place_replicas();
+    void remark(std::string text);
     void restore();
     void announce();
     bool finished_before() const;
@@ -95,7 +97,7 @@ class Run {
     double imbalance_s_ = 0;
     Stragglers stragglers_;
     std::string attempt_;
-    std::string remark_; ///< on what the deck asks for and does not get
+    std::vector<std::string> remarks_; ///< on what the deck asks for and does not get
 };
 
 } // namespace lockstep::train

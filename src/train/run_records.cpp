@@ -4,6 +4,7 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/histograms.hpp"
+#include "lockstep/train/load_weights.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -44,7 +45,7 @@ void Run::announce() {
                     .memory_needed = static_cast<std::uint64_t>(
                         memory_needed(static_cast<double>(engine_->layout().size), deck_.optimizer,
                                       engine_->nodes()[0].count, world_.size())),
-                    .remark = remark_};
+                    .remark = joined(remarks_, "; ")};
     for (auto const& node : engine_->nodes()) {
         started.replicas_of_rank.push_back(node.count);
     }
@@ -230,7 +231,7 @@ void Run::test() {
     auto const averaged = engine_->averaged_weights();
     if (progress_.best_step >= 0) {
         comm::agree(world_, "reading the best model", [&] {
-            load_model(*work_.model, std::filesystem::path(deck_.run.directory) / "best.h5");
+            load_weights(*work_.model, std::filesystem::path(deck_.run.directory) / "best.h5");
         });
     }
     if (auto const measured = measure(Feed::Set::test)) {

@@ -58,6 +58,7 @@ def loader(kind, samples, ranks):
         check(line["what"] == f"loader {kind}" and
               abs(line["samples_per_s"] * line["median_s"] / read - 1) < 1e-9,
               f"samples a second in {line}")
+    check(0 < lines[0]["memory_bytes"] < lines[0]["allowed_bytes"], f"memory in {lines[0]}")
 
 
 for count in (1, 2):
@@ -67,6 +68,10 @@ for count in (1, 2):
 step("mlp18m", 18411530, 1)
 loader("small", 60000, 1)
 loader("large", 64, 2)
+[line] = measured(["loader", "--kind", "shards", "--variant", "start", "--repeats", 1], 2)
+check(line["what"] == "loader shards" and line["samples"] == 16000, f"1,000 files in {line}")
+[line] = measured(["loader", "--kind", "order"], 1)
+check(1e10 < line["mean_index"] < 1e12, f"the first of 10^12 samples in {line}")
 [line] = measured(["step", "--model", "cnn", "--variant", "dp", "--batch", 16, "--steps", 3], 1)
 check(abs(line["samples_per_s"] * line["median_s"] - 2 * 16) < 1e-6, f"two replicas in {line}")
 lines = measured(["checkpoint", "--mb", 4, "--repeats", 2], 2)
@@ -78,7 +83,7 @@ for words, phrase in ((["loading"], "there are allreduce, step, loader and check
                       (["allreduce", "--sizes", "0"], "--sizes 0"),
                       (["allreduce", "--sizes", "25G"], "--sizes 25G"),
                       (["allreduce", "--size", "1M"], "unknown option --size"),
-                      (["loader", "--kind", "tiny"], "there are small, large and deflate"),
+                      (["loader", "--kind", "tiny"], "there are small, large, deflate, shards and order"),
                       (["step", "--model", "rnn"], "There are mlp18m, cnn"),
                       (["step", "--variant", "fast"], "There are engine, native, dp, alone, bare"),
                       (["step", "--steps", "-1"], "--steps -1")):

@@ -1,8 +1,12 @@
 """The same bits on 1, 2, 3 and 4 ranks, and through a kill at a random step and a restart on
-another rank count."""
+another rank count; in every order of samples, whatever keeps them."""
 import random
+import shutil
 
-from harness import Scratch, check, checkpoints, records, run, same_state, train
+import h5py
+import numpy as np
+
+from harness import DATA, Scratch, check, checkpoints, records, run, same_state, train
 
 with Scratch() as scratch:
     for ranks in (1, 2, 3, 4):
@@ -40,3 +44,32 @@ with Scratch() as scratch:
     # The data order does not depend on how the batch is loaded.
     train(scratch / "workers", "--data.workers", 5, "--data.prefetch", 1, ranks=2).expect(0)
     check(same_state(scratch / "n1", scratch / "workers"), "workers do not matter")
+
+    # By blocks, from files, from memory that ranks share and from copies.
+    short = ["--train.steps", 12, "--data.shuffle", "block", "--data.validation", ""]
+    train(scratch / "block", *short, ranks=1).expect(0)
+    for ranks, cache in ((2, "memory"), (4, f"local:{scratch / 'copies'}")):
+        train(scratch / f"block-{ranks}", *short, "--data.cache", cache, ranks=ranks).expect(0)
+        check(same_state(scratch / "block", scratch / f"block-{ranks}"), f"data.cache = {cache}")
+    check(len(list((scratch / "copies").iterdir())) == 1, "one copy is left, and nothing else")
+    check(not same_state(scratch / "block", scratch / "n1"), "blocks are another order")
+
+    # By weight: killed in the epoch, gone on with on other ranks; no sample of weight 0 is learnt.
+    weighted = scratch / "weighted.h5"
+    shutil.copy(DATA / "train.h5", weighted)
+    with h5py.File(weighted, "a") as file:
+        labels = file["targets"][:]
+        file["sample_weights"] = np.where(labels < 5, 1 + np.arange(len(labels)) % 7, 0).astype("f4")
+    for replacement in ("true", "false"):
+        short = ["--data.train", weighted, "--data.sample-weights", "sample_weights",
+                 "--data.replacement", replacement, "--train.steps", 12, "--data.validation", ""]
+        whole, killed = (scratch / f"{name}-{replacement}" for name in ("drawn", "drawn-killed"))
+        train(whole, *short, ranks=1).expect(0)
+        train(killed, *short, ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"})
+        train(killed, *short, "--data.workers", 5, ranks=4).expect(0, "resumed from")
+        check(same_state(whole, killed), f"drawn by weight, replacement = {replacement}")
+        steps = records(whole, "start")[0]["steps_per_epoch"]
+        check(steps == (469 if replacement == "true" else 235), f"{steps} steps of an epoch")
+    with h5py.File(weighted, "a") as file:
+        file["sample_weights"][7] = 2.5
+    train(killed, *short, "--train.steps", 15, ranks=2).expect(64, "is not what")

@@ -14,9 +14,9 @@ import tempfile
 import termios
 import time
 
-BUILD = pathlib.Path(os.environ["LOCKSTEP_BUILD"])
-SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
-DATA = pathlib.Path(os.environ["LOCKSTEP_TEST_DATA"])
+SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).parents[2]))
+BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", SOURCE / "build"))
+DATA = pathlib.Path(os.environ.get("LOCKSTEP_TEST_DATA", BUILD / "tests/data"))
 LOCKSTEP = str(BUILD / "lockstep")
 DECK = str(SOURCE / "inputs/test_small.ini")
 

@@ -1,12 +1,13 @@
 """What cmake --install gives works from there: the program trains, a user's project finds the
-package, trains a network of its own through the API, and a plug-in of it has the same bits."""
+package, trains a network of its own through the API, a plug-in of it has the same bits, and so does a
+task of its own."""
 import os
 import pathlib
 import re
 import subprocess
 import sys
 
-from harness import BUILD, DATA, SOURCE, Scratch, check, run, same_state
+from harness import BUILD, DATA, SOURCE, Scratch, check, records, run, same_state
 
 DECK = """
 [run]
@@ -90,6 +91,30 @@ with Scratch() as scratch:
                 ranks=2)
     again.expect(0, "resumed from")
 
+    # A task of its own: the same bits on another number of ranks and through a restart, and measured.
+    margin = scratch / "margin.ini"
+    margin.write_text(f"{plug.read_text()}validate-every = 20\n[task]\n"
+                      f"kind = plugin:{library}:margin\nwidth = 2\n[checkpoint]\nevery-steps = 5\n")
+    run(["train", margin, "--run.directory", scratch / "margin"]).expect(0, "new best hits")
+    run(["train", margin, "--run.directory", scratch / "margin-cut"], ranks=2,
+        env={"LOCKSTEP_INJECT": "throw:rank=1:step=13"})
+    run(["train", margin, "--run.directory", scratch / "margin-cut"], ranks=2).expect(0, "resumed")
+    check(same_state(scratch / "margin", scratch / "margin-cut"), "a task of its own: the same bits")
+    hits = records(scratch / "margin", "validation")[-1]["hits"]
+    check(hits > 0.3, f"an untrained model hits a tenth: {hits}")
+    best = scratch / "margin/best.h5"
+    run(["evaluate", margin, best], ranks=2).expect(0, f"hits {hits:.6f}")
+    # Code is loaded where it is named, not because a file says so.
+    script = scratch / "margin.pt"
+    run(["checkpoint", "export", best, script]).expect(64, "code is loaded where you name it")
+    run(["checkpoint", "export", best, script, "--model.name", f"plugin:{library}:skip"]).expect(
+        64, f"Add --task.kind plugin:{library}:margin")
+    run(["checkpoint", "export", best, script, "--model.name", f"plugin:{library}:skip",
+         "--task.kind", f"plugin:{library}:margin"]).expect(0)
+    for task, code, phrase in (("margn", 64, "Did you mean margin?"), ("", 64, "plugin:LIBRARY:NAME")):
+        run(["train", margin, "--task.kind", f"plugin:{library}:{task}", "--run.directory",
+             scratch / "wrong"]).expect(code, phrase)
+
     def refused(name, code, phrase):
         wrong = deck(scratch / "wrong.ini", f"name = {name}")
         run(["train", wrong, "--run.directory", scratch / "wrong"]).expect(code, phrase)
@@ -104,3 +129,5 @@ with Scratch() as scratch:
     check(value in bytes_, "the plug-in holds the id of the headers")
     library.write_bytes(bytes_.replace(value, value[::-1]))
     refused(f"plugin:{library}:skip", 69, "was built with headers")
+    run(["train", own, "--task.kind", f"plugin:{library}:margin", "--run.directory",
+         scratch / "wrong"]).expect(69, "was built with headers")

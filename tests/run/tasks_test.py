@@ -96,10 +96,29 @@ def places(scratch):
     deck, measured = learns(scratch, "places", "name = unet\nchannels = 4, 8",
                             "kind = segmentation\nclass-weights = 2, 1, 2", 120, rate=0.02)
     check(measured["iou"] > 0.5, "an untrained model has an IoU of at most a third")
+    scenes(scratch, deck, inputs, labels)
     run(["train", deck, "--data.augment", "flip", "--run.directory",
          scratch / "wrong"]).expect(64, "their targets stay")
     run(["train", deck, "--task.classes", 2, "--task.class-weights", "none", "--run.directory",
          scratch / "wrong"]).expect(65, "there are 2 classes")
+
+
+def scenes(scratch, deck, inputs, labels):
+    """The same places, each a file of its own without an extent for samples, are learnt alike."""
+    (scratch / "scenes").mkdir()
+    for number, fields in enumerate(zip(inputs, labels)):
+        write(scratch, f"scenes/{number:03}", dict(zip(("climate/data", "climate/labels_0"), fields)),
+              ["dark", "middle", "bright"])
+    losses = []
+    for name, options in (("places", []),
+                          ("scenes", ["--data.train", scratch / "scenes/*.h5", "--data.inputs",
+                                      "climate/data", "--data.targets", "climate/labels_0",
+                                      "--data.sample-per-file", "true"])):
+        directory = scratch / f"{name}-short"
+        run(["train", deck, "--run.directory", directory, "--data.validation", "", "--train.steps",
+             5, "--monitor.log-every", 1, *options], ranks=2).expect(0)
+        losses.append([record["loss"] for record in records(directory, "step")])
+    check(len(losses[0]) == 5 and losses[0] == losses[1], f"a sample a file: {losses}")
 
 
 def clips(scratch):
@@ -114,7 +133,7 @@ def clips(scratch):
             at = left + (time * (1, -1, 0)[label]) % 16
             frame[top:top + 4, max(at, 0):at + 4] = 255
     write(scratch, "clips", {"inputs": frames, "targets": labels.astype(np.int64)},
-          ["right", "left", "still"])
+          ["right", "left", "still", "up"]) # of the last there is none
     deck, measured = learns(scratch, "clips", "name = cnn3d\nchannels = 6, 12\ntime-strides = 1",
                             "kind = classification\nclass-weights = balanced\nmetric = f1", 60,
                             rate=0.01, augment="crop:1, noise:0.05")
@@ -122,6 +141,8 @@ def clips(scratch):
     started = (scratch / "clips-1/log.txt").read_text()
     # n / (classes * count), as scikit-learn weights classes
     check("still: 40 (12.50 %), weight 2.6667" in started, "the table of classes has weights")
+    check("up: 0 (0.00 %), weight 0.0000" in started and "has no sample of up" in started,
+          "a class without samples is named, and weighs nothing")
     check(records(scratch / "clips-1", "end")[0]["best_metric"] == "f1", "F1 chose the best model")
 
 

@@ -21,7 +21,8 @@ enum class Stream : std::uint64_t {
     dropout = 3,
     augmentation = 4,
     compression = 5,
-    environment = 6
+    environment = 6,
+    weights = 7
 };
 
 /// A key for a stream of random numbers, from things that are the same on any number of ranks:

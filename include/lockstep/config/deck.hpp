@@ -30,6 +30,7 @@ struct Data {
     std::string test;
     std::string inputs = "inputs";
     std::string targets = "targets";
+    bool sample_per_file = false;  ///< a file is one sample, without an extent that counts samples
     std::int64_t batch = 32;       ///< samples per replica and micro-batch
     std::int64_t global_batch = 0; ///< over all replicas; 0: `batch` counts
     bool drop_last = false;
@@ -37,6 +38,8 @@ struct Data {
     std::int64_t prefetch = 4;
     std::string augment = "none";      ///< of training samples: flip, crop:4, noise:0.1, mask:8:20
     std::string shuffle = "full";      ///< full, block, none
+    std::string sample_weights;        ///< dataset of weights to draw samples by; empty: none
+    bool replacement = true;           ///< of samples that are drawn by weight
     std::int64_t bucket_by_length = 0; ///< batches of a window sorted by length; 0: off
     std::string cache = "none";        ///< none, memory, local:DIRECTORY
 };

@@ -18,6 +18,9 @@ struct DatasetOptions {
     std::string files;               ///< a file, a list with commas, or a glob
     std::string inputs = "inputs";   ///< names of datasets in the files, with commas
     std::string targets = "targets"; ///< the same
+    /// Each file is one sample: its datasets have no extent that counts samples.
+    bool sample_per_file = false;
+    std::string weights{}; ///< name of the samples' weights; empty: they have none
 };
 
 /// The files that a text names, in order; a glob's are sorted.
@@ -27,13 +30,14 @@ std::vector<std::filesystem::path> expand_files(std::string const& files);
 
 /// One logical data set over one or several HDF5 files. HDF5 opens them and says where the bytes
 /// lie; these are then read by position and decoded, from any thread. Immutable once open; what it
-/// keeps in memory is bounded, but for 16 bytes for each chunk of a chunked dataset.
+/// keeps in memory is bounded, but for 16 bytes for each chunk of a chunked dataset, and 8 for each
+/// sample where it has weights.
 class Dataset {
   public:
     /// Opens every file, and looks through the labels once.
     ///
     /// Throws  Error 66 for a missing file; 65 for one that is damaged or cut short, whose shape
-    ///         or type is not the others', or that holds a label out of range
+    ///         or type is not the others', or that holds a label or a weight out of range
     explicit Dataset(DatasetOptions const& options);
     Dataset(Dataset&& other) noexcept;
     ~Dataset();
@@ -57,6 +61,8 @@ class Dataset {
     std::int64_t classes() const noexcept { return static_cast<std::int64_t>(names_.size()); }
     std::vector<std::string> const& class_names() const noexcept { return names_; }
     std::vector<std::int64_t> const& class_counts() const noexcept { return counts_; }
+    /// By sample; null where no weights were asked for.
+    std::shared_ptr<std::vector<double> const> weights() const noexcept { return weights_; }
     std::vector<double> const& mean() const noexcept { return mean_; }
     std::vector<double> const& std() const noexcept { return std_; }
 
@@ -83,7 +89,7 @@ class Dataset {
   private:
     struct Parts;
 
-    void open_file(std::filesystem::path const& path);
+    void open_file(std::filesystem::path const& path, std::string const& weights);
     void look_through_labels(std::size_t file, Hasher& hasher);
     void name_classes();
     void require_labels(std::span<std::int64_t const> indices,
@@ -96,6 +102,7 @@ class Dataset {
     std::vector<double> std_;
     std::vector<std::string> names_;
     std::vector<std::int64_t> counts_;
+    std::shared_ptr<std::vector<double>> weights_;
     std::uint64_t fingerprint_ = 0;
 };
 

@@ -1,18 +1,14 @@
 #pragma once
 
 #include "lockstep/data/order.hpp"
+#include "lockstep/data/span.hpp"
+#include "lockstep/data/weighted_order.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 namespace lockstep::data {
-
-/// Positions [first, first + count) of an epoch's order, or samples of a file.
-struct Span {
-    std::int64_t first = 0;
-    std::int64_t count = 0;
-};
 
 /// The order of an epoch: of all samples at random; by blocks, see `BlockPermutation`, where each
 /// replica has blocks of its own; as they lie in the files.
@@ -30,11 +26,13 @@ struct PlanOptions {
     /// those of a batch are about as long; then whole micro-batches change places. 0: off.
     std::int64_t bucket = 0;
     std::shared_ptr<std::vector<std::int64_t> const> lengths{}; ///< by sample; where bucket > 0
+    /// Draws an epoch's samples, as many as it has positions, instead of `shuffle`; null: none.
+    std::shared_ptr<WeightedOrder const> weighted{};
     std::uint64_t seed = 0;
 };
 
 /// Which sample is learnt by which replica in which step: arithmetic on (seed, epoch, step), the
-/// same on any number of ranks; every sample exactly once an epoch.
+/// same on any number of ranks; every sample exactly once an epoch, unless weights say otherwise.
 ///
 /// A step takes replicas * batch * accumulate positions of the epoch's order. The last step takes
 /// what is left: full micro-batches first, the rest dealt evenly. A rest of fewer than two samples
@@ -42,7 +40,8 @@ struct PlanOptions {
 class TrainPlan {
   public:
     /// Throws  Error 64 when there are fewer than two samples for each replica, when drop_last
-    ///         leaves no step, or for buckets in an order by blocks
+    ///         leaves no step, for buckets in an order by blocks, or for weights in any but
+    ///         the full one
     explicit TrainPlan(PlanOptions const& options);
 
     std::int64_t steps_per_epoch() const noexcept { return steps_; }

@@ -1,10 +1,10 @@
 #include "lockstep/monitor/tensorboard.hpp"
 
 #include "lockstep/base/memory.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/monitor/device_gauge.hpp"
 
-#include <charconv>
 #include <chrono>
 
 #include "event.pb.h"
@@ -23,13 +23,10 @@ double seconds_since_1970() {
 /// A deck's value as the type it looks like.
 wire::HParam hyper_parameter(std::string const& text) {
     wire::HParam parameter;
-    double number = 0;
-    auto const* const end = text.data() + text.size();
-    auto const [stop, failure] = std::from_chars(text.data(), end, number);
     if (text == "true" || text == "false") {
         parameter.set_bool_value(text == "true");
-    } else if (failure == std::errc{} && stop == end) {
-        parameter.set_number_value(number);
+    } else if (auto const number = number_of<double>(text)) {
+        parameter.set_number_value(*number);
     } else {
         parameter.set_string_value(text);
     }

@@ -1,8 +1,6 @@
 // Files with changed bytes, by the thousand. LOCKSTEP_FUZZ_INPUTS sets their number,
-// LOCKSTEP_FUZZ_SEED what they are. Each is read in a process of its own, since HDF5 reads its own
-// metadata.
+// LOCKSTEP_FUZZ_SEED what they are.
 
-#include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/random.hpp"
 #include "lockstep/data/dataset.hpp"
@@ -11,29 +9,20 @@
 #include <hdf5.h>
 
 #include <array>
-#include <cstdlib>
 #include <numeric>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "catch.hpp"
+#include "fuzzing.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
 using namespace lockstep::data;
+using test::Outcome;
 
 namespace {
 
 constexpr std::int64_t samples = 40;
 constexpr std::uint64_t values = 60;
-
-enum class Outcome { right = 10, refused = 11, wrong = 12, other = 13 };
-
-std::uint64_t setting(char const* name, std::uint64_t otherwise) {
-    auto const* const text = std::getenv(name);
-    return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 float value_at(std::int64_t sample, std::uint64_t place) {
     return static_cast<float>(mixed(static_cast<std::uint64_t>(sample) * values + place) % 1000);
@@ -62,6 +51,8 @@ void write_checked(std::filesystem::path const& path, bool deflated) {
         std::vector<float> const rows(static_cast<std::size_t>(offsets.back()), 1.0F);
         file.create_dataset("rows", h5::Type::f32, {rows.size()});
         file.write("rows", h5::Type::f32, rows.data());
+        file.create_dataset("weights", h5::Type::f64, {samples});
+        file.write("weights", h5::Type::f64, std::vector<double>(samples, 0.5).data());
         file.close();
     }
     hid_t const file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
@@ -82,43 +73,28 @@ void write_checked(std::filesystem::path const& path, bool deflated) {
     H5Fclose(file);
 }
 
+/// The samples, with everything that a training set can have.
 Outcome read_all(std::filesystem::path const& path) {
-    try {
-        Dataset const set({path.string(), "inputs, rows", "targets"});
-        Batch batch;
-        Scratch scratch;
-        batch.indices.resize(static_cast<std::size_t>(std::min(set.samples(), samples)));
-        std::iota(batch.indices.begin(), batch.indices.end(), 0);
-        set.read(batch, scratch);
-        if (set.samples() != samples || batch.fields[0].reals.size() != samples * values) {
+    Dataset const set({.files = path.string(), .inputs = "inputs, rows", .weights = "weights"});
+    Batch batch;
+    Scratch scratch;
+    batch.indices.resize(static_cast<std::size_t>(std::min(set.samples(), samples)));
+    std::iota(batch.indices.begin(), batch.indices.end(), 0);
+    set.read(batch, scratch);
+    if (set.samples() != samples || batch.fields[0].reals.size() != samples * values) {
+        return Outcome::wrong;
+    }
+    for (std::size_t i = 0; i < batch.fields[0].reals.size(); ++i) {
+        if (batch.fields[0].reals[i] !=
+            value_at(static_cast<std::int64_t>(i / values), i % values)) {
             return Outcome::wrong;
         }
-        for (std::size_t i = 0; i < batch.fields[0].reals.size(); ++i) {
-            if (batch.fields[0].reals[i] !=
-                value_at(static_cast<std::int64_t>(i / values), i % values)) {
-                return Outcome::wrong;
-            }
-        }
-        return Outcome::right;
-    } catch (Error const& error) {
-        return error.code() == ExitCode::software ? Outcome::other : Outcome::refused;
-    } catch (...) {
-        return Outcome::other;
     }
+    return Outcome::right;
 }
 
-/// What became of a process that read the file: an outcome, or the signal that ended it.
 int outcome_of(std::filesystem::path const& path) {
-    auto const child = ::fork();
-    if (child == 0) {
-        ::alarm(20); // a hang is a death too
-        rlimit const memory{std::size_t{4} << 30, std::size_t{4} << 30};
-        ::setrlimit(RLIMIT_AS, &memory);
-        ::_exit(static_cast<int>(read_all(path)));
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    return test::outcome_of([&] { return read_all(path); });
 }
 
 /// Changes some bytes in [first, first + count), or cuts the file there.
@@ -143,8 +119,8 @@ void mutate(std::filesystem::path const& path, std::uint64_t first, std::uint64_
 
 TEST_CASE("changed bytes of chunks are never taken for samples") {
     test::ScratchDir const scratch;
-    auto const inputs = setting("LOCKSTEP_FUZZ_INPUTS", 300) / 2;
-    auto const seed = setting("LOCKSTEP_FUZZ_SEED", 1);
+    auto const inputs = test::fuzz_inputs(300) / 2;
+    auto const seed = test::fuzz_seed();
     auto const path = scratch / "a.h5";
     for (std::uint64_t i = 0; i < inputs; ++i) {
         write_checked(path, i % 2 == 0);
@@ -159,8 +135,8 @@ TEST_CASE("changed bytes of chunks are never taken for samples") {
 
 TEST_CASE("changed bytes anywhere neither crash nor hang") {
     test::ScratchDir const scratch;
-    auto const inputs = setting("LOCKSTEP_FUZZ_INPUTS", 300) / 2;
-    auto const seed = setting("LOCKSTEP_FUZZ_SEED", 1);
+    auto const inputs = test::fuzz_inputs(300) / 2;
+    auto const seed = test::fuzz_seed();
     auto const path = scratch / "a.h5";
     for (std::uint64_t i = 0; i < inputs; ++i) {
         write_checked(path, i % 2 == 0);

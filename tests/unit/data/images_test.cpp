@@ -178,3 +178,25 @@ TEST_CASE("folders named train and test are sets, and a table names classes and 
     options.split_by = "colour";
     CHECK(test::says(test::error_of([&] { image_source(options); }), "file, label, owner"));
 }
+
+TEST_CASE("a table that names no file, a folder or no set is refused by its line") {
+    test::ScratchDir const scratch;
+    std::filesystem::create_directories(scratch / "tree/folder");
+    auto const refused = [&](std::string const& lines) {
+        write_text_durably(scratch / "t.csv", "file,label,set\n" + lines);
+        ImageImport const options{.source = scratch / "tree",
+                                  .labels = {.path = scratch / "t.csv"},
+                                  .width = 2,
+                                  .height = 2};
+        auto const error = test::error_of(
+            [&] { test::import_to(scratch / "out", *image_source(options), {.skip_bad = true}); });
+        CHECK(error.code() == ExitCode::data);
+        return std::string(error.what());
+    };
+    using Catch::Matchers::Contains;
+    CHECK_THAT(refused("a.png,one,train\n,one,train\n"), Contains("line 3: its file is empty"));
+    CHECK_THAT(refused("folder,one,train\n"), Contains("folder is a directory"));
+    CHECK_THAT(refused("a.png,one,trian\n"), Contains("line 2: its set is trian"));
+    CHECK_THAT(refused("a.png,one,../../x\n"), Contains("There are train, validation and test"));
+    CHECK_THAT(refused("a.png,one,train\nb.png,one,\n"), Contains("b.png: it is in no set"));
+}

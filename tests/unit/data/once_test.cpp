@@ -33,13 +33,21 @@ class Dice {
 
 PlanOptions random_options(Dice& dice) {
     auto const replicas = static_cast<int>(dice.between(1, 9));
-    return {.samples = dice.between(2 * replicas, 400),
-            .batch = dice.between(1, 12),
-            .replicas = replicas,
-            .accumulate = static_cast<int>(dice.between(1, 3)),
-            .shuffle = static_cast<Shuffle>(dice.between(0, 2)),
-            .blocks = {dice.between(1, 40), dice.between(1, 5)},
-            .seed = static_cast<std::uint64_t>(dice.between(0, 1 << 20))};
+    PlanOptions options{.samples = dice.between(2 * replicas, 400),
+                        .batch = dice.between(1, 12),
+                        .replicas = replicas,
+                        .accumulate = static_cast<int>(dice.between(1, 3)),
+                        .shuffle = static_cast<Shuffle>(dice.between(0, 2)),
+                        .blocks = {dice.between(1, 40), dice.between(1, 5)},
+                        .seed = static_cast<std::uint64_t>(dice.between(0, 1 << 20))};
+    if (options.shuffle == Shuffle::full && dice.between(0, 1) == 1) {
+        auto const weights = std::make_shared<std::vector<double>>();
+        for (std::int64_t i = 0; i < options.samples; ++i) {
+            weights->push_back(static_cast<double>(dice.between(1, 1000)));
+        }
+        options.weighted = weighted_order(weights, false);
+    }
+    return options;
 }
 
 /// Sample i holds i.
@@ -94,7 +102,8 @@ TEST_CASE("every sample once an epoch, for random sizes, ranks, workers and inte
     for (int trial = 0; trial < 150; ++trial) {
         auto const options = random_options(dice);
         CAPTURE(trial, options.samples, options.batch, options.replicas, options.accumulate,
-                static_cast<int>(options.shuffle), options.blocks.samples, options.blocks.window);
+                static_cast<int>(options.shuffle), options.blocks.samples, options.blocks.window,
+                options.weighted != nullptr);
         write_set(scratch / "set.h5", options.samples);
         Dataset const set({(scratch / "set.h5").string()});
         TrainPlan const plan(options);

@@ -1,5 +1,6 @@
 lockstep_add_unit_test(train/schedule TORCH)
 lockstep_add_unit_test(train/optimizer TORCH)
+lockstep_add_unit_test(train/update_golden TORCH GOLDEN)
 lockstep_add_unit_test(train/model TORCH)
 lockstep_add_unit_test(train/schedule_golden TORCH)
 lockstep_add_unit_test(train/gradient_sink TORCH)

@@ -1,0 +1,48 @@
+#include "weights.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "format.hpp"
+
+namespace lockstep::data {
+
+std::vector<double> read_weights(h5::File const& file, std::string const& name,
+                                 std::int64_t samples) {
+    auto const info = readable_dataset(file, name, samples == 1 ? Entries::one : Entries::samples);
+    auto const count = h5::elements(info.shape);
+    if (static_cast<std::int64_t>(count) != samples) {
+        throw Error(
+            ExitCode::data,
+            {file.path().string(),
+             concat("dataset ", name, " holds ", count, " weights for ", samples, " samples"),
+             "Store one number a sample, or leave data.sample-weights out"});
+    }
+    std::vector<double> weights(count);
+    file.read(name, h5::Type::f64, weights.data());
+    auto const wrong = std::find_if(weights.begin(), weights.end(), [](double weight) {
+        return !std::isfinite(weight) || weight < 0;
+    });
+    if (wrong != weights.end()) {
+        throw Error(ExitCode::data, {concat("weight ", *wrong, " of sample ",
+                                            wrong - weights.begin(), " in ", file.path().string()),
+                                     concat("those in ", name, " are to be 0 or more, and finite"),
+                                     "Correct the weights, or leave data.sample-weights out"});
+    }
+    return weights;
+}
+
+void require_some_weight(std::vector<double> const& weights, std::string const& name,
+                         std::filesystem::path const& path) {
+    if (std::none_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; })) {
+        throw Error(ExitCode::data, {path.string(),
+                                     concat("all ", weights.size(), " weights in ", name,
+                                            " are 0, so that no sample would be drawn"),
+                                     "Correct the weights, or leave data.sample-weights out"});
+    }
+}
+
+} // namespace lockstep::data
