@@ -2,12 +2,12 @@
 
 #include "lockstep/base/batch_job.hpp"
 #include "lockstep/base/host_facts.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/terminal.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <iomanip>
@@ -61,11 +61,8 @@ void ask_deck(LaunchChoice& choice) {
         std::cout << std::setw(4) << i + 1 << "  " << decks[i] << "\n";
     }
     auto const meaning = [&](std::string const& answer) {
-        std::size_t index = 0;
-        auto const* const end = answer.data() + answer.size();
-        bool const is_number = std::from_chars(answer.data(), end, index).ptr == end;
-        auto const deck =
-            is_number && index > 0 && index <= decks.size() ? decks[index - 1] : answer;
+        auto const index = number_of<std::size_t>(answer).value_or(0);
+        auto const deck = index > 0 && index <= decks.size() ? decks[index - 1] : answer;
         if (deck.empty()) {
             throw std::string("the path of a deck");
         }

@@ -1,10 +1,10 @@
 #include "launch_question.hpp"
 
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/monitor/terminal.hpp"
 
-#include <charconv>
 #include <csignal>
 #include <iostream>
 #include <unistd.h>
@@ -93,10 +93,8 @@ std::function<std::string(std::string const&)> one_of(std::vector<std::string> w
 
 std::function<std::string(std::string const&)> from_to(std::int64_t least, std::int64_t most) {
     return [least, most](std::string const& answer) {
-        std::int64_t value = -1;
-        auto const* const end = answer.data() + answer.size();
-        auto const [rest, failed] = std::from_chars(answer.data(), end, value);
-        if (failed != std::errc() || rest != end || value < least || value > most) {
+        auto const value = number_of<std::int64_t>(answer);
+        if (!value || *value < least || *value > most) {
             throw concat("a whole number from ", least, " to ", most);
         }
         return answer;
