@@ -242,6 +242,15 @@ def contests(options):
                 percent=True),
             Row("load and verify against reading", "our load", "our raw-read", 0.7, percent=True)])
 
+    def background():
+        sides = [Side("async", [sys.executable, HERE / "async_checkpoints.py", "--lockstep",
+                                pathlib.Path(options.build) / "lockstep", "--directory",
+                                options.directory])]
+        return Contest("async", sides, [
+            Row("what asynchronous checkpoints add to training, against their stalls and a tenth of "
+                "their writes", "async", "async", 1, key="extra_s", their_key="allowed_s",
+                under=True)])
+
     def loader():
         # One rank with two loader threads on two cores: not bound to one.
         sides = [Side(kind, [pathlib.Path(options.build) / "lockstep", "bench", "loader", "--kind",
@@ -268,12 +277,22 @@ def contests(options):
                   their_key="allowed_bytes", under=True, percent=True)
               for kind in ("small", "large", "deflate"))])
 
+    def startup():
+        lockstep = pathlib.Path(options.build) / "lockstep"
+        sides = [Side(name, [sys.executable, HERE / "startup.py", name, "--lockstep", lockstep,
+                             "--mpirun", options.mpirun]) for name in ("help", "train", "torch")]
+        return Contest("startup", sides, [
+            Limit("start: `lockstep --help`", "help", 0.2),
+            Limit("start: `lockstep train` on 2 ranks to its first step", "train", 1.5),
+            Row("start: `lockstep train` on 2 ranks to its first step against `import torch` of "
+                "Python alone", "train", "torch")])
+
     # The MLP's step is about ten times the CNN's.
     few, many = options.steps, 10 * options.steps
     all_of_them = [exchange(), step("MLP", "mlp18m", few, 1.6, 1.0),
                    step("CNN", "cnn", many, 1.1, 0.95), one_rank("MLP", "mlp18m", few),
                    one_rank("CNN", "cnn", many), memory(), checkpoint(),
-                   loader()]
+                   background(), loader(), startup()]
     return [each for each in all_of_them if not options.only or each.name in options.only]
 
 

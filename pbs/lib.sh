@@ -5,7 +5,7 @@ number=${PBS_JOBID%%.*}
 chain=lockstep-${CHAIN:-${number//[\[\]]/-}} # the part of an array is in brackets
 
 # shellcheck source=scripts/job.sh
-source scripts/job.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/job.sh" # wherever these scripts lie
 
 # Debian's Open MPI does not speak to PBS itself; one that does takes the hosts from this file, too.
 mpirun_words+=" --hostfile $PBS_NODEFILE"

@@ -4,7 +4,7 @@
 chain=lockstep-${CHAIN:-$SLURM_JOB_ID} # a requeued job keeps its number
 
 # shellcheck source=scripts/job.sh
-source scripts/job.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/job.sh" # wherever these scripts lie
 
 # Slurm would also requeue a job that somebody has cancelled. Such a job is on its way out with time
 # left; so is one that makes room for another, which Slurm itself requeues.

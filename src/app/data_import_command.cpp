@@ -1,4 +1,5 @@
 #include "lockstep/base/clock.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
@@ -8,7 +9,6 @@
 #include "lockstep/monitor/terminal.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <memory>
 
@@ -78,13 +78,11 @@ constexpr double seconds_between_lines = 10;
 
 template <class Number>
 Number number(std::string const& option, std::string const& value, std::string const& expected) {
-    Number parsed{};
-    auto const* const end = value.data() + value.size();
-    auto const [at, failure] = std::from_chars(value.data(), end, parsed);
-    if (failure != std::errc{} || at != end) {
+    auto const parsed = number_of<Number>(value);
+    if (!parsed) {
         refuse(option, value, expected);
     }
-    return parsed;
+    return *parsed;
 }
 
 /// The command line of an import; options are taken out of it as they are asked for.

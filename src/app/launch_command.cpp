@@ -1,85 +1,121 @@
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/config/deck_source.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <iostream>
 #include <unistd.h>
 
 #include "command.hpp"
-#include "launch_supervisor.hpp"
+#include "launch_dialog.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
-constexpr char const* usage = "lockstep launch [--yes] DECK... [--devices N] [--restarts N] "
-                              "[--launcher mpirun|srun] [--hostfile FILE] [--section.key VALUE]...";
+constexpr char const* usage =
+    "lockstep launch [--yes | --show] [DECK]... [OPTION]... [--section.key VALUE]...";
 
 constexpr char const* help = R"(
     Trains a deck with one rank on each device (GPU, or core) of this host, or of all hosts of the
     Slurm or PBS job around it, and looks after the ranks: TERM, INT and USR1 reach them as a
     request to end with a checkpoint; after the loss of a rank they are started again on the hosts
-    that still answer.
+    that still answer. On a terminal it lists devices and scheduler, asks for what is not said
+    below, and shows the command or the job script before it uses it.
 
-    --yes            nothing is asked
-    --devices N      ranks on each host
-    --restarts N     restarts in a row without a newer checkpoint; fault-tolerance.restarts
-    --launcher NAME  mpirun, or srun inside a Slurm job
-    --hostfile FILE  hosts, a line each: NAME [slots=N]
+    --yes              nothing is asked: one rank on each device
+    --show             prints the command or the job script, and does nothing
+    --mode NAME        single (one process), dp (its replicas on threads), ddp (a rank a device)
+    --devices N        ranks on each host; with dp, replicas
+    --oversubscribe    more ranks than devices are meant
+    --scale-rate RULE  none, linear, sqrt: optimizer.scale-learning-rate
+    --restarts N       restarts in a row without a newer checkpoint; fault-tolerance.restarts
+    --launcher NAME    mpirun, or srun inside a Slurm job
+    --hostfile FILE    hosts, a line each: NAME [slots=N]
+    --submit NAME      writes runs/NAME.sbatch or .pbs and submits it; no: starts it here
+    --nodes N          of that job
+    --gpus-per-node N  as the default partition has
+    --time H:M:S       12:00:00
 )";
 
 std::int64_t whole_number(std::string const& option, std::string const& text, std::int64_t least) {
-    std::int64_t value = -1;
-    try {
-        std::size_t used = 0;
-        value = std::stoll(text, &used);
-        value = used == text.size() ? value : -1;
-    } catch (std::exception const&) {
-        // Told below.
-    }
-    if (value < least) {
+    auto const value = number_of<std::int64_t>(text);
+    if (!value || *value < least) {
         throw Error(ExitCode::usage,
                     {concat(option, " ", text), concat("it is a whole number of at least ", least),
+                     concat("Usage: ", usage)});
+    }
+    return *value;
+}
+
+std::string one_of(std::vector<std::string>& arguments, std::string const& option,
+                   std::vector<std::string> const& values) {
+    auto const value = take_option(arguments, option, "");
+    if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end()) {
+        throw Error(ExitCode::usage,
+                    {concat(option, " ", value), concat("it can be ", joined(values, ", ")),
                      concat("Usage: ", usage)});
     }
     return value;
 }
 
-config::Deck read_deck(std::vector<std::string> const& arguments) {
-    config::DeckSource source;
-    std::string name;
-    for (auto const& argument : config::DeckSource().take_options(arguments)) {
-        if (!argument.starts_with("--")) {
-            source.read(argument);
-            name = std::filesystem::path(argument).stem().string();
-        } else if (argument != "--force") {
-            expect_arguments({argument}, 0, 0, usage);
-        }
+/// Takes the options of `launch` itself out of the arguments; the rest is for `train`.
+LaunchChoice choice_of(std::vector<std::string> arguments) {
+    LaunchChoice choice;
+    auto const number = [&](char const* option, std::int64_t otherwise, std::int64_t least) {
+        auto const text = take_option(arguments, option, "");
+        return text.empty() ? otherwise : whole_number(option, text, least);
+    };
+    choice.mode = one_of(arguments, "--mode", {"single", "dp", "ddp"});
+    choice.devices = number("--devices", 0, 1);
+    choice.scale_rate = one_of(arguments, "--scale-rate", {"none", "linear", "sqrt"});
+    choice.submit = one_of(arguments, "--submit", {"no", "slurm", "pbs"});
+    choice.nodes = number("--nodes", 0, 1);
+    choice.gpus = number("--gpus-per-node", -1, 0);
+    choice.time = take_option(arguments, "--time", "");
+    choice.launcher = one_of(arguments, "--launcher", {"mpirun", "srun"});
+    choice.hostfile = take_option(arguments, "--hostfile", "");
+    choice.restarts = number("--restarts", -1, 0);
+    choice.oversubscribe = take_flag(arguments, "--oversubscribe");
+    choice.train = std::move(arguments);
+    bool const job = choice.submit == "slurm" || choice.submit == "pbs";
+    if (!job && choice.submit == "no" && (choice.nodes > 0 || !choice.time.empty())) {
+        throw Error(ExitCode::usage, {"--nodes and --time with --submit no", "they shape a job",
+                                      "Name hosts by --hostfile, or submit a job"});
     }
-    if (name.empty()) {
-        throw Error(ExitCode::usage,
-                    {"no deck was named", "there is nothing to do", concat("Usage: ", usage)});
-    }
-    source.take_options(arguments); // the command line wins
-    auto deck = source.parse();
-    if (deck.run.directory.empty()) {
-        auto const& run = deck.run.name.empty() ? name : deck.run.name;
-        deck.run.directory = (std::filesystem::path("runs") / run).string();
-    }
-    return deck;
+    return choice;
 }
 
-void ask(std::vector<std::string> const& words) {
-    if (::isatty(STDIN_FILENO) == 0) {
-        throw Error(ExitCode::usage, {"lockstep launch has a question",
-                                      "standard input is no terminal", "Say --yes"});
+/// What a job's nodes have where nobody said so: as the scheduler knows its default partition.
+void fill_job(LaunchChoice& choice, Scheduler const& scheduler) {
+    choice.gpus = choice.gpus < 0 ? scheduler.gpus : choice.gpus;
+    if (choice.devices == 0) {
+        auto const threads = deck_of(choice).run.threads;
+        choice.devices = choice.gpus > 0 ? choice.gpus : scheduler.cores / threads;
     }
-    std::cout << joined(words, " ") << "\nStart? [y/n] " << std::flush;
-    std::string answer;
-    if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes")) {
-        throw Error(ExitCode::usage, {"not started", "the answer was not y",
-                                      "Change it by --devices, --launcher and --hostfile"});
+}
+
+bool on_terminal() {
+    return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+}
+
+/// Writes the job script and becomes the command that submits it.
+ExitCode submit(LaunchChoice const& choice, bool yes) {
+    auto const path = job_script_path(choice);
+    auto const script = job_script(choice);
+    std::string const command = choice.submit == "slurm" ? "sbatch" : "qsub";
+    if (!yes) {
+        confirm(concat(path, ":\n\n", script), concat("Write it and submit it by ", command));
     }
+    make_directories(std::filesystem::absolute(path).parent_path());
+    write_text_durably(path, script);
+    std::cout << command << " " << path << "\nlockstep watch " << deck_of(choice).run.directory
+              << " will show the run" << std::endl;
+    ::execlp(command.c_str(), command.c_str(), path.c_str(), nullptr);
+    throw system_error(concat("cannot start ", command), errno,
+                       concat("Submit ", path, " where there is one"));
 }
 
 } // namespace
@@ -91,29 +127,34 @@ ExitCode launch_command(Invocation const& invocation) {
         return ExitCode::ok;
     }
     bool const yes = take_flag(arguments, "--yes");
-    auto const devices = whole_number("--devices", take_option(arguments, "--devices", "0"), 0);
-    auto const restarts = take_option(arguments, "--restarts", "");
-    auto const launcher = take_option(arguments, "--launcher", "mpirun");
-    auto const hostfile = take_option(arguments, "--hostfile", "");
-    if (launcher != "mpirun" && launcher != "srun") {
-        throw Error(ExitCode::usage, {concat("--launcher ", launcher), "there are mpirun and srun",
-                                      concat("Usage: ", usage)});
+    bool const show = take_flag(arguments, "--show");
+    auto choice = choice_of(arguments);
+    if (!yes && !show && !on_terminal()) {
+        throw Error(ExitCode::usage, {"lockstep launch has questions",
+                                      "input or output is no terminal", "Say --yes"});
     }
-    auto const deck = read_deck(arguments);
-    LaunchPlan plan;
-    plan.launcher = launcher;
-    plan.program = std::filesystem::read_symlink("/proc/self/exe").string();
-    plan.train = arguments;
-    plan.train.insert(plan.train.begin(), "train");
-    plan.hosts = hosts_of_job(hostfile, static_cast<int>(devices),
-                              devices_here(deck.run.device, static_cast<int>(deck.run.threads)));
-    plan.most_ranks = deck.run.replicas;
-    plan.restarts =
-        restarts.empty() ? deck.fault_tolerance.restarts : whole_number("--restarts", restarts, 0);
-    plan.recovery_timeout_s = static_cast<double>(deck.fault_tolerance.recovery_timeout_seconds);
-    plan.directory = deck.run.directory;
+    auto const scheduler = choice.submit == "no" || ((yes || show) && choice.submit.empty())
+                               ? Scheduler()
+                               : find_scheduler();
+    if (!yes && !show) {
+        ask_for_the_rest(choice, scheduler);
+    }
+    if (choice.submit == "slurm" || choice.submit == "pbs") {
+        fill_job(choice, scheduler);
+        if (show) {
+            std::cout << job_script(choice);
+            return ExitCode::ok;
+        }
+        return submit(choice, yes);
+    }
+    auto const plan = plan_of(choice);
+    auto const line = shell_line(launch_words(plan, plan.hosts));
+    if (show) {
+        std::cout << line << "\n";
+        return ExitCode::ok;
+    }
     if (!yes) {
-        ask(launch_words(plan, plan.hosts));
+        confirm(line, "Start it");
     }
     return supervise(plan);
 }

@@ -3,13 +3,13 @@
 #include "lockstep/base/child.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/host_facts.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <future>
-#include <sched.h>
 #include <sstream>
 #include <unistd.h>
 
@@ -116,21 +116,32 @@ std::vector<Host> hosts_of_job(std::string const& hostfile, int devices, int dev
     return hosts;
 }
 
-int devices_here(std::string const& device, int threads) {
-    int gpus = 0;
-    while (std::filesystem::exists(concat("/dev/nvidia", gpus))) {
-        ++gpus;
+int HostDevices::count() const {
+    return gpus.empty() ? std::max(cores / threads, 1) : static_cast<int>(gpus.size());
+}
+
+std::string HostDevices::text() const {
+    auto const some = [](auto number, char const* noun) {
+        return concat(number, " ", noun, number == 1 ? "" : "s");
+    };
+    return gpus.empty() ? concat(some(cores, "core"), " for ranks of ", some(threads, "thread"))
+                        : some(gpus.size(), "GPU");
+}
+
+HostDevices devices_here(config::Run const& run) {
+    HostDevices devices;
+    devices.threads = static_cast<int>(std::max<std::int64_t>(run.threads, 1));
+    devices.cores = std::min(static_cast<int>(allowed_cores().size()),
+                             static_cast<int>(std::ceil(granted_cores())));
+    if (run.device == "cpu") {
+        return devices;
     }
-    if (auto const visible = environment("CUDA_VISIBLE_DEVICES"); gpus > 0 && !visible.empty()) {
-        gpus = static_cast<int>(split(visible, ',').size());
+    if (auto const listing = list_gpus(); !listing.gpus.empty()) {
+        for (int const index : chosen_gpus(run.devices, listing.gpus)) {
+            devices.gpus.push_back(listing.gpus[static_cast<std::size_t>(index)]);
+        }
     }
-    if (gpus > 0 && device != "cpu") {
-        return gpus;
-    }
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    ::sched_getaffinity(0, sizeof(cores), &cores);
-    return std::max(CPU_COUNT(&cores) / std::max(threads, 1), 1);
+    return devices;
 }
 
 std::vector<Host> answering(std::vector<Host> const& hosts, double limit_s) {

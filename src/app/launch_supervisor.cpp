@@ -148,7 +148,7 @@ std::vector<std::string> launch_words(LaunchPlan const& plan, std::vector<Host> 
             words.insert(words.end(),
                          {"-N", std::to_string(hosts.size()), "-w", joined(names, ",")});
         }
-    } else {
+    } else if (plan.launcher == "mpirun") {
         // A host that is cut off is noticed in about ten seconds, not in eight minutes.
         words = {"mpirun",
                  "-n",
@@ -164,6 +164,9 @@ std::vector<std::string> launch_words(LaunchPlan const& plan, std::vector<Host> 
                  "3"};
         if (!here_alone) {
             words.insert(words.end(), {"--host", joined(slots, ",")});
+        }
+        if (plan.oversubscribe) {
+            words.insert(words.end(), {"--oversubscribe", "--bind-to", "none"});
         }
     }
     words.push_back(plan.program);

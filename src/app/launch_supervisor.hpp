@@ -12,10 +12,11 @@
 namespace lockstep::app {
 
 struct LaunchPlan {
-    std::string launcher; ///< mpirun or srun
+    std::string launcher; ///< mpirun or srun; empty: the program by itself
     std::string program;
     std::vector<std::string> train; ///< "train" and its arguments
     std::vector<Host> hosts;
+    bool oversubscribe = false;  ///< ranks may share cores
     std::int64_t most_ranks = 0; ///< replicas of the deck, 0: not known yet
     std::int64_t restarts = 0;   ///< in a row without a newer checkpoint
     double recovery_timeout_s = 300;

@@ -16,8 +16,8 @@ std::vector<Command> commands() {
     return {
         {"train", "DECK... [--section.key VALUE]... [--force] [--quiet | --verbose | --json]",
          "the main job", train_front_command},
-        {"launch", "[--yes] DECK... [--devices N] [--restarts N] [--launcher mpirun|srun]",
-         "one rank on each device here, or on all hosts of the job; started again when lost",
+        {"launch", "[--yes] [DECK]... [--devices N] [--restarts N] [--submit slurm|pbs]",
+         "asks what is open; a rank on each device here or of the job, started again when lost",
          launch_command},
         {"plan", "DECK [--ranks N]", "everything that train would do, without training",
          [](Invocation const& i) { return train_side_command("plan", i); }},

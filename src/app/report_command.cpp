@@ -1,7 +1,7 @@
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/monitor/report.hpp"
 
-#include <charconv>
 #include <iostream>
 
 #include "command.hpp"
@@ -22,10 +22,8 @@ std::optional<double> price_of(std::string const& text) {
     if (text.empty()) {
         return std::nullopt;
     }
-    double price = 0;
-    auto const* const end = text.data() + text.size();
-    auto const [stop, failure] = std::from_chars(text.data(), end, price);
-    if (failure != std::errc{} || stop != end || !(price >= 0)) {
+    auto const price = number_of<double>(text);
+    if (!price || !(*price >= 0)) {
         throw Error(ExitCode::usage,
                     {concat("--price-per-hour ", text), "expected a number of at least 0",
                      "Name what a rank costs an hour, in any currency"});

@@ -1,7 +1,7 @@
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/monitor/watch.hpp"
 
-#include <charconv>
 #include <iostream>
 
 #include "command.hpp"
@@ -20,14 +20,12 @@ constexpr char const* help =
 )";
 
 double seconds(std::string const& text) {
-    double value = 0;
-    auto const* const end = text.data() + text.size();
-    auto const [stop, failure] = std::from_chars(text.data(), end, value);
-    if (failure != std::errc{} || stop != end || !(value >= 0.1 && value <= 3600)) {
+    auto const value = number_of<double>(text);
+    if (!value || !(*value >= 0.1 && *value <= 3600)) {
         throw Error(ExitCode::usage,
                     {concat("--interval ", text), "expected seconds, 0.1 to 3600", usage});
     }
-    return value;
+    return *value;
 }
 
 } // namespace

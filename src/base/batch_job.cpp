@@ -1,9 +1,9 @@
 #include "lockstep/base/batch_job.hpp"
 
 #include "lockstep/base/child.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
@@ -20,13 +20,6 @@ std::string environment(char const* name) {
 double seconds_since_1970() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
         .count();
-}
-
-std::optional<double> number_of(std::string_view text) {
-    double value = 0;
-    auto const [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    bool const whole = failed == std::errc() && end == text.data() + text.size();
-    return whole ? std::optional(value) : std::nullopt;
 }
 
 /// The value of "    name = value" in qstat's full listing.
@@ -52,7 +45,7 @@ std::optional<double> date_of(std::string const& text) {
 void ask_slurm(BatchJob& job, double limit_s) {
     job.restarts = std::atol(environment("SLURM_RESTART_COUNT").c_str());
     // Since Slurm 23.11; an administrator may have moved the end since, seldom to an earlier time.
-    if (auto const end = number_of(environment("SLURM_JOB_END_TIME"))) {
+    if (auto const end = number_of<double>(environment("SLURM_JOB_END_TIME"))) {
         job.seconds_left = *end - seconds_since_1970();
         return;
     }
@@ -66,7 +59,7 @@ void ask_pbs(BatchJob& job, double limit_s) {
     job.restarts = std::max(std::atol(qstat_value(listing, "run_count").c_str()) - 1, 0L);
     auto walltime = seconds_of(qstat_value(listing, "Resource_List.walltime"));
     if (!walltime) {
-        walltime = number_of(environment("PBS_WALLTIME"));
+        walltime = number_of<double>(environment("PBS_WALLTIME"));
     }
     if (!walltime) {
         return;
@@ -96,14 +89,14 @@ BatchJob batch_job(double limit_s) {
 }
 
 double job_age() {
-    auto const start = number_of(environment("LOCKSTEP_JOB_STARTED"));
+    auto const start = number_of<double>(environment("LOCKSTEP_JOB_STARTED"));
     return start ? seconds_since_1970() - *start : 0;
 }
 
 std::optional<double> seconds_of(std::string_view clock) {
     double days = 0;
     if (auto const dash = clock.find('-'); dash != std::string_view::npos) {
-        auto const number = number_of(clock.substr(0, dash));
+        auto const number = number_of<double>(clock.substr(0, dash));
         if (!number) {
             return std::nullopt;
         }
@@ -116,7 +109,7 @@ std::optional<double> seconds_of(std::string_view clock) {
     }
     double seconds = 0;
     for (auto const& part : parts) {
-        auto const number = number_of(part);
+        auto const number = number_of<double>(part);
         if (!number) {
             return std::nullopt;
         }

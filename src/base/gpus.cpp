@@ -1,12 +1,12 @@
 #include "lockstep/base/gpus.hpp"
 
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <dlfcn.h>
 #include <fstream>
 #include <iomanip>
@@ -132,15 +132,8 @@ void add_links(GpuListing& listing) {
     nvml.call("nvmlShutdown");
 }
 
-int number_of(std::string const& text) {
-    int number = -1;
-    auto const* const end = text.data() + text.size();
-    auto const [stopped, error] = std::from_chars(text.data(), end, number);
-    return error == std::errc() && stopped == end ? number : -1;
-}
-
 int index_of(std::string const& name, std::string const& devices, std::vector<Gpu> const& gpus) {
-    int index = number_of(name);
+    int index = number_of<int>(name).value_or(-1);
     if (name.starts_with("GPU-") || name.starts_with("MIG-")) {
         auto const found = std::find_if(gpus.begin(), gpus.end(),
                                         [&](Gpu const& gpu) { return gpu.uuid.starts_with(name); });
@@ -190,7 +183,8 @@ std::vector<int> chosen_gpus(std::string const& devices, std::vector<Gpu> const&
     bool const is_list =
         text.find(',') != std::string::npos || text.starts_with("GPU-") || text.starts_with("MIG-");
     if (!is_list) {
-        int const count = text == "all" ? static_cast<int>(gpus.size()) : number_of(text);
+        int const count =
+            text == "all" ? static_cast<int>(gpus.size()) : number_of<int>(text).value_or(-1);
         if (count > static_cast<int>(gpus.size())) {
             throw Error(ExitCode::unavailable, {concat("run.devices = ", devices),
                                                 concat("this host offers ", gpus.size(), " GPUs"),

@@ -1,6 +1,10 @@
 #include "lockstep/base/hash.hpp"
 
 #include <xxhash.h>
+// Renames what is called below to what chooses by processor.
+#ifdef LOCKSTEP_XXHASH_DISPATCHES
+#include <xxh_x86dispatch.h>
+#endif
 
 #include <array>
 #include <cstdio>

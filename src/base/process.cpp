@@ -6,7 +6,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <unistd.h>
 #include <vector>
 
@@ -16,8 +16,10 @@ namespace {
 
 /// Empty when it cannot be read: files of /proc come and go.
 std::string text_of(std::filesystem::path const& path) {
-    std::ifstream in(path);
-    return {std::istreambuf_iterator<char>(in), {}};
+    std::ostringstream text;
+    // Not by iterators, from which a process that ends meanwhile would come as an exception.
+    text << std::ifstream(path).rdbuf();
+    return text.str();
 }
 
 /// The number behind `name` in lines of "name number" or "name: number".
@@ -88,24 +90,25 @@ double processor_seconds_of_other_threads() {
     return seconds_of(CLOCK_PROCESS_CPUTIME_ID) - seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
-MemoryKills memory_kills() {
-    for (auto const& line : split(text_of("/proc/self/cgroup"), '\n')) {
+std::uint64_t MemoryKills::count() const {
+    return value_of(text_of(file), "oom_kill").value_or(0);
+}
+
+MemoryKills memory_kills_of(int id) {
+    for (auto const& line : split(text_of(concat("/proc/", id, "/cgroup")), '\n')) {
         auto const parts = split(line, ':');
-        if (parts.size() < 3) {
+        if (parts.size() < 3 || !(parts[1].empty() || parts[1] == "memory")) {
             continue;
         }
         auto const& group = parts[2];
-        auto const file = parts[1].empty()
-                              ? concat("/sys/fs/cgroup", group, "/memory.events")
-                              : concat("/sys/fs/cgroup/memory", group, "/memory.oom_control");
-        if (!parts[1].empty() && parts[1] != "memory") {
-            continue;
-        }
-        if (auto const count = value_of(text_of(file), "oom_kill")) {
-            return {concat("the control group ", group), *count};
+        std::filesystem::path const file =
+            parts[1].empty() ? concat("/sys/fs/cgroup", group, "/memory.events")
+                             : concat("/sys/fs/cgroup/memory", group, "/memory.oom_control");
+        if (value_of(text_of(file), "oom_kill")) {
+            return {concat("the control group ", group), file};
         }
     }
-    return {"this host", value_of(text_of("/proc/vmstat"), "oom_kill").value_or(0)};
+    return {"this host", "/proc/vmstat"};
 }
 
 } // namespace lockstep

@@ -67,10 +67,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view name, std::vector<std::string> const& candidates) {
     std::string best;
+    auto const apart = [&](std::string const& candidate) {
+        return std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size());
+    };
     std::size_t best_distance = std::max<std::size_t>(2, name.size() / 2) + 1;
     for (auto const& candidate : candidates) {
         auto const distance = edit_distance(name, candidate);
-        if (distance < best_distance) {
+        // Of equally near ones that of the same length: a wrong letter is likelier than one more.
+        bool const likelier =
+            distance == best_distance && !best.empty() && apart(candidate) < apart(best);
+        if (distance < best_distance || likelier) {
             best_distance = distance;
             best = candidate;
         }

@@ -3,13 +3,13 @@
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <span>
 #include <string_view>
@@ -28,10 +28,8 @@ std::optional<std::int64_t> step_of(std::string_view name) {
         return std::nullopt;
     }
     auto const digits = name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
-    std::int64_t step = 0;
-    auto const [end, failure] = std::from_chars(digits.begin(), digits.end(), step);
-    bool const all = failure == std::errc{} && end == digits.end() && step >= 0;
-    return all ? std::optional(step) : std::nullopt;
+    auto const step = number_of<std::int64_t>(digits);
+    return step && *step >= 0 ? step : std::nullopt;
 }
 
 bool is_partial(std::string_view name) {

@@ -196,6 +196,10 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "what is shown while training");
     visit("monitor.tensorboard", deck.monitor.tensorboard, any(),
           "event files in the run's directory");
+    visit("monitor.histograms", deck.monitor.histograms, one_of({"none", "weights", "gradients"}),
+          "in event files at the end of an epoch; gradients: of weights and gradients");
+    visit("monitor.images", deck.monitor.images, at_least(0),
+          "samples of a run's first batch shown in event files, where they are images");
     visit("monitor.plots", deck.monitor.plots, any(), "pictures of the metrics when a run ends");
 
     visit("train.epochs", deck.train.epochs, at_least(0), "passes over data.train; 0: no limit");

@@ -1,21 +1,15 @@
 #include "values.hpp"
 
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 namespace lockstep::config {
 
 namespace {
-
-template <class Number>
-bool parse_number(std::string const& text, Number& into) {
-    auto const [end, failure] = std::from_chars(text.data(), text.data() + text.size(), into);
-    return failure == std::errc() && end == text.data() + text.size() && !text.empty();
-}
 
 std::string range_text(Rule const& rule, char const* kind) {
     bool const low = rule.minimum > std::numeric_limits<double>::lowest();
@@ -29,21 +23,20 @@ std::string range_text(Rule const& rule, char const* kind) {
 } // namespace
 
 void assign(std::int64_t& into, std::string const& text, Rule const& rule) {
-    std::int64_t value = 0;
-    if (!parse_number(text, value) || static_cast<double>(value) < rule.minimum ||
-        static_cast<double>(value) > rule.maximum) {
+    auto const value = number_of<std::int64_t>(text);
+    if (!value || static_cast<double>(*value) < rule.minimum ||
+        static_cast<double>(*value) > rule.maximum) {
         throw range_text(rule, "a whole number");
     }
-    into = value;
+    into = *value;
 }
 
 void assign(double& into, std::string const& text, Rule const& rule) {
-    double value = 0;
-    if (!parse_number(text, value) || !std::isfinite(value) || value < rule.minimum ||
-        value > rule.maximum) {
+    auto const value = number_of<double>(text);
+    if (!value || !std::isfinite(*value) || *value < rule.minimum || *value > rule.maximum) {
         throw range_text(rule, "a number");
     }
-    into = value;
+    into = *value;
 }
 
 void assign(bool& into, std::string const& text, Rule const&) {

@@ -1,6 +1,7 @@
 #include "lockstep/data/augment.hpp"
 
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/random.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/h5/file.hpp"
@@ -36,17 +37,6 @@ class Draws {
     std::uint64_t key_;
     std::uint64_t count_ = 0;
 };
-
-double number_in(std::string const& text) {
-    std::size_t used = 0;
-    double value = -1;
-    try {
-        value = std::stod(text, &used);
-    } catch (std::exception const&) {
-        return -1;
-    }
-    return used == text.size() ? value : -1;
-}
 
 } // namespace
 
@@ -145,7 +135,7 @@ Augmentation::Change Augmentation::parsed(std::string const& word) const {
                      "There are flip, flip:AXIS, crop:PLACES, noise:AMOUNT, mask:ROWS:COLUMNS"});
     };
     auto const whole = [&](std::size_t at) {
-        auto const value = number_in(std::string(parts[at]));
+        auto const value = number_of<double>(parts[at]).value_or(-1);
         if (value < 0 || value != std::floor(value) || value > 1e9) {
             refuse("a whole number is missing");
         }
@@ -166,7 +156,7 @@ Augmentation::Change Augmentation::parsed(std::string const& word) const {
         return {.kind = Kind::crop, .axis = dimensions - 2, .places = whole(1)};
     }
     if (name == "noise" && parts.size() == 2) {
-        auto const deviation = number_in(std::string(parts[1]));
+        auto const deviation = number_of<double>(parts[1]).value_or(-1);
         if (!(deviation >= 0)) {
             refuse("an amount is missing");
         }

@@ -207,8 +207,7 @@ void Dataset::keep_in_memory(comm::Communicator const& host) {
 }
 
 bool Dataset::has_labels() const noexcept {
-    auto const& target = targets_.front();
-    return target.whole && !target.ragged && h5::elements(target.shape) == 1;
+    return targets_.front().is_label();
 }
 
 void Dataset::look_through_labels(std::size_t file, Hasher& hasher) {

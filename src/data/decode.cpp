@@ -3,10 +3,10 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
-#include <zlib.h>
-
 #include <cstring>
 #include <optional>
+
+#include "codec/inflate.hpp"
 
 namespace lockstep::data {
 
@@ -16,16 +16,6 @@ constexpr std::size_t sum_bytes = 4;
 
 [[noreturn]] void refuse(std::string const& what) {
     throw Error(ExitCode::data, {what, "the file is damaged", "Make or copy it again"});
-}
-
-void inflate_into(std::span<std::byte const> stored, std::span<std::byte> into) {
-    auto length = static_cast<uLongf>(into.size());
-    int const result = ::uncompress(reinterpret_cast<Bytef*>(into.data()), &length,
-                                    reinterpret_cast<Bytef const*>(stored.data()),
-                                    static_cast<uLong>(stored.size()));
-    if (result != Z_OK || length != into.size()) {
-        refuse(concat("its compressed bytes make no ", into.size(), " bytes"));
-    }
 }
 
 template <std::size_t Width>
@@ -136,7 +126,9 @@ void decode_chunk(std::span<h5::Filter const> filters, std::size_t element_bytes
             target = spare;
         }
         if (filters[i] == h5::Filter::deflate) {
-            inflate_into(bytes, target);
+            if (!inflate_into(bytes, target)) {
+                refuse(concat("its compressed bytes make no ", target.size(), " bytes"));
+            }
         } else {
             unshuffle(bytes, element_bytes, target);
         }

@@ -1,9 +1,9 @@
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/data/import.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -20,13 +20,8 @@ namespace {
 constexpr std::int64_t rows_at_once = 4096;
 
 std::optional<double> number(std::string const& text) {
-    double value = 0;
-    auto const* const end = text.data() + text.size();
-    auto const [at, failure] = std::from_chars(text.data(), end, value);
-    if (failure != std::errc{} || at != end || !std::isfinite(value)) {
-        return std::nullopt;
-    }
-    return value;
+    auto const value = number_of<double>(text);
+    return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// A number, or YYYY-MM-DD[ HH:MM[:SS]] as seconds since 1970, UTC.

@@ -3,12 +3,15 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace lockstep::data {
 
 Loader::Loader(Dataset const& dataset, Request request, LoaderOptions const& options)
     : dataset_(dataset), request_(std::move(request)), finish_(options.finish),
-      slots_(static_cast<std::size_t>(std::max(options.prefetch, 1)) + 1) {
+      slots_(static_cast<std::size_t>(std::max(options.prefetch, 1)) + 1), free_(slots_.size()),
+      places_(slots_.size()) {
+    std::iota(free_.rbegin(), free_.rend(), std::size_t{0});
     try {
         for (int i = 0; i < std::max(options.workers, 1); ++i) {
             workers_.emplace_back([this] { work(); });
@@ -35,19 +38,18 @@ void Loader::end_workers() {
 }
 
 void Loader::work() {
-    auto const slots = static_cast<std::int64_t>(slots_.size());
     Scratch scratch;
     while (true) {
         std::unique_lock lock(mutex_);
-        // The slot of the batch in use, taken_ - 1, stays as it is.
-        changed_.wait(lock, [&] {
-            return stop_ || claimed_ - std::max<std::int64_t>(taken_ - 1, 0) < slots;
-        });
+        changed_.wait(lock, [&] { return stop_ || !free_.empty(); });
         if (stop_) {
             return;
         }
         auto const k = claimed_++;
-        auto& slot = slot_of(k);
+        // Of a loader that is waited for, few slots are in turn: large ones stay in the cache.
+        place_of(k) = free_.back();
+        free_.pop_back();
+        auto& slot = slots_[place_of(k)];
         lock.unlock();
         slot.failure = nullptr;
         try {
@@ -76,21 +78,24 @@ void Loader::fill(std::int64_t k, Slot& slot, Scratch& scratch) const {
     }
 }
 
-Loader::Slot& Loader::slot_of(std::int64_t k) {
-    return slots_[static_cast<std::size_t>(k % static_cast<std::int64_t>(slots_.size()))];
+std::size_t& Loader::place_of(std::int64_t k) {
+    return places_[static_cast<std::size_t>(k) % places_.size()];
 }
 
 Batch const& Loader::next() {
     std::unique_lock lock(mutex_);
     if (!ended_) {
         if (taken_ > 0) {
-            slot_of(taken_ - 1).ready = false; // it is free for another batch
+            auto const place = place_of(taken_ - 1);
+            slots_[place].ready = false;
+            free_.push_back(place);
         }
         ++taken_;
         changed_.notify_all();
-        changed_.wait(lock, [&] { return slot_of(taken_ - 1).ready; });
+        changed_.wait(lock,
+                      [&] { return claimed_ >= taken_ && slots_[place_of(taken_ - 1)].ready; });
     }
-    auto const& slot = slot_of(taken_ - 1);
+    auto const& slot = slots_[place_of(taken_ - 1)];
     if (slot.failure) {
         std::rethrow_exception(slot.failure);
     }

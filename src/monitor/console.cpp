@@ -1,6 +1,7 @@
 #include "lockstep/monitor/console.hpp"
 
 #include "lockstep/base/text.hpp"
+#include "lockstep/monitor/run_records.hpp"
 #include "lockstep/monitor/terminal.hpp"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ std::string percent(double share) {
 std::string metrics_text(std::map<std::string, double> const& metrics) {
     std::string text;
     for (auto const& [name, value] : metrics) {
-        if (name.find('.') == std::string::npos) { // those of each class have lines of their own
+        if (!is_of_one_class(name)) { // those of each class have lines of their own
             text += concat("  ", name, " ", name == "accuracy" ? percent(value) : fixed(value, 4));
         }
     }
@@ -99,6 +100,17 @@ void Console::show(train::Started const& e) {
                     e.class_weights.empty() ? std::string(")")
                                             : concat("), weight ", fixed(e.class_weights[i], 4))));
     }
+    std::vector<std::string> empty;
+    for (std::size_t i = 0; i < e.class_counts.size(); ++i) {
+        if (e.class_counts[i] == 0 && empty.size() <= 10) {
+            empty.push_back(empty.size() < 10 ? e.class_names[i] : "…");
+        }
+    }
+    if (!empty.empty()) {
+        important(concat("warning: data.train has no sample of ", joined(empty, ", "),
+                         ": the model cannot learn to tell them"),
+                  Colour::yellow);
+    }
     line(concat("batch: ", e.batch, " x ", e.replicas, " replicas x ", e.accumulate,
                 " micro-batches = ", e.batch * e.replicas * e.accumulate, " samples a step, ",
                 e.steps_per_epoch, " steps an epoch, ", e.total_steps, " steps in all, ",
@@ -155,7 +167,7 @@ void Console::show(train::Measured const& e) {
     line(concat(e.set, " at step ", e.step, ": loss ", fixed(e.loss, 4), metrics_text(e.metrics),
                 "  (", count_text(e.samples), " samples, ", duration_text(e.seconds), ")"));
     for (auto const& [name, value] : e.metrics) {
-        if (name.find('.') != std::string::npos && e.metrics.size() <= 40) {
+        if (is_of_one_class(name) && e.metrics.size() <= 40) {
             log_.note(concat("  ", name, " ", fixed(value, 4)));
         }
     }

@@ -1,9 +1,9 @@
 #include "lockstep/monitor/device_gauge.hpp"
 
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <unistd.h>
@@ -30,13 +30,6 @@ struct Process { // nvmlProcessInfo_v2_t
 };
 
 constexpr int success = 0;
-
-std::optional<unsigned int> number(std::string const& text) {
-    unsigned int value = 0;
-    auto const* const end = text.data() + text.size();
-    auto const [stop, failure] = std::from_chars(text.data(), end, value);
-    return failure == std::errc{} && stop == end ? std::optional(value) : std::nullopt;
-}
 
 } // namespace
 
@@ -121,7 +114,7 @@ struct DeviceGauge::Library {
         if (n >= names.size()) {
             return nullptr;
         }
-        auto const index = number(names[n]);
+        auto const index = number_of<unsigned int>(names[n]);
         int const result = index ? by_index(*index, &device) : by_uuid(names[n].c_str(), &device);
         return result == success ? device : nullptr;
     }
@@ -139,7 +132,9 @@ DeviceGauge::~DeviceGauge() = default;
 
 void DeviceGauge::look_at(std::string const& device) {
     constexpr std::string_view prefix = "cuda:";
-    auto const n = device.starts_with(prefix) ? number(device.substr(prefix.size())) : std::nullopt;
+    auto const n = device.starts_with(prefix)
+                       ? number_of<unsigned int>(device.substr(prefix.size()))
+                       : std::nullopt;
     device_ = nullptr;
     if (!n) {
         return;

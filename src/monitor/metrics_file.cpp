@@ -106,7 +106,8 @@ struct ToJson {
         }
         return json;
     }
-    Json operator()(train::Weights const&) const { return nullptr; } // for event files
+    Json operator()(train::Histograms const&) const { return nullptr; } // for event files
+    Json operator()(train::Pictures const&) const { return nullptr; }   // the same
     Json operator()(train::CheckpointWritten const& e) const {
         return {{"event", "checkpoint"},     {"step", e.step},       {"file", e.file},
                 {"bytes", e.bytes},          {"seconds", e.seconds}, {"stall_s", e.stall_s},

@@ -77,6 +77,8 @@ Watchdog::Watchdog(comm::Communicator const& world, std::shared_ptr<comm::Board 
         bool const known = process && process->started == slot.started.load();
         processes_.emplace_back(
             known ? static_cast<int>(::syscall(SYS_pidfd_open, slot.pid.load(), 0)) : -1);
+        auto const kills = memory_kills_of(known ? static_cast<int>(slot.pid.load()) : ::getpid());
+        memory_kills_.push_back({kills, kills.count()});
     }
     SignalsBlocked const blocked;
     thread_ = std::thread([this] { run(); });
@@ -252,12 +254,15 @@ void Watchdog::end_job(ErrorText text, RankView const& view, bool in_log) {
     if (link_.active()) {
         link_.call(clock_.seconds(), judge_.still_s()); // they need not tell it, too
     }
-    auto const kills = memory_kills();
-    if (view.gone && kills.count > kills_at_start_.count) {
-        text = {"its process was killed for want of memory",
-                concat("the kernel has killed ", kills.count - kills_at_start_.count,
-                       " for that in ", kills.where, " since the start"),
-                "Ask for more memory, start fewer ranks per host, or lower data.batch"};
+    for (std::size_t local = 0; view.gone && local < memory_kills_.size(); ++local) {
+        auto const& [counter, at_start] = memory_kills_[local];
+        auto const killed = counter.count() - at_start;
+        if (board_->slot(static_cast<int>(local)).rank.load() == view.rank && killed > 0) {
+            text = {"its process was killed for want of memory",
+                    concat("the kernel has killed ", killed, " for that in ", counter.where,
+                           " since the start"),
+                    "Ask for more memory, start fewer ranks per host, or lower data.batch"};
+        }
     }
     if (!told) {
         show_stacks(view);

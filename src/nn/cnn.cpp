@@ -2,42 +2,26 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
-#include "lockstep/nn/sync_batch_norm.hpp"
 
 #include "models.hpp"
+#include "norm.hpp"
+#include "sample_layout.hpp"
 
 namespace lockstep::nn {
 
 namespace {
 
-/// An image's channels, height and width; a sample of two dimensions has one channel.
-std::vector<std::int64_t> image_shape(Interface const& interface) {
-    auto shape = interface.sample_shape;
-    if (shape.size() == 2) {
-        shape.insert(shape.begin(), 1);
-    }
-    if (shape.size() != 3) {
-        throw Error(ExitCode::usage, {"model.name = cnn",
-                                      concat("a sample has ", interface.sample_shape.size(),
-                                             " dimensions; images have 2 or 3"),
-                                      "Use model.name = mlp, or data of images"});
-    }
-    return shape;
-}
-
 /// Blocks of 3 × 3 convolution, batch norm, ReLU and 2 × 2 max-pooling, then two fully connected
-/// layers. Samples are [height, width] or [channels, height, width].
+/// layers.
 class Cnn : public Model {
   public:
-    Cnn(config::OwnValues const& values, Interface const& interface) {
-        auto const shape = image_shape(interface);
-        add_channel_ = interface.sample_shape.size() == 2;
-        recompute_ = interface.recompute;
+    Cnn(config::OwnValues const& values, Interface const& interface)
+        : layout_(values, interface, 2), recompute_(interface.recompute) {
         bool const normalise = values.boolean("batch-norm");
         auto const dropout = values.number("dropout", 0, 0.999);
-        auto channels = shape[0];
-        auto height = shape[1];
-        auto width = shape[2];
+        auto channels = layout_.channels();
+        auto height = layout_.extents()[0];
+        auto width = layout_.extents()[1];
         int block = 0;
         for (auto const wider : values.integers("channels", 1)) {
             auto const number = std::to_string(++block);
@@ -45,10 +29,10 @@ class Cnn : public Model {
             features_->push_back(
                 "conv" + number,
                 torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, wider, 3).padding(1)));
-            if (normalise && interface.sync_batch_norm) {
-                features_->push_back("norm" + number, SyncBatchNorm(wider, replica_link()));
-            } else if (normalise) {
-                features_->push_back("norm" + number, torch::nn::BatchNorm2d(wider));
+            if (normalise) {
+                features_->push_back(
+                    "norm" + number,
+                    batch_norm(wider, 2, interface.sync_batch_norm, replica_link()));
             }
             features_->push_back("relu" + number, torch::nn::ReLU());
             features_->push_back("pool" + number, torch::nn::MaxPool2d(2));
@@ -57,10 +41,11 @@ class Cnn : public Model {
             width /= 2;
         }
         if (height == 0 || width == 0) {
-            throw Error(ExitCode::usage, {concat("model.channels = ", values.text("channels")),
-                                          concat("images of ", shape[1], " x ", shape[2],
-                                                 " cannot be halved that often"),
-                                          "Name fewer channels"});
+            throw Error(ExitCode::usage,
+                        {concat("model.channels = ", values.text("channels")),
+                         concat("images of ", layout_.extents()[0], " x ", layout_.extents()[1],
+                                " cannot be halved that often"),
+                         "Name fewer channels"});
         }
         auto const hidden = values.integer("hidden", 1);
         classifier_->push_back("hidden", torch::nn::Linear(channels * height * width, hidden));
@@ -74,26 +59,26 @@ class Cnn : public Model {
     }
 
     torch::Tensor forward(Fields const& inputs) override {
-        auto const images = add_channel_ ? inputs.only().unsqueeze(1) : inputs.only();
+        auto const images = layout_.arranged(inputs.only());
         auto const found = recompute_ ? forward_recomputed(features_, blocks_, random_key(), images)
                                       : features_->forward(images);
         return classifier_->forward(found.flatten(1));
     }
 
   private:
-    bool add_channel_ = false;
-    bool recompute_ = false;
+    SampleLayout layout_;
+    bool recompute_;
     std::vector<std::size_t> blocks_; ///< where each begins in features_
     torch::nn::Sequential features_;
     torch::nn::Sequential classifier_;
 };
 
 double count(config::OwnValues const& values, Interface const& interface) {
-    auto const shape = image_shape(interface);
+    SampleLayout const layout(values, interface, 2);
     double const of_norm = values.boolean("batch-norm") ? 2 : 0;
-    auto channels = static_cast<double>(shape[0]);
-    auto height = shape[1];
-    auto width = shape[2];
+    auto channels = static_cast<double>(layout.channels());
+    auto height = layout.extents()[0];
+    auto width = layout.extents()[1];
     double parameters = 0;
     for (auto const next : values.integers("channels", 1)) {
         parameters += (9 * channels + 1 + of_norm) * static_cast<double>(next);
@@ -114,7 +99,8 @@ ModelKind cnn_kind() {
             {{"channels", "16, 32", "channels of the blocks; each halves height and width"},
              {"hidden", "64", "width of the hidden fully connected layer"},
              {"batch-norm", "true", "batch norm after each convolution"},
-             {"dropout", "0", "share of hidden activations that is dropped"}},
+             {"dropout", "0", "share of hidden activations that is dropped"},
+             SampleLayout::key()},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Cnn>(values, interface);
             },

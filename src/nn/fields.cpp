@@ -20,4 +20,21 @@ torch::Tensor Field::padded() const {
     return padded;
 }
 
+Fields zeros(std::vector<data::FieldInfo> const& infos, std::int64_t samples,
+             torch::Device device) {
+    constexpr std::int64_t rows = 64;
+    std::vector<Field> fields;
+    for (auto const& info : infos) {
+        std::vector<std::int64_t> shape(info.shape.begin(), info.shape.end());
+        shape.insert(shape.begin(), info.ragged ? samples * rows : samples);
+        auto const type = info.whole ? torch::kInt64 : torch::kFloat32;
+        Field field{torch::zeros(shape, torch::TensorOptions(type).device(device)), {}};
+        if (info.ragged) {
+            field.lengths = torch::full({samples}, rows, torch::kInt64);
+        }
+        fields.push_back(std::move(field));
+    }
+    return Fields(std::move(fields));
+}
+
 } // namespace lockstep::nn

@@ -6,11 +6,11 @@
 #include <dlfcn.h>
 #include <filesystem>
 
-#include "models.hpp"
-
 namespace lockstep::nn {
 
 namespace {
+
+constexpr std::string_view prefix = "plugin:";
 
 /// As dlerror, where it says nothing.
 std::string reason() {
@@ -18,14 +18,25 @@ std::string reason() {
     return text == nullptr ? "the loader does not say why" : text;
 }
 
-void* opened(std::string const& file) {
+/// LIBRARY of "plugin:LIBRARY:NAME".
+std::string library_of(PluginUse const& use, std::string const& value) {
+    auto const colon = value.rfind(':');
+    if (colon <= prefix.size() || colon + 1 == value.size()) {
+        throw Error(ExitCode::usage,
+                    {concat(use.key, " = ", value), "a plug-in is named plugin:LIBRARY:NAME",
+                     "Name the shared library and what it has"});
+    }
+    return value.substr(prefix.size(), colon - prefix.size());
+}
+
+void* opened(PluginUse const& use, std::string const& file) {
     if (file == "self") {
         return ::dlopen(nullptr, RTLD_NOW);
     }
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored)) {
         throw Error(ExitCode::no_input, {concat("the plug-in ", file), "there is no such file",
-                                         "Correct model.name = plugin:LIBRARY:NAME"});
+                                         concat("Correct ", use.key, " = plugin:LIBRARY:NAME")});
     }
     // With a slash, so that it is this file and not one on the loader's path.
     void* const library = ::dlopen(std::filesystem::absolute(file).c_str(), RTLD_NOW);
@@ -47,21 +58,32 @@ void require_same(std::string const& file, std::string const& what, std::string_
 
 } // namespace
 
-std::vector<ModelKind> plugin_models(std::string const& file) {
-    auto const* const plugin =
-        static_cast<ModelPlugin const*>(::dlsym(opened(file), model_plugin_symbol));
-    if (plugin == nullptr || plugin->form != ModelPlugin{}.form) {
+bool names_plugin(std::string const& value) {
+    return value.starts_with(prefix);
+}
+
+PluginHead const& open_plugin(PluginUse const& use, std::string const& value) {
+    auto const file = library_of(use, value);
+    auto const* const head = static_cast<PluginHead const*>(::dlsym(opened(use, file), use.symbol));
+    if (head == nullptr || head->form != PluginHead{}.form) {
         throw Error(ExitCode::unavailable,
-                    {concat(file, " is no plug-in"),
-                     plugin == nullptr ? concat("it does not show ", model_plugin_symbol)
-                                       : "its form is another",
-                     "Define its models with LOCKSTEP_MODELS of lockstep/nn/plugin.hpp"});
+                    {concat(file, " is no plug-in for ", use.key),
+                     head == nullptr ? concat("it does not show ", use.symbol)
+                                     : std::string("its form is another"),
+                     concat("Define what it has with ", use.macro)});
     }
-    require_same(file, "headers", plugin->build_id, LOCKSTEP_BUILD_ID);
-    require_same(file, "LibTorch", plugin->torch_version, TORCH_VERSION);
-    std::vector<ModelKind> kinds;
-    plugin->append(kinds);
-    return kinds;
+    require_same(file, "headers", head->build_id, LOCKSTEP_BUILD_ID);
+    require_same(file, "LibTorch", head->torch_version, TORCH_VERSION);
+    return *head;
+}
+
+void throw_unknown_kind(PluginUse const& use, std::string const& value, std::string const& wanted,
+                        std::vector<std::string> const& names) {
+    auto const near = nearest_name(wanted, names);
+    throw Error(ExitCode::usage,
+                {concat(use.key, " = ", value), concat("there are ", joined(names, ", ")),
+                 near.empty() ? concat(use.list, " lists them with their keys")
+                              : concat("Did you mean ", near, "?")});
 }
 
 } // namespace lockstep::nn

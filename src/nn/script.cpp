@@ -1,3 +1,5 @@
+#include "script.hpp"
+
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
@@ -7,7 +9,6 @@
 #include <filesystem>
 
 #include "models.hpp"
-#include "script.hpp"
 
 namespace lockstep::nn {
 
@@ -148,30 +149,16 @@ class Script : public Mirror<Model> {
     /// Runs a copy on two empty samples, so that shapes that do not fit are told at the start.
     void try_on(Interface const& interface) const {
         constexpr std::int64_t samples = 2;
-        constexpr std::int64_t rows = 64;
-        std::vector<torch::Tensor> arguments;
-        auto const zeros = [&](std::vector<std::int64_t> shape, torch::Dtype type) {
-            shape.insert(shape.begin(), samples);
-            arguments.push_back(torch::zeros(shape, type));
-        };
-        if (interface.inputs.empty()) {
-            zeros(interface.sample_shape, torch::kFloat32);
-        }
-        for (auto const& input : interface.inputs) {
-            std::vector<std::int64_t> shape(input.shape.begin(), input.shape.end());
-            if (input.ragged) {
-                shape.insert(shape.begin(), rows);
-            }
-            zeros(shape, input.whole ? torch::kInt64 : torch::kFloat32);
-            if (input.ragged) {
-                arguments.push_back(torch::full({samples}, rows, torch::kInt64));
-            }
-        }
+        auto shape = interface.sample_shape;
+        shape.insert(shape.begin(), samples);
+        Fields const inputs = interface.inputs.empty()
+                                  ? Fields(torch::zeros(shape))
+                                  : zeros(interface.inputs, samples, torch::kCPU);
         auto copy = module_.deepcopy();
         copy.eval();
         torch::NoGradGuard const no_grad;
         torch::jit::GraphOptimizerEnabledGuard const plain(false);
-        output_of(copy, arguments, samples);
+        output_of(copy, arguments_of(inputs), samples);
     }
 
     static std::string forms_of(std::vector<torch::Tensor> const& arguments) {

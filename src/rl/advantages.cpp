@@ -1,5 +1,8 @@
 #include "lockstep/rl/advantages.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace lockstep::rl {
 
 void estimate_advantages(Trace const& trace, Discount discount, std::span<float> advantages) {
@@ -19,6 +22,12 @@ void estimate_advantages(Trace const& trace, Discount discount, std::span<float>
             next_value = trace.values[at];
         }
     }
+}
+
+Scale scale_of(double sum, double squares, double count) {
+    auto const mean = sum / count;
+    auto const variance = std::max(squares - count * mean * mean, 0.0) / std::max(count - 1, 1.0);
+    return {mean, std::sqrt(variance) + 1e-8};
 }
 
 } // namespace lockstep::rl

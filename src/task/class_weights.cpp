@@ -1,6 +1,7 @@
 #include "class_weights.hpp"
 
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
@@ -18,18 +19,12 @@ namespace {
 std::vector<double> listed(std::string const& wanted, std::int64_t classes) {
     std::vector<double> weights;
     for (auto const& part : split(wanted, ',')) {
-        std::size_t used = 0;
-        double value = -1;
-        auto const text = std::string(trimmed(part));
-        try {
-            value = std::stod(text, &used);
-        } catch (std::exception const&) {
-            used = 0;
-        }
-        if (used != text.size() || text.empty() || !(value >= 0)) {
+        auto const text = trimmed(part);
+        auto const weight = number_of<double>(text);
+        if (!weight || !std::isfinite(*weight) || *weight < 0) {
             refuse(wanted, concat("'", text, "' is no weight"));
         }
-        weights.push_back(value);
+        weights.push_back(*weight);
     }
     if (static_cast<std::int64_t>(weights.size()) != classes) {
         refuse(wanted, concat("there are ", classes, " classes"));

@@ -1,5 +1,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/nn/find_kind.hpp"
 #include "lockstep/task/task.hpp"
 
 #include "ctc.hpp"
@@ -13,19 +14,11 @@ std::vector<TaskKind> task_kinds() {
 
 namespace {
 
+constexpr nn::PluginUse plugins{"task.kind", "lockstep_task_plugin", "LOCKSTEP_TASKS",
+                                "lockstep tasks"};
+
 TaskKind find_kind(std::string const& name) {
-    std::vector<std::string> names;
-    for (auto const& kind : task_kinds()) {
-        names.push_back(kind.name);
-        if (kind.name == name) {
-            return kind;
-        }
-    }
-    auto const near = nearest_name(name, names);
-    throw Error(ExitCode::usage,
-                {concat("task.kind = ", name), concat("there are ", joined(names, ", ")),
-                 near.empty() ? std::string("lockstep tasks lists them with their keys")
-                              : concat("Did you mean ", near, "?")});
+    return nn::find_kind(plugins, name, task_kinds());
 }
 
 } // namespace

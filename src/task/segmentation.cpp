@@ -1,8 +1,8 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
-#include "class_weights.hpp"
 #include "confusion.hpp"
+#include "cross_entropy.hpp"
 #include "tasks.hpp"
 
 namespace lockstep::task {
@@ -26,8 +26,7 @@ class Segmentation : public Task {
   public:
     Segmentation(config::OwnValues const& values, Samples const& samples)
         : names_(samples.class_names), classes_(classes_of(values, samples)),
-          weights_(task::class_weights(values.text("class-weights"), {}, classes_)),
-          weighted_(values.text("class-weights") != "none") {
+          cross_entropy_(values.text("class-weights"), {}, classes_) {
         if (samples.targets.size() != 1 || samples.targets.front().ragged ||
             samples.targets.front().shape.empty()) {
             throw Error(ExitCode::data,
@@ -39,32 +38,17 @@ class Segmentation : public Task {
 
     Loss training_loss(nn::Model& model, Tensors const& batch) const override {
         auto const truth = truth_of(batch);
-        auto const logits = logits_of(model, batch, truth);
-        auto options = torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum);
-        auto weight = static_cast<double>(truth.numel());
-        if (weighted_) {
-            auto const weights = torch::tensor(weights_, torch::kFloat64).to(logits.device());
-            options.weight(weights.to(torch::kFloat32));
-            weight = weights.index_select(0, truth.flatten()).sum().item<double>();
-        }
-        return {torch::nn::functional::cross_entropy(logits, truth, options), weight};
+        return cross_entropy_.training_loss(logits_of(model, batch, truth), truth);
     }
 
     Tally evaluate(nn::Model& model, Tensors const& batch) const override {
         auto const truth = truth_of(batch);
-        auto const logits = logits_of(model, batch, truth);
-        auto const losses = torch::nn::functional::cross_entropy(
-            logits, truth,
-            torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kNone));
-        return {losses.sum(torch::kFloat64).item<double>(), static_cast<double>(truth.numel()),
-                confusion_of(logits.argmax(1), truth, classes_)};
+        return cross_entropy_.evaluate(logits_of(model, batch, truth), truth);
     }
 
     std::int64_t outputs() const override { return classes_; }
     std::size_t counts() const override { return static_cast<std::size_t>(classes_ * classes_); }
-    std::vector<double> class_weights() const override {
-        return weighted_ ? weights_ : std::vector<double>{};
-    }
+    std::vector<double> class_weights() const override { return cross_entropy_.class_weights(); }
 
     /// Intersection over union averaged over the classes that occur or were predicted, and the
     /// share of places that are right.
@@ -105,8 +89,7 @@ class Segmentation : public Task {
 
     std::vector<std::string> names_;
     std::int64_t classes_;
-    std::vector<double> weights_;
-    bool weighted_;
+    CrossEntropy cross_entropy_;
 };
 
 } // namespace

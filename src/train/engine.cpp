@@ -8,6 +8,7 @@
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/train/histograms.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -286,6 +287,14 @@ StepOutcome Engine::step(StepInput const& input) {
     // Skipped steps do not count for the rule's bias correction.
     auto const step = input.step + 1 - loss_scale_.skipped();
     loss_scale_.update(finite);
+    if (finite && input.histograms) {
+        outcome.gradients =
+            gradient_histograms(world_, {.layout = layout_,
+                                         .values = local_.gradients(),
+                                         .owned = exchange_->partition().owned(world_.rank()),
+                                         .divisor = divisor});
+        watch.restart();
+    }
     if (finite) {
         update(input.rate, step, divisor, outcome.grad_norm);
     }

@@ -42,10 +42,12 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     torch::NoGradGuard const no_grad;
     data::EvaluationPlan const plan{dataset.samples(), options.batch};
     auto const mine = plan.batches_of(comm.rank(), comm.size());
-    std::vector<double> losses(static_cast<std::size_t>(plan.batches()), 0);
-    std::vector<double> weights(losses.size(), 0);
+    auto const batches = static_cast<std::size_t>(plan.batches());
+    std::vector<double> columns((2 + task.sums()) * batches, 0); // losses, weights, sums: by batch
+    auto const column = [&](std::size_t at) {
+        return std::span(columns).subspan(at * batches, batches);
+    };
     std::vector<std::int64_t> counts(task.counts(), 0);
-    std::vector<std::vector<double>> sums(task.sums(), losses); // by batch, each of them
 
     bool const was_training = model.is_training();
     model.eval();
@@ -70,13 +72,13 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
         Autocast const autocast(options.precision, options.device);
         auto const tally = task.evaluate(model, source.next());
         auto const batch = static_cast<std::size_t>(mine.first + k);
-        losses[batch] = tally.loss_sum;
-        weights[batch] = tally.weight;
+        column(0)[batch] = tally.loss_sum;
+        column(1)[batch] = tally.weight;
         for (std::size_t i = 0; i < counts.size(); ++i) {
             counts[i] += tally.counts[i];
         }
-        for (std::size_t i = 0; i < sums.size(); ++i) {
-            sums[i][batch] = tally.sums[i];
+        for (std::size_t i = 0; i < task.sums(); ++i) {
+            column(2 + i)[batch] = tally.sums[i];
         }
     };
     bool stopped = false;
@@ -95,13 +97,14 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     }
 
     // Each batch is non-zero on one rank only, so these sums are exact.
-    comm::all_reduce(comm, std::span(losses), comm::Reduce::sum);
-    comm::all_reduce(comm, std::span(weights), comm::Reduce::sum);
+    comm::all_reduce(comm, std::span(columns), comm::Reduce::sum);
     comm::all_reduce(comm, std::span(counts), comm::Reduce::sum);
-    task::Tally total{comm::tree_sum(losses), comm::tree_sum(weights), std::move(counts)};
-    for (auto& by_batch : sums) {
-        comm::all_reduce(comm, std::span(by_batch), comm::Reduce::sum);
-        total.sums.push_back(comm::tree_sum(by_batch));
+    auto const sum_of = [&](std::size_t at) {
+        return comm::tree_sum({column(at).begin(), column(at).end()});
+    };
+    task::Tally total{sum_of(0), sum_of(1), std::move(counts)};
+    for (std::size_t i = 0; i < task.sums(); ++i) {
+        total.sums.push_back(sum_of(2 + i));
     }
     return Evaluation{total.loss_sum / total.weight, dataset.samples(), task.metrics(total),
                       watch.seconds()};

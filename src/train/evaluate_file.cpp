@@ -5,6 +5,7 @@
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/evaluate.hpp"
+#include "lockstep/train/load_weights.hpp"
 #include "lockstep/train/replica_state.hpp"
 #include "lockstep/train/trainer.hpp"
 
@@ -48,7 +49,7 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
         model = nn::make_model(deck.model, model_interface(deck, samples, *task),
                                static_cast<std::uint64_t>(deck.run.seed));
         model->to(device);
-        load_model(*model, file);
+        load_weights(*model, file);
         feed = std::make_unique<RolloutFeed>(RolloutFeed::Parts{.world = world,
                                                                 .deck = deck,
                                                                 .model = *model,
@@ -90,7 +91,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         model = nn::make_model(deck.model, model_interface(deck, samples, *task),
                                static_cast<std::uint64_t>(deck.run.seed));
         model->to(device);
-        load_model(*model, file);
+        load_weights(*model, file);
     });
     keep_in_memory(data, {dataset.get()}, world);
     comm::PhaseScope const phase(world, comm::Phase::test);

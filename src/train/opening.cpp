@@ -13,6 +13,7 @@
 #include "lockstep/data/augment.hpp"
 #include "lockstep/data/lengths.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "lockstep/train/engine.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -181,6 +182,15 @@ std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::strin
                              .targets = data.targets,
                              .sample_per_file = data.sample_per_file,
                              .weights = weights});
+}
+
+Workload open_workload_within(config::Deck const& deck, int ranks, std::uint64_t available) {
+    auto const replicas = static_cast<int>(deck.run.replicas);
+    return open_workload(deck, [&](double parameters) {
+        require_memory(
+            memory_needed(parameters, deck.optimizer, (replicas + ranks - 1) / ranks, ranks),
+            available);
+    });
 }
 
 void require_memory(double needed, std::uint64_t available) {

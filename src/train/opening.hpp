@@ -61,6 +61,11 @@ std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::strin
 Workload open_workload(config::Deck const& deck,
                        std::function<void(double parameters)> const& check_size);
 
+/// The same where training is to fit into `available` bytes on each of `ranks` ranks.
+///
+/// Throws  Error as `open_workload` and `require_memory` do
+Workload open_workload_within(config::Deck const& deck, int ranks, std::uint64_t available);
+
 /// What the model of a deck is fed and shall give.
 nn::Interface model_interface(config::Deck const& deck, task::Samples const& samples,
                               task::Task const& task);

@@ -14,26 +14,9 @@ namespace {
 
 constexpr int warm_ups = 2;
 constexpr int passes = 5;
-constexpr std::int64_t made_up_rows = 64; ///< of a sample that has a number of rows of its own
-
-nn::Fields made_up(std::vector<data::FieldInfo> const& infos, std::int64_t count,
-                   torch::Device device) {
-    std::vector<nn::Field> fields;
-    for (auto const& info : infos) {
-        std::vector<std::int64_t> shape(info.shape.begin(), info.shape.end());
-        shape.insert(shape.begin(), info.ragged ? count * made_up_rows : count);
-        auto const type = info.whole ? torch::kInt64 : torch::kFloat32;
-        nn::Field field{torch::zeros(shape, torch::TensorOptions(type).device(device)), {}};
-        if (info.ragged) {
-            field.lengths = torch::full({count}, made_up_rows, torch::kInt64);
-        }
-        fields.push_back(std::move(field));
-    }
-    return nn::Fields(std::move(fields));
-}
 
 task::Tensors made_up(task::Samples const& samples, std::int64_t count, torch::Device device) {
-    return {made_up(samples.inputs, count, device), made_up(samples.targets, count, device)};
+    return {nn::zeros(samples.inputs, count, device), nn::zeros(samples.targets, count, device)};
 }
 
 } // namespace

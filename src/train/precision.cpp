@@ -1,6 +1,7 @@
 #include "lockstep/train/precision.hpp"
 
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <ATen/autocast_mode.h>
@@ -24,13 +25,12 @@ double scale_of(config::Precision const& precision) {
     if (precision.loss_scale == "dynamic") {
         return first_scale;
     }
-    char* end = nullptr;
-    double const value = std::strtod(precision.loss_scale.c_str(), &end);
-    if (*end != '\0' || !std::isfinite(value) || value <= 0) {
+    auto const value = number_of<double>(precision.loss_scale);
+    if (!value || !std::isfinite(*value) || *value <= 0) {
         throw Error(ExitCode::usage, {concat("precision.loss-scale = ", precision.loss_scale),
                                       "expected dynamic, or a number above 0", "Correct it"});
     }
-    return value;
+    return *value;
 }
 
 } // namespace

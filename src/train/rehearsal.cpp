@@ -26,6 +26,7 @@ struct Rehearsal::Parts {
     std::unique_ptr<BatchSource> batches{};
     RehearsedSize size{};
     std::int64_t step = 0;
+    double played_s = 0; ///< for the iteration that this step belongs to
 };
 
 Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
@@ -48,12 +49,7 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
             at::accelerator::resetPeakStats(parts.device.index());
         }
         auto const replicas = static_cast<int>(run.replicas);
-        parts.work = open_workload(parts.deck, [&](double parameters) {
-            require_memory(memory_needed(parameters, parts.deck.optimizer,
-                                         (replicas + world.size() - 1) / world.size(),
-                                         world.size()),
-                           share);
-        });
+        parts.work = open_workload_within(parts.deck, world.size(), share);
         auto const nodes = comm::subtrees_of_ranks(replicas, world.size());
         parts.feed = make_feed({world, parts.deck, parts.work,
                                 nodes[static_cast<std::size_t>(world.rank())], parts.device});
@@ -82,6 +78,7 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
     size.replicas = parts.deck.run.replicas;
     size.samples_per_step = feed.samples_in_step(0);
     size.samples_per_epoch = feed.samples_per_epoch();
+    size.plays = parts.work.train == nullptr;
 }
 
 Rehearsal::~Rehearsal() = default;
@@ -93,8 +90,11 @@ RehearsedSize const& Rehearsal::size() const noexcept {
 RehearsedStep Rehearsal::step() {
     auto& parts = *parts_;
     auto const in_epoch = parts.step % parts.feed->steps_per_epoch();
-    Stopwatch const watch;
+    Stopwatch watch;
     parts.feed->prepare(parts.step);
+    auto const preparing = watch.restart();
+    parts.played_s = in_epoch == 0 ? preparing : parts.played_s;
+    auto const share = parts.played_s / static_cast<double>(parts.feed->steps_per_epoch());
     auto const outcome = parts.engine->step({.batches = *parts.batches,
                                              .step = parts.step,
                                              .micro_batches = parts.feed->micro_batches(in_epoch),
@@ -104,8 +104,8 @@ RehearsedStep Rehearsal::step() {
         torch::cuda::synchronize(parts.device.index());
     }
     ++parts.step;
-    return {.whole = watch.seconds(),
-            .data = outcome.local.data,
+    return {.whole = watch.seconds() + share,
+            .data = outcome.local.data + share,
             .forward = outcome.local.forward,
             .backward = outcome.local.backward,
             .exposed = outcome.exchange.exposed_s,

@@ -3,7 +3,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/model_file.hpp"
-#include "lockstep/train/load_weights.hpp"
 
 namespace lockstep::train {
 
@@ -195,10 +194,6 @@ void ReplicaState::write_model(std::filesystem::path const& path,
         arrays.push_back({view.path, type_of(flat), view.shape, bytes_of(values)});
     }
     checkpoint::write_model(path, arrays, record);
-}
-
-void load_model(nn::Model& model, std::filesystem::path const& path) {
-    load_weights(model, path);
 }
 
 } // namespace lockstep::train

@@ -156,7 +156,7 @@ torch::Tensor Rollout::pieces(torch::Tensor const& of_steps, torch::Tensor const
         .to(device_);
 }
 
-task::Tensors Rollout::batch(std::vector<std::int64_t> const& which, Scale const& scale) const {
+task::Tensors Rollout::batch(std::vector<std::int64_t> const& which, rl::Scale const& scale) const {
     torch::NoGradGuard const no_grad;
     auto const places = torch::tensor(which, torch::kInt64);
     auto const taken = [&](torch::Tensor const& of_steps) { return pieces(of_steps, places); };

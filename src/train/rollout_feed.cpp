@@ -193,11 +193,8 @@ void RolloutFeed::sum_over_replicas(std::int64_t step) {
     };
     auto const samples = static_cast<double>(samples_in_step(0));
     for (std::size_t i = 0; options_.normalise_advantages && i < scales_.size(); ++i) {
-        auto const mean = total(sums_of_episodes + 2 * i) / samples;
-        auto const squares = total(sums_of_episodes + 2 * i + 1);
-        auto const variance = std::max(squares - samples * mean * mean, 0.0) /
-                              std::max(samples - 1, 1.0); // the unbiased one
-        scales_[i] = {mean, std::sqrt(variance) + 1e-8};
+        auto const sums = sums_of_episodes + 2 * i;
+        scales_[i] = rl::scale_of(total(sums), total(sums + 1), samples);
     }
 }
 

@@ -68,7 +68,7 @@ class RolloutFeed : public Feed {
     // Of the iteration, over all replicas.
     rl::Episodes episodes_;
     double episodes_ever_ = 0;
-    std::vector<Rollout::Scale> scales_; ///< of advantages, by step
+    std::vector<rl::Scale> scales_; ///< of advantages, by step
 };
 
 } // namespace lockstep::train

@@ -10,6 +10,7 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/task/remarks.hpp"
 #include "lockstep/train/device.hpp"
+#include "lockstep/train/pictures.hpp"
 #include "lockstep/train/placement.hpp"
 
 #include <algorithm>
@@ -38,11 +39,9 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
     comm::agree(world_, "start-up", [&] {
         device_ = choose_device(deck_.run, topology_);
         configure_torch(deck_.run);
-        remark_ = configure_precision(deck_.precision, deck_.run.deterministic);
+        remark(configure_precision(deck_.precision, deck_.run.deterministic));
         if (!deck_.communication.broadcast_buffers && deck_.run.replicas > 1) {
-            remark_ += concat(remark_.empty() ? "" : "; ",
-                              "each replica keeps its own buffers: replica 0's are measured and "
-                              "exported");
+            remark("each replica keeps its own buffers: replica 0's are measured and exported");
         }
         if (world_.is_root()) {
             write_text_durably(opened_.directory->path() / "deck.ini", config::to_text(deck_));
@@ -57,16 +56,9 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
         if (device_.is_cpu()) {
             limit_memory(share);
         }
-        auto const replicas = static_cast<int>(deck_.run.replicas);
-        work_ = open_workload(local, [&](double parameters) {
-            require_memory(memory_needed(parameters, deck_.optimizer,
-                                         (replicas + world_.size() - 1) / world_.size(),
-                                         world_.size()),
-                           share);
-        });
+        work_ = open_workload_within(local, world_.size(), share);
         if (auto const* task = dynamic_cast<task::Remarks const*>(work_.task.get())) {
-            auto const remark = task->remark(local.data, *work_.model);
-            remark_ += concat(remark_.empty() || remark.empty() ? "" : "; ", remark);
+            remark(task->remark(local.data, *work_.model));
         }
         best_metric_ = task::metric_of(
             deck_.task, deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best);
@@ -79,8 +71,7 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
         schedule_.emplace(deck_, feed_->steps_per_epoch(), total_steps_);
     });
     if (!opened_.found && !deck_.model.weights.empty()) {
-        auto const weights = load_first_weights(world_, *work_.model, deck_.model.weights);
-        remark_ += concat(remark_.empty() ? "" : "; ", weights);
+        remark(load_first_weights(world_, *work_.model, deck_.model.weights));
     }
     keep_in_memory(deck_.data, {work_.train.get(), work_.validation.get(), work_.test.get()},
                    world_);
@@ -95,6 +86,12 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
     attempt_ = concat(utc_now(), "-", ::getpid());
     comm::broadcast_text(world_, attempt_);
     std::replace(attempt_.begin(), attempt_.end(), ':', '-');
+}
+
+void Run::remark(std::string text) {
+    if (!text.empty()) {
+        remarks_.push_back(std::move(text));
+    }
 }
 
 std::vector<comm::TreeNode> Run::place_replicas() {
@@ -186,10 +183,14 @@ void Run::loop() {
         validate();
         saved_step_ = -1; // the checkpoint says that it is owed
     }
+    PicturedBatches pictured(*batches, wanted_pictures(), channels_last());
     while (!done() && ended_.reason.empty()) {
         Stopwatch watch;
-        auto const outcome = one_step(*batches);
+        auto const outcome = one_step(pictured);
         account(outcome, watch.seconds());
+        if (auto const pictures = pictured.take(); !pictures.empty()) {
+            tell(Pictures{progress_.step, pictures});
+        }
         after_step(outcome);
     }
     settle_background();
@@ -213,7 +214,9 @@ StepOutcome Run::one_step(BatchSource& batches) {
              .rate = schedule_->rate(progress_.step),
              .signal = asked_to_leave(),
              .minutes_passed = minutes > 0 && checkpoint_watch_.seconds() > 60 * minutes,
-             .poison = damage == Damage::nan});
+             .poison = damage == Damage::nan,
+             .histograms =
+                 wants_histograms("gradients") && in_epoch + 1 == feed_->steps_per_epoch()});
         if (damage == Damage::bit_flip) {
             engine_->flip_bit();
         }
@@ -284,6 +287,9 @@ void Run::after_step(StepOutcome const& outcome) {
     auto const every = deck_.communication.check_replicas_every;
     if (every > 0 && progress_.step % every == 0) {
         engine_->check_replicas(progress_.step);
+    }
+    if (!outcome.gradients.empty()) {
+        tell(Histograms{progress_.step, "gradients", outcome.gradients});
     }
     bool const epoch_ends = progress_.step % feed_->steps_per_epoch() == 0;
     if (epoch_ends) {

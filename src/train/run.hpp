@@ -10,6 +10,7 @@
 #include "lockstep/train/walltime.hpp"
 
 #include <optional>
+#include <vector>
 
 #include "opening.hpp"
 
@@ -25,6 +26,7 @@ class Run {
 
   private:
     std::vector<comm::TreeNode> place_replicas();
+    void remark(std::string text);
     void restore();
     void announce();
     bool finished_before() const;
@@ -54,6 +56,9 @@ class Run {
     checkpoint::Record record() const;
     void tell(Event const& event) const;
     void remember(std::string const& line);
+    bool wants_histograms(std::string const& what) const;
+    std::int64_t wanted_pictures() const;
+    bool channels_last() const;
     bool done() const {
         return progress_.step >= total_steps_ || feed_->is_exhausted(progress_.step);
     }
@@ -92,7 +97,7 @@ class Run {
     double imbalance_s_ = 0;
     Stragglers stragglers_;
     std::string attempt_;
-    std::string remark_; ///< on what the deck asks for and does not get
+    std::vector<std::string> remarks_; ///< on what the deck asks for and does not get
 };
 
 } // namespace lockstep::train

@@ -4,6 +4,7 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/histograms.hpp"
+#include "lockstep/train/load_weights.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -44,7 +45,7 @@ void Run::announce() {
                     .memory_needed = static_cast<std::uint64_t>(
                         memory_needed(static_cast<double>(engine_->layout().size), deck_.optimizer,
                                       engine_->nodes()[0].count, world_.size())),
-                    .remark = remark_};
+                    .remark = joined(remarks_, "; ")};
     for (auto const& node : engine_->nodes()) {
         started.replicas_of_rank.push_back(node.count);
     }
@@ -69,6 +70,11 @@ bool Run::finished_before() const {
         }
     }
     return comm::all_reduce(world_, finished ? 1 : 0, comm::Reduce::maximum) != 0;
+}
+
+bool Run::channels_last() const {
+    auto const layout = deck_.model.own.find("layout");
+    return layout != deck_.model.own.end() && layout->second == "channels-last";
 }
 
 void Run::remember(std::string const& line) {
@@ -118,9 +124,20 @@ void Run::end_epoch() {
     progress_.epoch_correct = 0;
     epoch_samples_ = 0;
     tell(report);
-    if (world_.is_root() && deck_.monitor.tensorboard) {
-        tell(Weights{progress_.step, histograms(*work_.model)});
+    if (world_.is_root() && wants_histograms("weights")) {
+        tell(Histograms{progress_.step, "weights", histograms(*work_.model)});
     }
+}
+
+bool Run::wants_histograms(std::string const& what) const {
+    auto const& wanted = deck_.monitor.histograms;
+    return deck_.monitor.tensorboard && (wanted == what || wanted == "gradients");
+}
+
+/// Those of a run that begins; only rank 0 tells of them.
+std::int64_t Run::wanted_pictures() const {
+    bool const begins = progress_.step == 0 && world_.is_root();
+    return begins && deck_.monitor.tensorboard ? deck_.monitor.images : 0;
 }
 
 /// Nothing when the run was asked to leave before the whole set was measured.
@@ -214,7 +231,7 @@ void Run::test() {
     auto const averaged = engine_->averaged_weights();
     if (progress_.best_step >= 0) {
         comm::agree(world_, "reading the best model", [&] {
-            load_model(*work_.model, std::filesystem::path(deck_.run.directory) / "best.h5");
+            load_weights(*work_.model, std::filesystem::path(deck_.run.directory) / "best.h5");
         });
     }
     if (auto const measured = measure(Feed::Set::test)) {

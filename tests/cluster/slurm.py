@@ -44,7 +44,10 @@ SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=2,sched_interval=2,batch_sched_delay=1,sched_min_interval=0
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
-PartitionName=work Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=work Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=30
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=2
 """
 
 
@@ -130,7 +133,7 @@ class Slurm(hosts.Hosts):
                 pass  # it has ended meanwhile
 
     def idle(self):
-        return sum(line == "idle" for line in run("sinfo", "-h", "-N", "-o", "%T").stdout.split())
+        return sum(line == "idle" for line in run("sinfo", "-h", "-N", "-p", "work", "-o", "%T").stdout.split())
 
     def state(self, job):
         """PENDING, RUNNING, COMPLETED, CANCELLED, FAILED, …"""

@@ -112,14 +112,22 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
     was_requeued(signalled, whole.run, "SIGUSR1")
     was_requeued(limited, whole.run, "walltime")
 
-    # A node loses its power; the job goes on when the node is back.
+    # A job of another partition takes the nodes; when they are free again, one loses its power. The
+    # job goes on each time.
     crashed = Job(cluster, scratch, "crashed", fault=SLOW)
-    crashed.wait_for_step(25)
+    crashed.wait_for_step(5)
+    urgent = slurm.run("sbatch", "--parsable", "--partition=urgent", "--nodes=2", "--exclusive",
+                       "--output=/dev/null", "--wrap", "true").stdout.strip()
+    crashed.wait_until(lambda: cluster.state(urgent) == "COMPLETED", 60, "it makes room")
+    crashed.wait_until(lambda: len(crashed.lives()) > 0, 60, "its first life is written down")
+    check(crashed.lives()[0]["reason"] == "SIGTERM", f"{crashed.lives()}\n{crashed.output()}")
+    crashed.wait_for_step(crashed.lives()[0]["last_step"] + 20)
     cluster.crash("host2")
     crashed.wait_until(lambda: cluster.state(crashed.number) != "RUNNING", 60, "it is seen")
     cluster.join("host2")
     cluster.boot("host2")
     crashed.wait_for("COMPLETED")
     crashed.ends_like(whole.run)
-    check(len(crashed.lives()) > 1, "it was requeued")
+    lives = crashed.lives()
+    check(len(lives) > 2 and lives[0]["lost_steps"] == 0, f"it was requeued twice: {lives}")
 print("Slurm: all jobs came to their end")

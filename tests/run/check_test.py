@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import time
 
-from harness import (BUILD, DATA, DECK, LOCKSTEP, Scratch, check, checkpoints, run, train)
+from harness import (BUILD, DATA, DECK, LOCKSTEP, SOURCE, Scratch, check, checkpoints, run, train)
 
 MPIRUN = os.environ["LOCKSTEP_MPIEXEC"]
 SETS = ["--data.train", DATA / "train.h5", "--data.validation", DATA / "test.h5"]
@@ -80,4 +80,10 @@ with Scratch() as scratch:
         check(0 < row["efficiency"] <= 2 and row["step_s"] > 0, f"{row}")
     run([*words, "--batches", "512,64", "--network-gbit", 100]).expect(
         0, "as given", "total batch", "efficiency")
+    # What is played before it is learnt: an epoch is an iteration, and all its steps count.
+    agent = SOURCE / "inputs/cartpole.ini"
+    run(["plan", agent]).expect(0, "256 samples played in an iteration", "4,000 steps, 10 an epoch")
+    for row in [json.loads(line) for line in
+                run(["estimate", agent, "--steps", 2, "--json"]).expect(0).text.splitlines()]:
+        check(abs(row["run_s"] / row["step_s"] - 4000) < 1, f"time of all steps: {row}")
     run(["estimate", DECK, *SETS, "--price-per-hour", "much"]).expect(64, "--price-per-hour")

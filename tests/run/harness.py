@@ -1,11 +1,17 @@
 """What the whole-program tests share: start lockstep under mpirun, look at what came out."""
+import errno
+import fcntl
 import json
 import os
 import pathlib
+import pty
+import select
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 SOURCE = pathlib.Path(os.environ.get("LOCKSTEP_SOURCE", pathlib.Path(__file__).parents[2]))
@@ -54,6 +60,34 @@ def run(words, ranks=0, env=None, limit=120):
     if "HDF5-DIAG" in text:
         sys.exit(f"HDF5 printed an error stack:\n{text}")
     return Result(done.returncode, text, time.monotonic() - start)
+
+
+def on_terminal(command, columns, keys=(), env=None, limit=60):
+    """Runs a command on a terminal of so many columns; `keys` are (phrase, times, keys): pressed in
+    turn, each once the phrase was written so many times. What it wrote, and its exit code."""
+    child, master = pty.fork()
+    if child == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+        os.execvpe(command[0], command, {**os.environ, "TERM": "xterm", **(env or {})})
+    text, start, keys = b"", time.monotonic(), list(keys)
+    while time.monotonic() - start < limit:
+        if keys and text.count(keys[0][0]) >= keys[0][1]:
+            os.write(master, keys.pop(0)[2])
+        if select.select([master], [], [], 0.1)[0]:
+            try:
+                part = os.read(master, 65536)
+            except OSError as error:
+                check(error.errno == errno.EIO, f"reading a terminal: {error}")
+                break
+            if not part:
+                break
+            text += part
+    else:
+        os.kill(child, 9)
+        sys.exit(f"no end within {limit} s on a terminal:\n{text.decode(errors='replace')}")
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(master)
+    return text.decode(), code
 
 
 def train(directory, *options, ranks=2, env=None, limit=120):

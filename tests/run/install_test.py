@@ -1,11 +1,13 @@
 """What cmake --install gives works from there: the program trains, a user's project finds the
-package, trains a network of its own through the API, and a plug-in of it has the same bits."""
+package, trains a network of its own through the API, a plug-in of it has the same bits, and so does a
+task of its own."""
 import os
+import pathlib
 import re
 import subprocess
 import sys
 
-from harness import BUILD, DATA, SOURCE, Scratch, check, run, same_state
+from harness import BUILD, DATA, SOURCE, Scratch, check, records, run, same_state
 
 DECK = """
 [run]
@@ -50,6 +52,20 @@ with Scratch() as scratch:
           f"every command is completed: {commands} {completed[0]}")
     check("--optimizer.learning-rate" in completed[1], "keys are completed")
     check((prefix / "share/man/man1/lockstep.1").exists(), "there is a manual page")
+    modulefiles = prefix / "share/modulefiles"
+    check(f'set prefix "{prefix}"' in next((modulefiles / "lockstep").iterdir()).read_text(),
+          "the module file knows where it lies")
+    modules = pathlib.Path("/usr/share/modules/init/bash")
+    if modules.exists():
+        loaded = call("bash", "-c", f". {modules}; module use {modulefiles}; module load lockstep; "
+                      "command -v lockstep; echo $LOCKSTEP_ROOT; module unload lockstep; "
+                      "echo ${LOCKSTEP_ROOT:-gone}").splitlines()
+        check(loaded == [f"{prefix}/bin/lockstep", f"{prefix}", "gone"], f"module load: {loaded}")
+    else:
+        print("SKIPPED: no module command here to load the module file with")
+    recipe = SOURCE / "packaging/spack/spack_repo/lockstep/packages/lockstep/package.py"
+    compile(recipe.read_text(), str(recipe), "exec")
+
     call("cmake", "-S", SOURCE / "tests/install", "-B", consumer, f"-DCMAKE_PREFIX_PATH={prefix}",
          "-DCMAKE_BUILD_TYPE=Debug")
     call("cmake", "--build", consumer, "-j2")
@@ -71,6 +87,30 @@ with Scratch() as scratch:
                 ranks=2)
     again.expect(0, "resumed from")
 
+    # A task of its own: the same bits on another number of ranks and through a restart, and measured.
+    margin = scratch / "margin.ini"
+    margin.write_text(f"{plug.read_text()}validate-every = 20\n[task]\n"
+                      f"kind = plugin:{library}:margin\nwidth = 2\n[checkpoint]\nevery-steps = 5\n")
+    run(["train", margin, "--run.directory", scratch / "margin"]).expect(0, "new best hits")
+    run(["train", margin, "--run.directory", scratch / "margin-cut"], ranks=2,
+        env={"LOCKSTEP_INJECT": "throw:rank=1:step=13"})
+    run(["train", margin, "--run.directory", scratch / "margin-cut"], ranks=2).expect(0, "resumed")
+    check(same_state(scratch / "margin", scratch / "margin-cut"), "a task of its own: the same bits")
+    hits = records(scratch / "margin", "validation")[-1]["hits"]
+    check(hits > 0.3, f"an untrained model hits a tenth: {hits}")
+    best = scratch / "margin/best.h5"
+    run(["evaluate", margin, best], ranks=2).expect(0, f"hits {hits:.6f}")
+    # Code is loaded where it is named, not because a file says so.
+    script = scratch / "margin.pt"
+    run(["checkpoint", "export", best, script]).expect(64, "code is loaded where you name it")
+    run(["checkpoint", "export", best, script, "--model.name", f"plugin:{library}:skip"]).expect(
+        64, f"Add --task.kind plugin:{library}:margin")
+    run(["checkpoint", "export", best, script, "--model.name", f"plugin:{library}:skip",
+         "--task.kind", f"plugin:{library}:margin"]).expect(0)
+    for task, code, phrase in (("margn", 64, "Did you mean margin?"), ("", 64, "plugin:LIBRARY:NAME")):
+        run(["train", margin, "--task.kind", f"plugin:{library}:{task}", "--run.directory",
+             scratch / "wrong"]).expect(code, phrase)
+
     def refused(name, code, phrase):
         wrong = deck(scratch / "wrong.ini", f"name = {name}")
         run(["train", wrong, "--run.directory", scratch / "wrong"]).expect(code, phrase)
@@ -85,3 +125,5 @@ with Scratch() as scratch:
     check(value in bytes_, "the plug-in holds the id of the headers")
     library.write_bytes(bytes_.replace(value, value[::-1]))
     refused(f"plugin:{library}:skip", 69, "was built with headers")
+    run(["train", own, "--task.kind", f"plugin:{library}:margin", "--run.directory",
+         scratch / "wrong"]).expect(69, "was built with headers")

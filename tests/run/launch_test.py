@@ -1,11 +1,13 @@
 """lockstep launch: signals, restarts after the loss of a rank, giving up, hosts that do not answer."""
 import json
 import os
+import re
 import signal
 import subprocess
 import time
 
-from harness import DATA, DECK, LOCKSTEP, Scratch, check, records, run, same_state, train
+from harness import (DATA, DECK, LOCKSTEP, Scratch, check, on_terminal, records, run, same_state,
+                     train)
 
 MPIRUN = os.environ["LOCKSTEP_MPIEXEC"]
 
@@ -118,6 +120,84 @@ def leaves_hosts_out(scratch, whole):
     check(same_state(whole, directory), "the same bits on one rank")
 
 
+NO_SHARING = {"OMPI_MCA_rmaps_base_oversubscribe": "0"}
+
+
+def launch_on_terminal(words, keys, **environment):
+    text, code = on_terminal([LOCKSTEP, "launch", *map(str, words)], 200,
+                             [(phrase, 1, answer) for phrase, answer in keys],
+                             {"NO_COLOR": "1", **NO_SHARING, **environment})
+    return text.replace("\r", ""), code
+
+
+def asks(scratch):
+    """On a terminal; answers that cannot be are asked for again, and leaving starts nothing."""
+    directory = scratch / "asked"
+    quick = words(directory, "--train.steps", 4, "--data.global-batch", 16)[2:]
+    at = quick.index("--devices")
+    del quick[at:at + 2]  # it is asked for
+    text, code = launch_on_terminal(
+        [*quick, "--run.replicas", 1, "--optimizer.reference-replicas", 1],
+        [(b"Mode [ddp]: ", b"fast\n"), (b"Expected single, dp, ddp", b"dd\n"),
+         (b"of 1 thread", b"1000\n"), (b"Expected a whole number from 1", b"1\n"),
+         (b"Start it [yes]: ", b"\n")])
+    check(code == 0 and "finished at step 4" in text, f"{code}\n{text}")
+    check(re.search(r"This host  \d+ cores?, .*\n.*no GPU.*\nScheduler  none", text), text)
+    check(re.search(r"mpirun -n 1 .* --run.mode ddp\n", text), f"the command is shown: {text}")
+    nothing, nodes = scratch / "nothing", scratch / "asked-nodes"
+    nodes.write_text("one\none\ntwo\n")
+    text, code = launch_on_terminal([DECK, "--run.directory", nothing],
+                                    [(b"Mode [ddp]: ", b"\x04")], PBS_JOBID="7.x",
+                                    PBS_NODEFILE=str(nodes))
+    check(all(part in text for part in ("job 7.x of pbs", "Host  one, 2 ranks", "Host  two, 1 rank")),
+          f"the job around us: {text}")
+    for leave in (b"\x03", b"\x04"):
+        text, code = launch_on_terminal([DECK, "--run.directory", nothing],
+                                        [(b"Mode [ddp]: ", leave)])
+        check(code == 64 and "lockstep: nothing was started" in text, f"{code}\n{text}")
+    text, code = launch_on_terminal(
+        [DECK, "--mode", "single", "--submit", "no", "--scale-rate", "none",
+         "--run.directory", nothing], [(b"Start it [yes]: ", b"n\n")])
+    check(code == 64 and "Mode" not in text and "--run.mode single" in text, f"{code}\n{text}")
+    check("mpirun" not in text, f"one process needs no launcher: {text}")
+    check(not nothing.exists(), "nothing was started")
+
+
+def submits(scratch):
+    """A job script for the scheduler that answers, from answers and from options."""
+    site, directory = Site(scratch / "scheduler"), scratch / "submitted"
+    site.command("sinfo", "#!/bin/sh\necho 'debug|1|8|(null)'\n"
+                          "echo 'main*|4|64|gpu:h100:4(S:0-1),lustre:1'\n")
+    site.command("sbatch", f"#!/bin/sh\ncp \"$1\" {site.path}/submitted; echo Submitted batch job 7\n")
+    text, code = launch_on_terminal(
+        [DECK, "--run.directory", directory, "--run.replicas", 0, "--data.global-batch", 0],
+        [(b"Mode [ddp]: ", b"\n"), (b"on this host [slurm]: ", b"s\n"),
+         (b"GPUs on each node [4]: ", b"\n"), (b"Nodes [1]: ", b"2\n"),
+         (b"Ranks on each node [4]: ", b"\n"), (b"[12:00:00]: ", b"soon\n"),
+         (b"Expected hours:minutes", b"1:00:00\n"),
+         (b"Scale the learning rate [none]: ", b"linear\n"), (b"[yes]: ", b"y\n")],
+        **site.environment())
+    check(code == 0 and "Submitted batch job 7" in text, f"{code}\n{text}")
+    check("partition main: 4 nodes of 64 cores, 4 GPUs" in text, text)
+    script = (site.path / "submitted").read_text()
+    for line in ("--nodes=2", "--ntasks-per-node=4", "--gpus-per-node=4", "--time=1:00:00",
+                 f"INPUT={DECK}", "RESTARTS=2", "--optimizer.scale-learning-rate linear"):
+        check(line in script, f"{line} in {script}")
+    check((scratch / "submitted.sbatch").read_text() == script, "it lies beside the run")
+    shown = run(["launch", "--show", DECK, "--submit", "pbs", "--devices", 4, "--mode", "ddp",
+                 "--run.name", "a run"]).expect(0, "#PBS -l select=1:ncpus=4:mpiprocs=4").text
+    check("train --run.name 'a run' --run.mode ddp" in shown, shown)
+    # The script itself works: Slurm would run it like this.
+    run(["launch", "--show", "--yes", DECK, "--submit", "slurm", "--mode", "single"],
+        env=site.environment()).expect(0, "LAUNCH=env")
+    run(["launch", "--yes", "--submit", "slurm", "--gpus-per-node", 0,
+         *words(directory, "--train.steps", 4)[2:]],
+        env=site.environment()).expect(0, "Submitted batch job 7")
+    done = subprocess.run(["bash", scratch / "submitted.sbatch"], capture_output=True, text=True,
+                          env={**os.environ, "SLURM_SUBMIT_DIR": str(scratch), "SLURM_JOB_ID": "7"})
+    check(done.returncode == 0 and "finished at step 4" in done.stdout, f"{done}")
+
+
 with Scratch() as scratch:
     whole = scratch / "whole"
     train(whole, "--data.validation", "").expect(0)
@@ -126,6 +206,12 @@ with Scratch() as scratch:
     recovery_takes_too_long(scratch)
     passes_signals_on(scratch)
     leaves_hosts_out(scratch, whole)
+    asks(scratch)
+    submits(scratch)
+    run(["launch", "--yes", DECK, "--devices", 999], env=NO_SHARING).expect(
+        64, "--devices 999: this host has", "--oversubscribe")
+    run(["launch", "--show", DECK, "--devices", 999, "--oversubscribe", "--run.replicas", 0],
+        env=NO_SHARING).expect(0, "mpirun -n 999", "--oversubscribe")
     run(["launch", DECK]).expect(64, "Say --yes")
     run(["launch", "--yes"]).expect(64, "no deck")
     run(["launch", "--yes", DECK, "--devices", "x"]).expect(64, "--devices x")

@@ -1,20 +1,15 @@
 """What a run shows: event files as TensorBoard's own package reads them, pictures, reports, the live
 view, words and records on its output; and that none of it ends a run when it fails."""
-import errno
-import fcntl
 import json
 import os
-import pty
 import random
 import re
-import select
 import shutil
 import struct
 import subprocess
-import termios
-import time
+import zlib
 
-from harness import DECK, LOCKSTEP, Scratch, check, records, run
+from harness import DECK, LOCKSTEP, Scratch, check, on_terminal, records, run, same_state
 
 STEPS = 20
 
@@ -36,34 +31,29 @@ def words(directory, *options):
         "--train.steps", STEPS, "--train.epochs", 9, "--data.global-batch", 16, *options)]
 
 
+def decoded(png):
+    """How many grey levels a picture has, as another program reads it."""
+    at, packed = 8, b""
+    while at < len(png):
+        length, name = struct.unpack(">I4s", png[at:at + 8])
+        body = png[at + 8:at + 8 + length]
+        check(zlib.crc32(name + body) == struct.unpack(">I", png[at + 8 + length:][:4])[0], f"{name}")
+        packed += body if name == b"IDAT" else b""
+        at += 12 + length
+    rows = zlib.decompress(packed)
+    check(len(rows) == 28 * 29 and not any(rows[::29]), "rows without filter")
+    return len(set(rows))
+
+
+def whole(line):
+    try:
+        return bool(json.loads(line))
+    except ValueError:
+        return False
+
+
 def is_png(path):
     return path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-
-
-def on_terminal(command, columns, keys=b"", pictures=0, env=None):
-    """Runs a command on a terminal of so many columns, and presses keys after so many pictures;
-    what it wrote, and its exit code."""
-    child, master = pty.fork()
-    if child == 0:
-        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
-        os.execvpe(command[0], command, {**os.environ, "TERM": "xterm", **(env or {})})
-    text, start = b"", time.monotonic()
-    while time.monotonic() - start < 60:
-        if keys and text.count(b"\033[H") >= pictures:
-            os.write(master, keys)
-            keys = b""
-        if select.select([master], [], [], 0.1)[0]:
-            try:
-                part = os.read(master, 65536)
-            except OSError as error:
-                check(error.errno == errno.EIO, f"reading a terminal: {error}")
-                break
-            if not part:
-                break
-            text += part
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    os.close(master)
-    return text.decode(), code
 
 
 def check_event_files(directory):
@@ -98,6 +88,22 @@ def check_event_files(directory):
     check("weights/output.weight" in tags or len(tags) >= 4, f"histograms of weights: {tags}")
     values = board.Histograms(tags[0])[-1].histogram_value
     check(values.num > 0 and values.num == sum(values.bucket), "all values counted")
+    gradients = [tag for tag in tags if tag.startswith("gradients/")]
+    check(len(gradients) == len(tags) // 2, f"of weights and gradients: {tags}")
+    for tag in gradients:
+        spread = board.Histograms(tag)[-1].histogram_value
+        weights = board.Histograms(tag.replace("gradients", "weights"))[-1].histogram_value
+        check(spread.num == sum(spread.bucket) == weights.num, f"{tag}: each element once")
+    squares = sum(board.Histograms(tag)[-1].histogram_value.sum_squares for tag in gradients)
+    step = board.Histograms(gradients[0])[-1].step
+    norm = {event.step: event.value for event in board.Scalars("optimizer/gradient_norm")}[step]
+    check(abs(squares ** 0.5 / norm - 1) < 1e-4, f"they are the gradient's: {squares ** 0.5} {norm}")
+    pictures = board.Tags()["images"]
+    check(sorted(pictures) == [f"samples/{i}" for i in range(4)], f"samples: {pictures}")
+    image = board.Images("samples/0")[0]
+    check((image.width, image.height) == (28, 28), f"{image.width} x {image.height}")
+    check(image.encoded_image_string.startswith(b"\x89PNG\r\n\x1a\n"), "PNG")
+    check(decoded(image.encoded_image_string) > 100, "grey levels of a random image")
 
 
 with Scratch() as scratch:
@@ -107,12 +113,16 @@ with Scratch() as scratch:
 
     # Killed, resumed, finished: event files and pictures are those of one run.
     one = scratch / "one"
-    shown = ["--monitor.tensorboard", "true", "--monitor.plots", "true"]
+    shown = ["--monitor.tensorboard", "true", "--monitor.plots", "true",
+             "--monitor.histograms", "gradients", "--monitor.images", 4]
     killed = run(words(one, *shown), 2, {"LOCKSTEP_INJECT": "kill:rank=1:step=13"})
     check(killed.code != 0, "a rank was killed")
     run(words(one, *shown), 2).expect(0, "resumed from", "finished at step 20")
     check(len(list((one / "tensorboard").iterdir())) == 2, "an event file for each attempt")
     check_event_files(one)
+    plain = scratch / "plain-one"
+    run(words(plain, "--monitor.tensorboard", "false"), 1).expect(0)
+    check(same_state(one, plain), "looking at gradients changes no bit")
     if gnuplot:
         pictures = {path.name for path in (one / "plots").glob("*.png")}
         check({"loss.png", "metric.png", "learning_rate.png", "throughput.png", "memory.png",
@@ -147,7 +157,7 @@ with Scratch() as scratch:
     lines = (one / "metrics.jsonl").read_text().splitlines()
     (half / "metrics.jsonl").write_text("\n".join(lines[:9]) + "\n" + lines[9][:30])
     for columns in (20, 100):
-        text, code = on_terminal([LOCKSTEP, "watch", str(half)], columns, keys=b"q", pictures=2,
+        text, code = on_terminal([LOCKSTEP, "watch", str(half)], columns, [(b"\033[H", 2, b"q")],
                                  env={"NO_COLOR": "", "LC_ALL": "C.UTF-8"})
         check(code == 0, f"watch ends with {code}: {text}")
         check("\033[?1049h" in text and "\033[?1049l" in text, "the first screen comes back")
@@ -169,8 +179,30 @@ with Scratch() as scratch:
     quiet = subprocess.run([LOCKSTEP, *words(scratch / "quiet", "--quiet")], capture_output=True,
                            text=True).stdout.splitlines()
     check(len(quiet) == 2 and quiet[0].startswith("finished at step 20"), f"quiet: {quiet}")
-    verbose = run(words(scratch / "verbose", "--verbose")).expect(0, "step 7/20  epoch").text
+    spoken = scratch / "verbose"
+    verbose = run(words(spoken, "--verbose", "--monitor.plots", "true"),
+                  env={"PATH": "/nowhere"}).expect(0, "step 7/20  epoch").text
     check("checkpoint " in verbose and "\033" not in verbose, verbose)
+    check(verbose.count("gnuplot is not here") == 1, f"no gnuplot: one warning\n{verbose}")
+
+    # A run that was killed in the middle of a record goes on: that line is lost, no other.
+    metrics = spoken / "metrics.jsonl"
+    metrics.write_bytes(metrics.read_bytes()[:-30])
+    run(words(spoken, "--train.steps", STEPS + 4)).expect(0, "finished at step 24")
+    lines = metrics.read_text().splitlines()
+    check(sum(not whole(line) for line in lines) == 1, f"one half line: {lines}")
+    run(["watch", spoken]).expect(0, "step 24 of 24")
+    run(["report", spoken]).expect(0, "| verbose | finished |")
+
+    # No room for records and log: a warning of each, and the run goes on.
+    full = scratch / "full"
+    full.mkdir()
+    for name in ("metrics.jsonl", "log.txt"):
+        (full / name).symlink_to("/dev/full")
+    text = run(words(full)).expect(0, "finished at step 20").text
+    for name in ("metrics.jsonl", "log.txt"):
+        warnings = [line for line in text.splitlines() if "warning" in line and name in line]
+        check(len(warnings) == 1 and "No space left" in warnings[0], f"{name}: {text}")
     rows = subprocess.run([LOCKSTEP, *words(scratch / "json", "--json")], capture_output=True,
                           text=True).stdout.splitlines()
     events = [json.loads(row)["event"] for row in rows]

@@ -133,7 +133,7 @@ def clips(scratch):
             at = left + (time * (1, -1, 0)[label]) % 16
             frame[top:top + 4, max(at, 0):at + 4] = 255
     write(scratch, "clips", {"inputs": frames, "targets": labels.astype(np.int64)},
-          ["right", "left", "still"])
+          ["right", "left", "still", "up"]) # of the last there is none
     deck, measured = learns(scratch, "clips", "name = cnn3d\nchannels = 6, 12\ntime-strides = 1",
                             "kind = classification\nclass-weights = balanced\nmetric = f1", 60,
                             rate=0.01, augment="crop:1, noise:0.05")
@@ -141,6 +141,8 @@ def clips(scratch):
     started = (scratch / "clips-1/log.txt").read_text()
     # n / (classes * count), as scikit-learn weights classes
     check("still: 40 (12.50 %), weight 2.6667" in started, "the table of classes has weights")
+    check("up: 0 (0.00 %), weight 0.0000" in started and "has no sample of up" in started,
+          "a class without samples is named, and weighs nothing")
     check(records(scratch / "clips-1", "end")[0]["best_metric"] == "f1", "F1 chose the best model")
 
 

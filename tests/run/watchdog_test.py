@@ -1,8 +1,12 @@
 """A rank that dies or stands still, in any phase: one line names it, and the job ends with 76."""
+import os
+import pathlib
 import re
+import subprocess
 import sys
+import time
 
-from harness import DATA, Scratch, check, records, run, train
+from harness import DATA, DECK, LOCKSTEP, Result, Scratch, check, records, run, train
 
 TIMEOUT = 6  # communication.timeout-seconds; the machine may be busy
 ENDS = (76, 137)  # mpirun answers with 137 where it saw a killed rank first
@@ -78,3 +82,44 @@ with Scratch() as scratch:
                    "--communication.check-replicas-every", 5, ranks=3,
                    env={"LOCKSTEP_INJECT": "bitflip:rank=1:step=6"})
     check(result.code == 76 and "the replica of rank 1 differs" in first_cause(result), result.text)
+
+# A rank that the kernel kills for want of memory: each has a control group of its own, as Slurm
+# makes them, and another process takes what there is in that of rank 1, the larger one.
+GROUPS = pathlib.Path("/sys/fs/cgroup/memory")
+LIMITS = [GROUPS / f"lockstep-{os.getpid()}-{rank}" for rank in range(2)]
+
+
+def starved(directory):
+    job = subprocess.Popen(
+        [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2", "sh", "-c",
+         f"echo $$ > {GROUPS}/lockstep-{os.getpid()}-$OMPI_COMM_WORLD_RANK/cgroup.procs; exec \"$@\"",
+         "sh", LOCKSTEP, "train", DECK, "--data.train", DATA / "train.h5", "--data.validation", "",
+         "--train.steps", "100000", "--run.directory", directory],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    records_file = directory / "metrics.jsonl"
+    while not (records_file.exists() and '"step"' in records_file.read_text()):
+        check(job.poll() is None, "it trains")
+        time.sleep(0.1)
+    used = int((LIMITS[1] / "memory.usage_in_bytes").read_text())
+    (LIMITS[1] / "memory.limit_in_bytes").write_text(str(used + (32 << 20)))
+    greedy = subprocess.Popen(["sh", "-c", f"echo $$ > {LIMITS[1]}/cgroup.procs; exec {sys.executable} "
+                               "-c 'import time; a = bytearray(64 << 20); time.sleep(60)'"])
+    text = job.communicate(timeout=60)[0]
+    greedy.kill()
+    greedy.wait()
+    return Result(job.returncode, text, 0)
+
+
+try:
+    for group in LIMITS:
+        group.mkdir()
+except OSError as error:
+    print(f"not tried: a kernel that kills for want of memory ({error})")
+else:
+    with Scratch() as scratch:
+        line = first_cause(starved(scratch / "run"))
+        check("rank 1 (" in line and "killed for want of memory" in line and LIMITS[1].name in line,
+              line)
+        print(line)
+    for group in LIMITS:
+        group.rmdir()

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -22,13 +23,15 @@ std::optional<std::uint64_t> bytes_moved_by_other_threads();
 /// Seconds of processor time that the process has used, the calling thread left out.
 double processor_seconds_of_other_threads();
 
-/// A counter of processes that the kernel has killed for want of memory.
+/// Where the kernel counts the processes that it kills for want of memory.
 struct MemoryKills {
     std::string where; ///< "the control group /job_17", or "this host"
-    std::uint64_t count = 0;
+    std::filesystem::path file;
+
+    std::uint64_t count() const;
 };
 
-/// Of the own control group, or of the host where that does not count them.
-MemoryKills memory_kills();
+/// Of the control group of a process that runs, or of the host where that does not count them.
+MemoryKills memory_kills_of(int id);
 
 } // namespace lockstep

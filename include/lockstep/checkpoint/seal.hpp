@@ -51,15 +51,20 @@ Seal read_seal(File const& file);
 /// Throws Error 65 unless the file has a seal and the length that the seal tells.
 void require_sealed(File const& file);
 
-/// XXH3-64 of a block as it is in the file now, read a MiB at a time.
+/// XXH3-64 of a block as it is in the file now.
 ///
 /// Throws  Error 65 when the file ends before the block does
 std::uint64_t hash_of_block(File const& file, Seal const& seal, std::uint64_t block);
 
-/// The first byte, counted from `offset`, at which the file and `bytes` differ; the length of
-/// `bytes` when they do not.
-std::uint64_t first_difference(File const& file, std::uint64_t offset,
-                               std::span<std::byte const> bytes);
+/// Compares what was written at `offset` with what the file gives back, and hashes the blocks that
+/// lie wholly there on the way: `known` becomes 1 for each, and `seal` has its hash.
+///
+/// Shape    known [blocks of the seal]
+/// Returns  the first byte, counted from `offset`, at which they differ; the length of `bytes` when
+///          they do not
+/// Throws   Error 65 when the file ends before
+std::uint64_t read_back(File const& file, std::uint64_t offset, std::span<std::byte const> bytes,
+                        Seal& seal, std::vector<std::uint64_t>& known);
 
 /// Hashes all blocks of a finished file of one writer, writes the seal and syncs.
 void write_seal(File const& file);

@@ -126,9 +126,11 @@ struct FaultTolerance {
 
 struct Monitor {
     std::int64_t log_every = 50;
-    std::string progress = "auto"; ///< auto, bar, plain, none
-    bool tensorboard = true;       ///< event files in the run's directory
-    bool plots = true;             ///< pictures of the metrics at the end
+    std::string progress = "auto";      ///< auto, bar, plain, none
+    bool tensorboard = true;            ///< event files in the run's directory
+    std::string histograms = "weights"; ///< none, weights, gradients (of both)
+    std::int64_t images = 8;            ///< samples of the first batch that are shown
+    bool plots = true;                  ///< pictures of the metrics at the end
 };
 
 struct Train {

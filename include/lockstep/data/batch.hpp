@@ -2,6 +2,7 @@
 
 #include "lockstep/h5/storage.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,6 +17,12 @@ struct FieldInfo {
     h5::Shape shape;              ///< of a sample; ragged: of one of its rows
     bool whole = false;           ///< handed out as whole numbers; else as float32
     bool ragged = false;          ///< samples have a number of rows each
+
+    /// One whole number a sample, as the class of it is.
+    bool is_label() const {
+        return whole && !ragged &&
+               std::all_of(shape.begin(), shape.end(), [](auto extent) { return extent == 1; });
+    }
 
     bool operator==(FieldInfo const&) const = default;
 };

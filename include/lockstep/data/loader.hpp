@@ -49,13 +49,15 @@ class Loader {
 
     void work();
     void end_workers();
-    Slot& slot_of(std::int64_t k);
+    std::size_t& place_of(std::int64_t k);
     void fill(std::int64_t k, Slot& slot, Scratch& scratch) const;
 
     Dataset const& dataset_;
     Request request_;
     std::function<void(std::int64_t k, Batch& batch)> finish_;
     std::vector<Slot> slots_;
+    std::vector<std::size_t> free_;   ///< slots without a batch; the last one used is the last here
+    std::vector<std::size_t> places_; ///< slots of the batches that are there, by k
     std::mutex mutex_;
     std::condition_variable changed_;
     std::int64_t claimed_ = 0; ///< batches that a worker has taken on

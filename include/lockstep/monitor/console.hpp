@@ -26,7 +26,8 @@ class Console : public train::Observer {
     void show(train::Step const& event);
     void show(train::Measured const& event);
     void show(train::Epoch const& event);
-    void show(train::Weights const&) {} // for event files
+    void show(train::Histograms const&) {} // for event files
+    void show(train::Pictures const&) {}   // the same
     void show(train::CheckpointWritten const& event);
     void show(train::CheckpointFailed const& event);
     void show(train::Remark const& event);
@@ -43,7 +44,7 @@ class Console : public train::Observer {
     Stopwatch since_start_;
     Stopwatch since_line_;
     Stopwatch since_epoch_; ///< was shown
-    double rate_ = 0; ///< samples/s, smoothed
+    double rate_ = 0;       ///< samples/s, smoothed
 };
 
 } // namespace lockstep::monitor

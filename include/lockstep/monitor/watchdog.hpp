@@ -70,7 +70,11 @@ class Watchdog {
     bool told_deaf_ = false;
     std::atomic<double> patience_s_{default_patience_s};
     StallJudge judge_{default_patience_s};
-    MemoryKills kills_at_start_ = memory_kills();
+    struct Kills {
+        MemoryKills counter;
+        std::uint64_t at_start;
+    };
+    std::vector<Kills> memory_kills_; ///< where those of each of the host's ranks would be counted
     Stopwatch clock_;
     Stopwatch since_measured_;
     std::uint64_t progress_ = 0;        ///< when it was looked at last

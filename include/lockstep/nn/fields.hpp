@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lockstep/data/batch.hpp"
+
 #include <torch/torch.h>
 
 #include <cstdint>
@@ -39,5 +41,8 @@ class Fields {
   private:
     std::vector<Field> fields_;
 };
+
+/// Samples of zeros, to try a model on; those with a number of rows of their own have 64.
+Fields zeros(std::vector<data::FieldInfo> const& infos, std::int64_t samples, torch::Device device);
 
 } // namespace lockstep::nn

@@ -28,4 +28,14 @@ struct Trace {
 /// Shape  advantages [steps, environments]
 void estimate_advantages(Trace const& trace, Discount discount, std::span<float> advantages);
 
+/// How advantages become standard: (A - mean) / deviation.
+struct Scale {
+    double mean = 0;
+    double deviation = 1;
+};
+
+/// From the sum of `count` advantages and that of their squares, however many replicas they came
+/// from: the unbiased deviation and 1e-8, which keeps equal ones finite.
+Scale scale_of(double sum, double squares, double count);
+
 } // namespace lockstep::rl

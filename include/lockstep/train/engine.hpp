@@ -6,6 +6,7 @@
 #include "lockstep/train/local_step.hpp"
 #include "lockstep/train/optimizer.hpp"
 #include "lockstep/train/replica_state.hpp"
+#include "lockstep/train/report.hpp"
 
 #include <functional>
 #include <memory>
@@ -21,8 +22,8 @@ struct StepOutcome {
     double weight = 0;
     std::int64_t correct = 0;
     std::vector<double> figures; ///< sums over all replicas, as Loss::figures
-    double grad_norm = 0; ///< before clipping
-    int signal = 0;       ///< that some rank was asked to end by, 0: none
+    double grad_norm = 0;        ///< before clipping
+    int signal = 0;              ///< that some rank was asked to end by, 0: none
     int signalled_rank = 0;
     bool minutes_passed = false; ///< rank 0's clock: the next checkpoint is due
     LocalTimes local;
@@ -33,6 +34,7 @@ struct StepOutcome {
     std::vector<double> waited_s;
     double loss_scale = 1;
     bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
+    std::vector<Histogram> gradients; ///< before clipping, where the step was asked for them
 };
 
 /// Bytes that training a model of so many parameters takes on one rank that hosts `replicas` of
@@ -74,6 +76,7 @@ class Engine {
         int signal = 0;              ///< this rank was asked to end by it, 0: none
         bool minutes_passed = false; ///< counts on rank 0 only
         bool poison = false;         ///< this rank's gradient becomes NaN, for tests
+        bool histograms = false;     ///< of the gradients are wanted, on all ranks
     };
 
     /// One optimizer step.

@@ -12,7 +12,7 @@ namespace lockstep::train {
 /// Seconds of one step on this rank.
 struct RehearsedStep {
     double whole = 0;
-    double data = 0;
+    double data = 0; ///< with this step's share of the episodes that an iteration plays
     double forward = 0;
     double backward = 0;
     double exposed = 0;   ///< the sum over ranks, after all had arrived
@@ -32,7 +32,8 @@ struct RehearsedSize {
     std::int64_t samples_per_step = 0;
     std::int64_t steps_per_epoch = 0;
     std::int64_t samples_per_epoch = 0;
-    double epochs = 0; ///< of the whole run, as the deck says
+    double epochs = 0;  ///< of the whole run, as the deck says
+    bool plays = false; ///< each replica plays episodes: more replicas learn from more samples
 };
 
 /// The deck's training without a run: its data, model and engine take steps, and nothing is

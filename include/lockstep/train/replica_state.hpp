@@ -52,9 +52,4 @@ class ReplicaState {
     std::vector<torch::Tensor> on_host_; ///< copies of device memory, while a snapshot is used
 };
 
-/// Loads a model's parameters and buffers, by name, from best.h5 or from a checkpoint.
-///
-/// Throws  Error 66 when the file is missing, 65 when it is damaged or holds another model
-void load_model(nn::Model& model, std::filesystem::path const& path);
-
 } // namespace lockstep::train

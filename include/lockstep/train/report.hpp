@@ -50,7 +50,7 @@ struct Step {
     std::int64_t step = 0; ///< steps done, this one included
     std::int64_t total_steps = 0;
     double epoch = 0;
-    double loss = 0; ///< mean over all replicas' samples
+    double loss = 0;                       ///< mean over all replicas' samples
     std::map<std::string, double> figures; ///< the task's, means over the same
     double learning_rate = 0;
     double grad_norm = 0;
@@ -90,8 +90,8 @@ struct Measured {    ///< a validation or a test
 struct Epoch {
     std::int64_t epoch = 0; ///< epochs done
     std::int64_t step = 0;
-    double loss = 0;                ///< mean over the epoch's samples while they were learnt
-    std::optional<double> accuracy; ///< where the task knows such a thing
+    double loss = 0;                       ///< mean over the epoch's samples while they were learnt
+    std::optional<double> accuracy;        ///< where the task knows such a thing
     std::map<std::string, double> figures; ///< the task's and the feed's
     std::int64_t samples = 0;
     double seconds = 0;
@@ -108,9 +108,23 @@ struct Histogram {
     std::vector<double> counts;
 };
 
-struct Weights { ///< at the end of an epoch, where monitor.tensorboard asks for it
+struct Histograms { ///< at the end of an epoch, where monitor.histograms asks for them
     std::int64_t step = 0;
+    std::string what; ///< "weights" or "gradients"
     std::vector<Histogram> parameters;
+};
+
+/// Shape  pixels [height, width, channels]
+struct Picture {
+    std::int64_t width = 0;
+    std::int64_t height = 0;
+    std::int64_t channels = 1; ///< 1 grey, 3 red, green and blue
+    std::vector<std::uint8_t> pixels;
+};
+
+struct Pictures { ///< samples of a run's first batch, as the model gets them
+    std::int64_t step = 0;
+    std::vector<Picture> samples;
 };
 
 struct CheckpointWritten {
@@ -153,8 +167,8 @@ struct Ended {
     std::int64_t best_step = -1; ///< -1: nothing was measured
 };
 
-using Event = std::variant<Started, Resumed, Step, Measured, Epoch, Weights, CheckpointWritten,
-                           CheckpointFailed, Remark, Signalled, Ended>;
+using Event = std::variant<Started, Resumed, Step, Measured, Epoch, Histograms, Pictures,
+                           CheckpointWritten, CheckpointFailed, Remark, Signalled, Ended>;
 
 /// Hears what a run does; lives on rank 0. May throw only for output that cannot be written.
 class Observer {

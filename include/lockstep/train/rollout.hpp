@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lockstep/nn/policy.hpp"
+#include "lockstep/rl/advantages.hpp"
 #include "lockstep/rl/environment_set.hpp"
 #include "lockstep/task/ppo.hpp"
 #include "lockstep/task/task.hpp"
@@ -39,12 +40,8 @@ class Rollout {
     /// Shape  into [sequence]
     void advantages(std::int64_t which, std::span<float> into) const;
 
-    struct Scale {
-        double mean = 0;
-        double deviation = 1;
-    };
-    /// Sequences as a batch of task ppo, with advantages (A - mean) / deviation.
-    task::Tensors batch(std::vector<std::int64_t> const& which, Scale const& scale) const;
+    /// Sequences as a batch of task ppo, with standard advantages.
+    task::Tensors batch(std::vector<std::int64_t> const& which, rl::Scale const& scale) const;
 
     rl::Episodes const& episodes() const { return set_.episodes(); } ///< ended in this iteration
     double episodes_ever() const { return set_.episodes_ever(); }

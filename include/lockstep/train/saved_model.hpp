@@ -9,7 +9,7 @@ namespace lockstep::train {
 /// Writes the model of a file as TorchScript for evaluation. `deck` is the one that it was trained
 /// with: it names the model, and the data, which says what a sample looks like.
 ///
-/// Throws  Error as `load_model`, `open_workload` and `nn::export_script` do
+/// Throws  Error as `load_weights`, `open_workload` and `nn::export_script` do
 void export_script(config::Deck const& deck, std::filesystem::path const& file,
                    std::filesystem::path const& out);
 

@@ -1,6 +1,7 @@
 #include "lockstep/base/gpus.hpp"
 #include "lockstep/base/host_facts.hpp"
 #include "lockstep/base/memory.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
@@ -10,7 +11,6 @@
 #include "lockstep/train/trainer.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <optional>
 
@@ -35,14 +35,12 @@ double number(std::vector<std::string>& arguments, std::string const& name, doub
     if (text.empty()) {
         return otherwise;
     }
-    double value = 0;
-    auto const* const end = text.data() + text.size();
-    auto const [stopped, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc() || stopped != end || value < 0) {
+    auto const value = number_of<double>(text);
+    if (!value || !(*value >= 0)) {
         throw Error(ExitCode::usage, {concat(name, " ", text), "expected a number from 0",
                                       "Write one such as 1.25"});
     }
-    return value;
+    return *value;
 }
 
 EstimateOptions parsed(std::vector<std::string>& arguments) {

@@ -28,7 +28,10 @@ double whole(comm::StepParts const& parts) {
 }
 
 double EstimateTable::hours(comm::Prediction const& row) const {
-    return static_cast<double>(size_.samples_per_epoch) * size_.epochs / row.samples_per_s / 3600;
+    // What was rehearsed is one replica.
+    auto const players = size_.plays ? static_cast<double>(row.replicas) : 1.0;
+    auto const samples = static_cast<double>(size_.samples_per_epoch) * players * size_.epochs;
+    return samples / row.samples_per_s / 3600;
 }
 
 void EstimateTable::basis(comm::ScalingInputs const& inputs, std::string const& network,

@@ -1,6 +1,8 @@
+#include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/weights.hpp"
 #include "lockstep/config/deck_source.hpp"
+#include "lockstep/nn/find_kind.hpp"
 #include "lockstep/train/saved_model.hpp"
 
 #include <iostream>
@@ -9,15 +11,35 @@
 
 namespace lockstep::app {
 
+namespace {
+
+/// Plug-ins run whatever their authors wrote: a file does not choose them.
+void require_plugins_named_here(config::DeckSource const& source, std::string const& file) {
+    for (auto const* const key : {"model.name", "task.kind"}) {
+        auto const found = source.values().find(key);
+        if (found != source.values().end() && found->second.origin == file &&
+            nn::names_plugin(found->second.value)) {
+            auto const& value = found->second.value;
+            throw Error(ExitCode::usage,
+                        {concat(file, " names ", key, " = ", value),
+                         "code is loaded where you name it, not because a file says so",
+                         concat("Add --", key, " ", value, " if you trust that library")});
+        }
+    }
+}
+
+} // namespace
+
 ExitCode export_script_command(Invocation const& invocation) {
     auto const file = invocation.arguments.at(0);
     config::DeckSource source;
-    source.read_printed(checkpoint::open_weights(file)->record().deck,
-                        concat("the deck in ", file));
+    auto const deck = concat("the deck in ", file);
+    source.read_printed(checkpoint::open_weights(file)->record().deck, deck);
     auto const arguments = source.take_options(invocation.arguments);
     expect_arguments(arguments, 2, 2,
                      "lockstep checkpoint export FILE OUT --format torchscript "
                      "[--section.key VALUE]...");
+    require_plugins_named_here(source, deck);
     train::export_script(source.parse(), file, arguments[1]);
     std::cout << arguments[1] << ": the model of " << file << ", for evaluation\n";
     return ExitCode::ok;

@@ -76,9 +76,11 @@ void print_plan(train::RunPlan const& plan) {
     print_line("run", concat(deck.run.directory, plan.newest.empty()
                                                      ? std::string(": it begins")
                                                      : concat(": it goes on from ", plan.newest)));
-    print_line("data", concat(count_text(plan.samples), " samples; a step takes ",
-                              count_text(plan.samples_per_step), ": ", deck.run.replicas,
-                              " replicas x ", deck.data.batch, " x ", deck.optimizer.accumulate));
+    print_line("data",
+               concat(count_text(plan.samples),
+                      deck.task.kind == "ppo" ? " samples played in an iteration" : " samples",
+                      "; a step takes ", count_text(plan.samples_per_step), ": ", deck.run.replicas,
+                      " replicas x ", deck.data.batch, " x ", deck.optimizer.accumulate));
     print_line("length", concat(count_text(plan.steps), " steps, ",
                                 count_text(plan.steps_per_epoch), " an epoch"));
     print_line(

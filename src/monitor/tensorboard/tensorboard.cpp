@@ -1,13 +1,15 @@
 #include "lockstep/monitor/tensorboard.hpp"
 
 #include "lockstep/base/memory.hpp"
+#include "lockstep/base/number.hpp"
+#include "lockstep/base/text.hpp"
 #include "lockstep/monitor/device_gauge.hpp"
 
-#include <charconv>
 #include <chrono>
 
 #include "event.pb.h"
 #include "event_file.hpp"
+#include "png.hpp"
 
 namespace lockstep::monitor {
 
@@ -21,13 +23,10 @@ double seconds_since_1970() {
 /// A deck's value as the type it looks like.
 wire::HParam hyper_parameter(std::string const& text) {
     wire::HParam parameter;
-    double number = 0;
-    auto const* const end = text.data() + text.size();
-    auto const [stop, failure] = std::from_chars(text.data(), end, number);
     if (text == "true" || text == "false") {
         parameter.set_bool_value(text == "true");
-    } else if (failure == std::errc{} && stop == end) {
-        parameter.set_number_value(number);
+    } else if (auto const number = number_of<double>(text)) {
+        parameter.set_number_value(*number);
     } else {
         parameter.set_string_value(text);
     }
@@ -184,13 +183,29 @@ class TensorBoard : public train::Observer {
         write(scalars);
     }
 
-    void record(train::Weights const& e) const {
+    void record(train::Histograms const& e) const {
         wire::Event event;
         event.set_step(e.step);
         for (auto const& parameter : e.parameters) {
             auto& value = *event.mutable_summary()->add_value();
-            value.set_tag("weights/" + parameter.name);
+            value.set_tag(e.what + "/" + parameter.name);
             fill(*value.mutable_histo(), parameter);
+        }
+        write(event);
+    }
+
+    void record(train::Pictures const& e) const {
+        wire::Event event;
+        event.set_step(e.step);
+        for (std::size_t i = 0; i < e.samples.size(); ++i) {
+            auto const& picture = e.samples[i];
+            auto& value = *event.mutable_summary()->add_value();
+            value.set_tag(concat("samples/", i));
+            auto& image = *value.mutable_image();
+            image.set_width(static_cast<std::int32_t>(picture.width));
+            image.set_height(static_cast<std::int32_t>(picture.height));
+            image.set_colorspace(static_cast<std::int32_t>(picture.channels));
+            image.set_encoded_image_string(png_of(picture));
         }
         write(event);
     }

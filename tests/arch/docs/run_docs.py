@@ -43,6 +43,29 @@ def check_names(path, text):
             sys.exit(f"{path.name}: {name} is not there")
 
 
+def check_reference():
+    """docs/reference.md is what the program tells now."""
+    build = pathlib.Path(os.environ["LOCKSTEP_BUILD"])
+    told = subprocess.run([sys.executable, SOURCE / "scripts/reference.py", build / "lockstep"],
+                          check=True, capture_output=True, text=True).stdout
+    if told != (SOURCE / "docs/reference.md").read_text():
+        sys.exit("docs/reference.md is not what the program tells: "
+                 "scripts/reference.py build/lockstep > docs/reference.md")
+
+
+def check_environment():
+    """Every variable that the program reads is in docs/environment.md."""
+    text = (SOURCE / "docs/environment.md").read_text()
+    read = set()
+    for path in (SOURCE / "src").rglob("*.cpp"):
+        read.update(re.findall(r'(?:getenv|environment)\("(\w+)"', path.read_text()))
+    missing = sorted(name for name in read if f"`{name}`" not in text)
+    if len(read) < 10 or missing:
+        sys.exit(f"docs/environment.md lacks {missing}, of {len(read)} that are read")
+
+
+check_reference()
+check_environment()
 blocks = 0
 with tempfile.TemporaryDirectory(prefix="lockstep-docs-") as scratch:
     directory = pathlib.Path(scratch)

@@ -1,6 +1,6 @@
-#include "catch.hpp"
-
 #include "lockstep/base/text.hpp"
+
+#include "catch.hpp"
 
 using namespace lockstep;
 
@@ -20,6 +20,10 @@ TEST_CASE("a misspelt name leads to the one that was meant, and a strange one to
     std::vector<std::string> const keys{"train.epochs", "optimizer.learning-rate", "data.batch"};
     CHECK(nearest_name("optimizer.learning-rat", keys) == "optimizer.learning-rate");
     CHECK(nearest_name("data.bacth", keys) == "data.batch");
+    // One letter off from both: the one of the same length.
+    std::vector<std::string> const both{"run.device", "run.devices"};
+    CHECK(nearest_name("run.devicez", both) == "run.devices");
+    CHECK(nearest_name("run.devic", both) == "run.device");
     CHECK(nearest_name("zzz", keys).empty());
     CHECK(edit_distance("kitten", "sitting") == 3);
 }

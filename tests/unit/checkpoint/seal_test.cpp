@@ -58,14 +58,32 @@ TEST_CASE("a changed bit anywhere in the seal is an error") {
     CHECK_NOTHROW(Seal::decoded(bytes, "file"));
 }
 
-TEST_CASE("the first byte that differs from memory is found") {
+TEST_CASE("what is read back is compared, and blocks that lie wholly in it are hashed") {
     test::ScratchDir const scratch;
     auto const file = File::create(scratch / "f");
-    std::vector<std::byte> bytes(3 << 20, std::byte{5}); // more than is read at once
-    file.write_at(100, bytes);
-    CHECK(checkpoint::first_difference(file, 100, bytes) == bytes.size());
-    bytes[2'500'000] = std::byte{6};
-    CHECK(checkpoint::first_difference(file, 100, bytes) == 2'500'000);
-    CHECK(checkpoint::first_difference(file, 100, {}) == 0);
-    CHECK_THROWS_AS(checkpoint::first_difference(file, 5'000'000, bytes), Error);
+    std::vector<std::byte> bytes(3 << 20); // more than is read at once
+    for (std::size_t at = 0; at < bytes.size(); ++at) {
+        bytes[at] = static_cast<std::byte>(at * 2654435761U >> 13);
+    }
+    constexpr std::uint64_t offset = 10'000; // in the middle of a block
+    file.write_at(offset, bytes);
+    auto seal = Seal::for_length(offset + bytes.size() + 5'000);
+    file.write_at(seal.length - 1, std::span(bytes).first(1));
+    std::vector<std::uint64_t> known(seal.hashes.size(), 0);
+    CHECK(checkpoint::read_back(file, offset, bytes, seal, known) == bytes.size());
+    for (std::uint64_t block = 0; block < seal.hashes.size(); ++block) {
+        bool const whole = block > 0 && seal.last_byte(block) < offset + bytes.size();
+        CHECK(known[block] == (whole ? 1 : 0));
+        CHECK(seal.hashes[block] == (whole ? checkpoint::hash_of_block(file, seal, block) : 0));
+    }
+    CHECK(known[1] == 1);
+    CHECK(known.back() == 0);
+
+    bytes[2'500'000] = ~bytes[2'500'000];
+    CHECK(checkpoint::read_back(file, offset, bytes, seal, known) == 2'500'000);
+    CHECK(checkpoint::read_back(file, offset, {}, seal, known) == 0);
+    bytes[2'500'000] = ~bytes[2'500'000];
+    seal = Seal::for_length(9'000'000);
+    known.assign(seal.hashes.size(), 0);
+    CHECK_THROWS_AS(checkpoint::read_back(file, 5'000'000, bytes, seal, known), Error);
 }

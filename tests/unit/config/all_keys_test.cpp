@@ -27,6 +27,7 @@ std::map<std::string, std::string> other_values() {
                                                    {"optimizer.scale-learning-rate", "sqrt"},
                                                    {"optimizer.update", "replicated"},
                                                    {"monitor.progress", "plain"},
+                                                   {"monitor.histograms", "gradients"},
                                                    {"communication.backend", "mpi"},
                                                    {"communication.reduction", "native"},
                                                    {"communication.compression", "fp16"},

@@ -34,3 +34,12 @@ TEST_CASE("nothing is carried over the end of an episode") {
     estimate_advantages({3, 1, rewards, values, starts, last}, {1, 1}, advantages);
     CHECK(advantages == std::vector<float>{2, 1, 5});
 }
+
+TEST_CASE("advantages of a step are made standard over all its replicas together") {
+    // 1, 2, 3, 4, 10 on two replicas; numpy.std(ddof=1) is 3.5355339059327378.
+    auto const scale = scale_of((1 + 2) + (3 + 4 + 10), (1 + 4) + (9 + 16 + 100), 5);
+    CHECK(scale.mean == 4);
+    CHECK(scale.deviation == Approx(3.5355339059327378 + 1e-8).epsilon(1e-15));
+    CHECK(scale_of(0.5, 0.25, 1).deviation == 1e-8);
+    CHECK(scale_of(0.3, 0.03, 3).deviation == Approx(1e-8).margin(1e-8)); // all alike, rounded
+}

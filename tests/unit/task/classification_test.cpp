@@ -138,6 +138,18 @@ TEST_CASE("balanced weights are scikit-learn's") {
     }
 }
 
+TEST_CASE("a class without samples weighs nothing and is no class to the others") {
+    auto samples = test::three_classes();
+    samples.class_counts = {5, 0, 3};
+    auto const weights = [&](std::string const& wanted) {
+        return task::make_task({"classification", "", {{"class-weights", wanted}}}, samples)
+            ->class_weights();
+    };
+    CHECK(weights("balanced") == std::vector{8.0 / (2 * 5), 0.0, 8.0 / (2 * 3)});
+    CHECK(weights("median")[0] == Approx(0.8));
+    CHECK(weights("median")[1] == 0);
+}
+
 TEST_CASE("a metric is looked up in the deck's task, the first when none is named") {
     config::Task const chosen{"classification", "", {}};
     CHECK(task::metric_of(chosen, "").name == "accuracy");

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Writes docs/reference.md: every command and every key, as the program itself tells them.
+
+    scripts/reference.py build/lockstep > docs/reference.md
+"""
+import re
+import subprocess
+import sys
+
+HEAD = """# Reference
+
+Every command, key of a deck, model and task, as the program of this version tells them. Made by
+`scripts/reference.py build/lockstep > docs/reference.md`, and a test compares. What it all is for:
+[quick reference](quick_reference.md).
+"""
+
+
+def told(program, *words):
+    return subprocess.run([program, *words, "--help"], check=True, capture_output=True,
+                          text=True).stdout.rstrip()
+
+
+def code(text):
+    return f"```\n{text}\n```\n"
+
+
+def cell(text):
+    return text.replace("|", "\\|").strip()
+
+
+def keys(text):
+    """A table for each section, of lines "  section.key (default) choices" and a meaning below."""
+    section, lines = None, []
+    for name, default, choices, meaning in re.findall(
+            r"^  ([a-z-]+\.[a-z*-]+)(?: \((.*?)\))?(.*)\n      (.*)$", text + "\n", re.M):
+        if name.split(".")[0] != section:
+            section = name.split(".")[0]
+            lines += [f"\n### [{section}]\n", "| key | default | is |", "|---|---|---|"]
+        choices = ", ".join(choice.strip() for choice in choices.split("|") if choice.strip())
+        meaning = f"{choices}: {meaning}" if choices else meaning
+        lines.append(f"| `{name}` | {f'`{cell(default)}`' if default else ''} | {cell(meaning)} |")
+    return "\n".join(lines) + "\n"
+
+
+def kinds(text):
+    """A table for each "name: meaning" line, of the "    key (default)  meaning" lines below it."""
+    lines = []
+    for line in text.splitlines():
+        own = re.match(r"    (\S+) \((.*?)\)  (.*)", line)
+        if own:
+            if lines[-1].startswith("#"):
+                lines += ["", "| key | default | is |", "|---|---|---|"]
+            name, default, meaning = own.groups()
+            lines.append(f"| `{name}` | {f'`{cell(default)}`' if default else ''} | {cell(meaning)} |")
+        elif line and not line.startswith(" "):
+            name, _, meaning = line.partition(": ")
+            lines += ["", f"### {name}", "", f"{meaning[:1].upper()}{meaning[1:]}."]
+            lines.append("#")  # a table may follow
+    return "\n".join(line for line in lines if line != "#") + "\n"
+
+
+def main():
+    program = sys.argv[1] if len(sys.argv) > 1 else "build/lockstep"
+    commands = re.findall(r"^  ([a-z-]+)(?= |$)", told(program), re.M)
+    print(HEAD)
+    print("## Commands\n")
+    for command in commands:
+        if command in ("models", "tasks"):
+            continue
+        text = told(program, command)
+        if command == "train":
+            text = text[:text.index("Keys of the deck")].rstrip() + "\n\nand the keys of a deck, below."
+        print(f"### lockstep {command}\n\n{code(text)}")
+        if command == "data":
+            print(code(told(program, "data", "import")))
+    keys_of_deck = told(program, "train")
+    print("## Keys of a deck\n\nIn a deck below `[section]`; on the command line `--section.key VALUE`, "
+          "which wins.")
+    print(keys(keys_of_deck[keys_of_deck.index("Keys of the deck"):]))
+    for title, command in (("Models", "models"), ("Tasks", "tasks")):
+        text = subprocess.run([program, command], check=True, capture_output=True, text=True).stdout
+        print(f"## {title}\n{kinds(text)}")
+
+
+main()

@@ -1,0 +1,310 @@
+#include "launch_dialog.hpp"
+
+#include "lockstep/base/batch_job.hpp"
+#include "lockstep/base/host_facts.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/config/deck_source.hpp"
+#include "lockstep/monitor/terminal.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <iomanip>
+#include <iostream>
+#include <unistd.h>
+
+namespace lockstep::app {
+
+namespace {
+
+using monitor::Colour;
+using monitor::Paint;
+
+extern "C" void only_wake(int) {}
+
+/// While it lives, an interrupt ends a read from the terminal instead of the program.
+class InterruptedReads {
+  public:
+    InterruptedReads() {
+        struct sigaction action {};
+        action.sa_handler = only_wake; // no SA_RESTART
+        sigemptyset(&action.sa_mask);
+        ::sigaction(SIGINT, &action, &before_);
+    }
+    ~InterruptedReads() { ::sigaction(SIGINT, &before_, nullptr); }
+    InterruptedReads(InterruptedReads const&) = delete;
+    InterruptedReads& operator=(InterruptedReads const&) = delete;
+
+  private:
+    struct sigaction before_ {};
+};
+
+[[noreturn]] void leave() {
+    std::cout << std::endl;
+    throw Error(ExitCode::usage, {"nothing was started", "it was left unanswered",
+                                  "lockstep launch --yes DECK asks nothing"});
+}
+
+/// A line of the terminal, which gives whole lines.
+std::string read_line() {
+    InterruptedReads const interrupted;
+    std::string line;
+    for (char letter = 0; letter != '\n';) {
+        auto const got = ::read(STDIN_FILENO, &letter, 1);
+        if (got != 1) {
+            leave();
+        }
+        line += letter;
+    }
+    return std::string(trimmed(line));
+}
+
+struct Question {
+    std::string text;
+    std::string otherwise; ///< for an empty answer
+    /// The meaning of an answer; throws a std::string, what was expected.
+    std::function<std::string(std::string const&)> meaning;
+};
+
+std::string ask(Question const& question) {
+    Paint const paint(monitor::colours_welcome());
+    while (true) {
+        std::cout << paint(Colour::bold, question.text);
+        if (!question.otherwise.empty()) {
+            std::cout << " [" << question.otherwise << "]";
+        }
+        std::cout << ": " << std::flush;
+        auto const line = read_line();
+        try {
+            return question.meaning(line.empty() ? question.otherwise : line);
+        } catch (std::string const& expected) {
+            std::cout << paint(Colour::yellow, concat("  Expected ", expected)) << "\n";
+        } catch (Error const& error) {
+            std::cout << paint(Colour::yellow, concat("  ", error.what())) << "\n";
+        }
+    }
+}
+
+/// One of some words; the first letters suffice where they say which.
+std::function<std::string(std::string const&)> one_of(std::vector<std::string> words) {
+    return [words = std::move(words)](std::string const& answer) {
+        std::vector<std::string> meant;
+        for (auto const& word : words) {
+            if (word == answer) {
+                return word;
+            }
+            if (!answer.empty() && word.starts_with(answer)) {
+                meant.push_back(word);
+            }
+        }
+        if (meant.size() != 1) {
+            throw joined(words, ", ");
+        }
+        return meant.front();
+    };
+}
+
+std::function<std::string(std::string const&)> from_to(std::int64_t least, std::int64_t most) {
+    return [least, most](std::string const& answer) {
+        std::int64_t value = -1;
+        auto const* const end = answer.data() + answer.size();
+        auto const [rest, failed] = std::from_chars(answer.data(), end, value);
+        if (failed != std::errc() || rest != end || value < least || value > most) {
+            throw concat("a whole number from ", least, " to ", most);
+        }
+        return answer;
+    };
+}
+
+std::int64_t number(std::string const& text) {
+    return std::stoll(text);
+}
+
+/// Decks below inputs/ and here, as a reader would look for them.
+std::vector<std::string> decks_here() {
+    namespace fs = std::filesystem;
+    std::vector<std::string> decks;
+    for (char const* const place : {".", "inputs"}) {
+        std::error_code none;
+        for (auto const& entry : fs::directory_iterator(place, none)) {
+            if (entry.path().extension() == ".ini") {
+                decks.push_back(entry.path().lexically_normal().string());
+            }
+        }
+    }
+    std::sort(decks.begin(), decks.end());
+    return decks;
+}
+
+/// Whether the command line has a key of the deck.
+bool says(LaunchChoice const& choice, std::string const& key) {
+    config::DeckSource source;
+    source.take_options(choice.train);
+    return source.values().contains(key);
+}
+
+bool names_a_deck(LaunchChoice const& choice) {
+    auto const words = config::DeckSource().take_options(choice.train);
+    return std::any_of(words.begin(), words.end(),
+                       [](std::string const& word) { return !word.starts_with("--"); });
+}
+
+void ask_deck(LaunchChoice& choice) {
+    auto const decks = decks_here();
+    for (std::size_t i = 0; i < decks.size(); ++i) {
+        std::cout << std::setw(4) << i + 1 << "  " << decks[i] << "\n";
+    }
+    auto const meaning = [&](std::string const& answer) {
+        std::size_t index = 0;
+        auto const* const end = answer.data() + answer.size();
+        bool const is_number = std::from_chars(answer.data(), end, index).ptr == end;
+        auto const deck =
+            is_number && index > 0 && index <= decks.size() ? decks[index - 1] : answer;
+        if (deck.empty()) {
+            throw std::string("the path of a deck");
+        }
+        auto tried = choice;
+        tried.train.insert(tried.train.begin(), deck);
+        deck_of(tried);
+        return deck;
+    };
+    auto const deck = ask({decks.empty() ? "Deck" : "Deck, by number or path",
+                           decks.size() == 1 ? decks.front() : "", meaning});
+    choice.train.insert(choice.train.begin(), deck);
+}
+
+void ask_mode(LaunchChoice& choice, config::Deck const& deck) {
+    std::cout << "  single  one process on one device\n"
+                 "  dp      one process, its replicas side by side on threads\n"
+                 "  ddp     a process for each device, started by MPI\n";
+    choice.mode = ask({"Mode", mode_of(choice, deck), one_of({"single", "dp", "ddp"})});
+}
+
+void ask_count_here(LaunchChoice& choice, config::Deck const& deck, HostDevices const& here) {
+    if (mode_of(choice, deck) == "dp" && deck.run.replicas == 0) {
+        choice.devices = number(ask({concat("Replicas side by side, of ", here.text()),
+                                     std::to_string(here.count()), from_to(1, 4096)}));
+    }
+    if (mode_of(choice, deck) == "ddp" && choice.hostfile.empty()) {
+        auto const most = choice.oversubscribe ? 4096 : here.count();
+        choice.devices = number(ask({concat("Ranks on each host, of ", here.text()),
+                                     std::to_string(here.count()), from_to(1, most)}));
+    }
+}
+
+void ask_job(LaunchChoice& choice, config::Deck const& deck, Scheduler const& scheduler) {
+    if (choice.gpus < 0 && deck.run.device != "cpu") {
+        choice.gpus =
+            number(ask({"GPUs on each node", std::to_string(scheduler.gpus), from_to(0, 64)}));
+    }
+    if (mode_of(choice, deck) == "ddp") {
+        if (choice.nodes == 0) {
+            choice.nodes = number(ask({"Nodes", "1", from_to(1, 100'000)}));
+        }
+        if (choice.devices == 0) {
+            auto const likely = choice.gpus > 0 ? choice.gpus : scheduler.cores / deck.run.threads;
+            choice.devices =
+                number(ask({"Ranks on each node", likely > 0 ? std::to_string(likely) : "",
+                            from_to(1, 4096)}));
+        }
+    }
+    if (choice.time.empty()) {
+        choice.time = ask({"Time, as 12:00:00", "12:00:00", [](std::string const& answer) {
+                               if (!seconds_of(answer)) {
+                                   throw std::string("hours:minutes:seconds");
+                               }
+                               return answer;
+                           }});
+    }
+}
+
+std::int64_t replicas_of(LaunchChoice const& choice, config::Deck const& deck) {
+    if (deck.run.replicas > 0) {
+        return deck.run.replicas;
+    }
+    auto const hosts = std::max<std::int64_t>(choice.nodes, 1);
+    return mode_of(choice, deck) == "single" ? 1
+                                             : std::max<std::int64_t>(choice.devices, 1) * hosts;
+}
+
+/// Asked only where it makes a difference.
+void ask_rate(LaunchChoice& choice, config::Deck const& deck) {
+    auto const replicas = replicas_of(choice, deck);
+    auto const reference = deck.optimizer.reference_replicas;
+    if (replicas == reference || deck.data.global_batch > 0) {
+        return;
+    }
+    auto const ratio = static_cast<double>(replicas) / static_cast<double>(reference);
+    auto const rate = deck.optimizer.learning_rate;
+    std::cout << "  A step takes the samples of " << replicas << " replicas; the rate " << rate
+              << " was chosen for " << reference << ".\n  none " << rate << ", linear "
+              << rate * ratio << ", sqrt " << rate * std::sqrt(ratio) << "\n";
+    choice.scale_rate = ask({"Scale the learning rate", deck.optimizer.scale_learning_rate,
+                             one_of({"none", "linear", "sqrt"})});
+}
+
+void show_devices(HostDevices const& here, std::vector<Host> const& hosts,
+                  Scheduler const& scheduler) {
+    Paint const paint(monitor::colours_welcome());
+    std::cout << paint(Colour::bold, "This host") << "  " << here.cores << " cores, "
+              << processor_text() << "\n";
+    for (std::size_t i = 0; i < here.gpus.size(); ++i) {
+        auto const& gpu = here.gpus[i];
+        std::cout << "  GPU " << i << "  " << gpu.name << ", " << bytes_text(gpu.memory) << "  "
+                  << gpu.uuid << "\n";
+    }
+    std::cout << (here.gpus.empty() ? "  no GPU that the run may use\n" : "")
+              << paint(Colour::bold, "Scheduler") << "  "
+              << (scheduler.text.empty() ? "none" : scheduler.text) << "\n";
+    for (auto const& host : hosts) {
+        if (!host.name.empty()) {
+            std::cout << paint(Colour::bold, "Host") << "  " << host.name << ", " << host.ranks
+                      << (host.ranks == 1 ? " rank" : " ranks") << "\n";
+        }
+    }
+    std::cout << "\n";
+}
+
+} // namespace
+
+void ask_for_the_rest(LaunchChoice& choice, Scheduler const& scheduler) {
+    bool const has_deck = names_a_deck(choice);
+    auto const here = devices_here(has_deck ? deck_of(choice).run : config::Run());
+    show_devices(here, hosts_of_job(choice.hostfile, 0, here.count()), scheduler);
+    if (!has_deck) {
+        ask_deck(choice);
+    }
+    auto const deck = deck_of(choice);
+    if (choice.mode.empty() && !says(choice, "run.mode")) {
+        ask_mode(choice, deck);
+    }
+    if (choice.submit.empty()) {
+        choice.submit = scheduler.name.empty()
+                            ? "no"
+                            : ask({"Submit a job, or start it on this host", scheduler.name,
+                                   one_of({scheduler.name, "here"})});
+        choice.submit = choice.submit == "here" ? "no" : choice.submit;
+    }
+    if (choice.submit != "no") {
+        ask_job(choice, deck, scheduler);
+    } else if (choice.devices == 0) {
+        ask_count_here(choice, deck, devices_here(deck.run));
+    }
+    if (choice.scale_rate.empty() && !says(choice, "optimizer.scale-learning-rate")) {
+        ask_rate(choice, deck);
+    }
+}
+
+void confirm(std::string const& shown, std::string const& question) {
+    std::cout << "\n" << shown << "\n\n";
+    if (ask({question, "yes", one_of({"yes", "no"})}) == "no") {
+        throw Error(ExitCode::usage, {"nothing was started", "the answer was no",
+                                      "lockstep launch --help lists what can be changed"});
+    }
+}
+
+} // namespace lockstep::app

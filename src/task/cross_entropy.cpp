@@ -1,0 +1,39 @@
+#include "cross_entropy.hpp"
+
+#include "class_weights.hpp"
+#include "confusion.hpp"
+
+namespace lockstep::task {
+
+namespace functional = torch::nn::functional;
+
+CrossEntropy::CrossEntropy(std::string const& weights, std::vector<std::int64_t> const& counts,
+                           std::int64_t classes, double label_smoothing)
+    : classes_(classes), label_smoothing_(label_smoothing) {
+    if (weights != "none") {
+        weights_ = task::class_weights(weights, counts, classes);
+        weights_tensor_ = torch::tensor(weights_, torch::kFloat64);
+    }
+}
+
+Loss CrossEntropy::training_loss(torch::Tensor const& logits, torch::Tensor const& labels) const {
+    auto options = functional::CrossEntropyFuncOptions()
+                       .reduction(torch::kSum)
+                       .label_smoothing(label_smoothing_);
+    auto weight = static_cast<double>(labels.numel());
+    if (weights_tensor_.defined()) {
+        auto const weights = weights_tensor_.to(logits.device());
+        options.weight(weights.to(torch::kFloat32));
+        weight = weights.index_select(0, labels.flatten()).sum().item<double>();
+    }
+    return {functional::cross_entropy(logits, labels, options), weight};
+}
+
+Tally CrossEntropy::evaluate(torch::Tensor const& logits, torch::Tensor const& labels) const {
+    auto const losses = functional::cross_entropy(
+        logits, labels, functional::CrossEntropyFuncOptions().reduction(torch::kNone));
+    return {losses.sum(torch::kFloat64).item<double>(), static_cast<double>(labels.numel()),
+            confusion_of(logits.argmax(1), labels, classes_)};
+}
+
+} // namespace lockstep::task

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "lockstep/task/task.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::task {
+
+/// Cross entropy over classes, weighted by class where the deck says so.
+class CrossEntropy {
+  public:
+    /// `weights` and `counts` as `class_weights` takes them.
+    ///
+    /// Throws  Error as `class_weights` does
+    CrossEntropy(std::string const& weights, std::vector<std::int64_t> const& counts,
+                 std::int64_t classes, double label_smoothing = 0);
+
+    std::int64_t classes() const noexcept { return classes_; }
+    /// Empty: all 1.
+    std::vector<double> const& class_weights() const noexcept { return weights_; }
+
+    /// Shape  logits [n, classes, place…] float32, labels [n, place…] int64
+    Loss training_loss(torch::Tensor const& logits, torch::Tensor const& labels) const;
+    /// Without weights and smoothing. Counts are the confusion matrix.
+    Tally evaluate(torch::Tensor const& logits, torch::Tensor const& labels) const;
+
+  private:
+    std::int64_t classes_;
+    double label_smoothing_;
+    std::vector<double> weights_;
+    torch::Tensor weights_tensor_; ///< [classes] float64 on the CPU; undefined: all are 1
+};
+
+} // namespace lockstep::task
