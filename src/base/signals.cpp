@@ -50,8 +50,10 @@ SignalRequests::~SignalRequests() {
     if (--objects > 0) {
         return;
     }
+    // A request that is repeated while the process leaves, its checkpoint written, must not kill it.
     for (int const number : requests) {
-        install(number, SIG_DFL);
+        bool const kills = number == SIGINT || number == SIGTERM;
+        install(number, kills ? SIG_DFL : SIG_IGN);
     }
 }
 

@@ -179,9 +179,13 @@ with Scratch() as scratch:
     quiet = subprocess.run([LOCKSTEP, *words(scratch / "quiet", "--quiet")], capture_output=True,
                            text=True).stdout.splitlines()
     check(len(quiet) == 2 and quiet[0].startswith("finished at step 20"), f"quiet: {quiet}")
-    spoken = scratch / "verbose"
+    spoken, tools = scratch / "verbose", scratch / "tools"
+    tools.mkdir()
+    (tools / "gnuplot").write_text("#!/bin/sh\nexit 1\n")
+    (tools / "gnuplot").chmod(0o755)
     verbose = run(words(spoken, "--verbose", "--monitor.plots", "true"),
-                  env={"PATH": "/nowhere"}).expect(0, "step 7/20  epoch").text
+                  env={"PATH": f"{tools}:{os.environ['PATH']}"})\
+        .expect(0, "step 7/20  epoch").text
     check("checkpoint " in verbose and "\033" not in verbose, verbose)
     check(verbose.count("gnuplot is not here") == 1, f"no gnuplot: one warning\n{verbose}")
 

@@ -6,8 +6,8 @@ namespace lockstep {
 
 /// Turns SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and the first SIGINT into a request that the training
 /// loop asks for; a second SIGINT ends the process at once. Signal handlers can reach nothing but
-/// static storage: so there is one request a process, however many objects; the handlers go with
-/// the last of them.
+/// static storage: so there is one request a process, however many objects. With the last of them
+/// SIGTERM and SIGINT end the process again, and the others come too late to matter.
 class SignalRequests {
   public:
     SignalRequests();
