@@ -17,7 +17,8 @@ constexpr char const* help =
 lockstep bench loader [--kind small|large|deflate|shards|order]
                       [--variant loader|memory|yardstick|start] [--batch N] [--workers N]
                       [--repeats N] [--directory DIR] [--json]
-lockstep bench loader --files FILES [--inputs NAMES] [--targets NAMES] [--shuffle full|block|none]
+lockstep bench loader --files FILES [--inputs NAMES] [--targets NAMES] [--sample-per-file]
+                      [--shuffle full|block|none]
     An epoch read by each rank's loader, from files that are in the page cache. small: 60,000 samples
     of 784 bytes; large: of 4 MiB; deflate: compressed chunks. memory: as with data.cache = memory.
     yardstick: what bounds it: for small, threads that copy and convert out of an array; for large,

@@ -43,6 +43,15 @@ bool fits(h5::Type type, h5::Shape const& shape, std::size_t room) {
     return bounded_product(bounded_elements(shape), h5::size_of(type)) <= room;
 }
 
+/// Whether two datasets differ in nothing but the places of their bytes.
+bool alike(h5::Storage const& a, h5::Storage const& b) {
+    auto const form = [](h5::Storage const& storage) {
+        return std::tie(storage.type, storage.big_endian, storage.shape, storage.chunk,
+                        storage.filters, storage.partial_chunks_filtered, storage.fill);
+    };
+    return form(a) == form(b);
+}
+
 /// Gives a dataset an extent of 1 before its own: nothing that lies in the file moves.
 void make_one_row(h5::Storage& storage) {
     storage.shape.insert(storage.shape.begin(), 1);
@@ -79,8 +88,8 @@ Column::Column(h5::File const& file, std::string const& name, std::uint64_t numb
 void Column::take(h5::Storage&& storage, Column const* before) {
     offset_ = std::exchange(storage.offset, 0);
     chunks_ = std::exchange(storage.chunks, {});
-    bool const alike = before != nullptr && *before->form_ == storage;
-    form_ = alike ? before->form_ : std::make_shared<h5::Storage const>(std::move(storage));
+    bool const shared = before != nullptr && alike(*before->form_, storage);
+    form_ = shared ? before->form_ : std::make_shared<h5::Storage const>(std::move(storage));
     measure();
 }
 

@@ -20,8 +20,6 @@ struct Chunk {
     std::uint64_t at = 0;
     std::uint32_t bytes = 0;   ///< as stored; 0: never written, so that it holds the fill value
     std::uint32_t skipped = 0; ///< bit i: filter i was not applied to it
-
-    bool operator==(Chunk const&) const = default;
 };
 
 /// How the elements of a dataset lie in its file: all that is needed to read them without HDF5.
@@ -36,8 +34,6 @@ struct Storage {
     bool partial_chunks_filtered = true; ///< those that reach over the edge of the shape too
     std::vector<Chunk> chunks;           ///< in row-major order of their places
     std::vector<std::byte> fill;         ///< an element that was never written, as it is stored
-
-    bool operator==(Storage const&) const = default;
 };
 
 } // namespace lockstep::h5
