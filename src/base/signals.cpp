@@ -50,7 +50,8 @@ SignalRequests::~SignalRequests() {
     if (--objects > 0) {
         return;
     }
-    // A request that is repeated while the process leaves, its checkpoint written, must not kill it.
+    // A request that is repeated while the process leaves, its checkpoint written, must not kill
+    // it.
     for (int const number : requests) {
         bool const kills = number == SIGINT || number == SIGTERM;
         install(number, kills ? SIG_DFL : SIG_IGN);
