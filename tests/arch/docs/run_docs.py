@@ -38,7 +38,7 @@ def check_names(path, text):
     for link in re.findall(r"\]\(([^)#]+)\)", text):
         if not link.startswith("http") and not (path.parent / link).exists():
             sys.exit(f"{path.name}: {link} is not there")
-    for name in re.findall(r"\b((?:inputs|slurm|pbs|tests|src|include)/[\w./-]*\w)", text):
+    for name in re.findall(r"(?<!build/)\b((?:inputs|slurm|pbs|tests|src|include)/[\w./-]*\w)", text):
         if not (SOURCE / name).exists() and not (SOURCE / "include/lockstep" / name).exists():
             sys.exit(f"{path.name}: {name} is not there")
 
