@@ -22,6 +22,9 @@ _lockstep() {
         local keys
         keys=$("${COMP_WORDS[0]}" train --help 2>/dev/null |
             sed -nE 's/^  ([a-z-]+\.[a-z-]+) .*/--\1/p')
+        if [[ $command == launch ]]; then
+            keys+=" $("${COMP_WORDS[0]}" launch --help 2>/dev/null | sed -nE 's/^    (--[a-z-]+) .*/\1/p')"
+        fi
         mapfile -t COMPREPLY < <(compgen -W "$keys --help" -- "$word")
     else
         compopt -o filenames 2>/dev/null

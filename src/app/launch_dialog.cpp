@@ -2,20 +2,18 @@
 
 #include "lockstep/base/batch_job.hpp"
 #include "lockstep/base/host_facts.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/terminal.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
 #include <cmath>
-#include <csignal>
 #include <filesystem>
-#include <functional>
 #include <iomanip>
 #include <iostream>
-#include <unistd.h>
+
+#include "launch_question.hpp"
 
 namespace lockstep::app {
 
@@ -23,102 +21,6 @@ namespace {
 
 using monitor::Colour;
 using monitor::Paint;
-
-extern "C" void only_wake(int) {}
-
-/// While it lives, an interrupt ends a read from the terminal instead of the program.
-class InterruptedReads {
-  public:
-    InterruptedReads() {
-        struct sigaction action {};
-        action.sa_handler = only_wake; // no SA_RESTART
-        sigemptyset(&action.sa_mask);
-        ::sigaction(SIGINT, &action, &before_);
-    }
-    ~InterruptedReads() { ::sigaction(SIGINT, &before_, nullptr); }
-    InterruptedReads(InterruptedReads const&) = delete;
-    InterruptedReads& operator=(InterruptedReads const&) = delete;
-
-  private:
-    struct sigaction before_ {};
-};
-
-[[noreturn]] void leave() {
-    std::cout << std::endl;
-    throw Error(ExitCode::usage, {"nothing was started", "it was left unanswered",
-                                  "lockstep launch --yes DECK asks nothing"});
-}
-
-/// A line of the terminal, which gives whole lines.
-std::string read_line() {
-    InterruptedReads const interrupted;
-    std::string line;
-    for (char letter = 0; letter != '\n';) {
-        auto const got = ::read(STDIN_FILENO, &letter, 1);
-        if (got != 1) {
-            leave();
-        }
-        line += letter;
-    }
-    return std::string(trimmed(line));
-}
-
-struct Question {
-    std::string text;
-    std::string otherwise; ///< for an empty answer
-    /// The meaning of an answer; throws a std::string, what was expected.
-    std::function<std::string(std::string const&)> meaning;
-};
-
-std::string ask(Question const& question) {
-    Paint const paint(monitor::colours_welcome());
-    while (true) {
-        std::cout << paint(Colour::bold, question.text);
-        if (!question.otherwise.empty()) {
-            std::cout << " [" << question.otherwise << "]";
-        }
-        std::cout << ": " << std::flush;
-        auto const line = read_line();
-        try {
-            return question.meaning(line.empty() ? question.otherwise : line);
-        } catch (std::string const& expected) {
-            std::cout << paint(Colour::yellow, concat("  Expected ", expected)) << "\n";
-        } catch (Error const& error) {
-            std::cout << paint(Colour::yellow, concat("  ", error.what())) << "\n";
-        }
-    }
-}
-
-/// One of some words; the first letters suffice where they say which.
-std::function<std::string(std::string const&)> one_of(std::vector<std::string> words) {
-    return [words = std::move(words)](std::string const& answer) {
-        std::vector<std::string> meant;
-        for (auto const& word : words) {
-            if (word == answer) {
-                return word;
-            }
-            if (!answer.empty() && word.starts_with(answer)) {
-                meant.push_back(word);
-            }
-        }
-        if (meant.size() != 1) {
-            throw joined(words, ", ");
-        }
-        return meant.front();
-    };
-}
-
-std::function<std::string(std::string const&)> from_to(std::int64_t least, std::int64_t most) {
-    return [least, most](std::string const& answer) {
-        std::int64_t value = -1;
-        auto const* const end = answer.data() + answer.size();
-        auto const [rest, failed] = std::from_chars(answer.data(), end, value);
-        if (failed != std::errc() || rest != end || value < least || value > most) {
-            throw concat("a whole number from ", least, " to ", most);
-        }
-        return answer;
-    };
-}
 
 std::int64_t number(std::string const& text) {
     return std::stoll(text);
@@ -159,11 +61,8 @@ void ask_deck(LaunchChoice& choice) {
         std::cout << std::setw(4) << i + 1 << "  " << decks[i] << "\n";
     }
     auto const meaning = [&](std::string const& answer) {
-        std::size_t index = 0;
-        auto const* const end = answer.data() + answer.size();
-        bool const is_number = std::from_chars(answer.data(), end, index).ptr == end;
-        auto const deck =
-            is_number && index > 0 && index <= decks.size() ? decks[index - 1] : answer;
+        auto const index = number_of<std::size_t>(answer).value_or(0);
+        auto const deck = index > 0 && index <= decks.size() ? decks[index - 1] : answer;
         if (deck.empty()) {
             throw std::string("the path of a deck");
         }

@@ -1,5 +1,6 @@
 #include "lockstep/comm/shared_block.hpp"
 
+#include "lockstep/base/descriptor.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
@@ -17,23 +18,6 @@
 namespace lockstep::comm {
 
 namespace {
-
-/// A file descriptor that closes itself.
-class Descriptor {
-  public:
-    explicit Descriptor(int value) : value_(value) {}
-    Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-    Descriptor& operator=(Descriptor&&) = delete;
-    ~Descriptor() {
-        if (value_ >= 0) {
-            ::close(value_);
-        }
-    }
-    int get() const { return value_; }
-
-  private:
-    int value_;
-};
 
 /// The name of shared memory, until it goes out of scope.
 class Name {

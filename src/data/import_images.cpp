@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "codec/image.hpp"
-#include "import_listing.hpp"
+#include "listed_source.hpp"
 
 namespace lockstep::data {
 
@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::uint64_t bytes_at_once = std::uint64_t{16} << 20;
 
-class ImageSource : public ImportSource {
+class ImageSource : public ListedSource {
   public:
     explicit ImageSource(ImageImport const& options)
-        : options_(options),
-          listing_(list_files(
-              {options.source, options.labels, options.split_by, {".png", ".jpg", ".jpeg"}})) {
+        : ListedSource(list_files(
+              {options.source, options.labels, options.split_by, {".png", ".jpg", ".jpeg"}})),
+          options_(options) {
         if (options_.width == 0) {
             take_size_of_first();
         }
@@ -33,14 +33,6 @@ class ImageSource : public ImportSource {
         return concat("images ", options_.width, "x", options_.height, options_.gray ? " gray" : "",
                       "\n", listing_.identity());
     }
-    ImportForm const& form() const override { return form_; }
-    std::int64_t items() const override {
-        return static_cast<std::int64_t>(listing_.entries.size());
-    }
-    std::string name(std::int64_t item) const override { return entry(item).path.string(); }
-    std::int64_t label(std::int64_t item) const override { return entry(item).label; }
-    std::string group(std::int64_t item) const override { return entry(item).group; }
-    std::string set(std::int64_t item) const override { return entry(item).set; }
     std::int64_t items_at_once() const override {
         return static_cast<std::int64_t>(
             std::clamp<std::uint64_t>(bytes_at_once / form_.fields.front().row_bytes(), 1, 1024));
@@ -64,10 +56,6 @@ class ImageSource : public ImportSource {
     }
 
   private:
-    Listing::Entry const& entry(std::int64_t item) const {
-        return listing_.entries[static_cast<std::size_t>(item)];
-    }
-
     /// Of the first that can be read: what is wrong with the others is told when they are read.
     void take_size_of_first() {
         any_size_ = false;
@@ -87,8 +75,6 @@ class ImageSource : public ImportSource {
 
     ImageImport options_;
     bool any_size_ = true;
-    Listing listing_;
-    ImportForm form_;
 };
 
 } // namespace

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "codec/sound.hpp"
-#include "import_listing.hpp"
+#include "listed_source.hpp"
 #include "transcripts.hpp"
 
 namespace lockstep::data {
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t recordings_at_once = 32;
 
-class SpeechSource : public ImportSource {
+class SpeechSource : public ListedSource {
   public:
     explicit SpeechSource(SpeechImport const& options) : options_(options) {
         if (options.transcripts.empty()) {
@@ -45,14 +45,6 @@ class SpeechSource : public ImportSource {
                       joined(texts_, "\n"), "\n", options_.words, options_.lowercase, options_.drop,
                       "\n", listing_.identity());
     }
-    ImportForm const& form() const override { return form_; }
-    std::int64_t items() const override {
-        return static_cast<std::int64_t>(listing_.entries.size());
-    }
-    std::string name(std::int64_t item) const override { return entry(item).path.string(); }
-    std::int64_t label(std::int64_t item) const override { return entry(item).label; }
-    std::string group(std::int64_t item) const override { return entry(item).group; }
-    std::string set(std::int64_t item) const override { return entry(item).set; }
     std::int64_t items_at_once() const override { return recordings_at_once; }
 
     void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
@@ -130,16 +122,11 @@ class SpeechSource : public ImportSource {
                              std::string const& next) const {
         throw Error(ExitCode::data, {name(item), why, next});
     }
-    Listing::Entry const& entry(std::int64_t item) const {
-        return listing_.entries[static_cast<std::size_t>(item)];
-    }
 
     SpeechImport options_;
-    Listing listing_; ///< class names: the symbols
     std::vector<std::string> texts_;
     int rate_ = 0;
     std::optional<LogMel> mel_;
-    ImportForm form_;
 };
 
 } // namespace

@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "codec/video.hpp"
-#include "import_listing.hpp"
+#include "listed_source.hpp"
 
 namespace lockstep::data {
 
@@ -63,14 +63,15 @@ class ClipCutter {
     std::uint64_t next_ = 0; ///< first frame of the next clip
 };
 
-class VideoSource : public ImportSource {
+class VideoSource : public ListedSource {
   public:
     explicit VideoSource(VideoImport const& options)
-        : options_(options), listing_(list_files({.source = options.source,
-                                                  .labels = options.labels,
-                                                  .split_by = options.split_by,
-                                                  .endings = video_endings,
-                                                  .frame_endings = image_endings})) {
+        : ListedSource(list_files({.source = options.source,
+                                   .labels = options.labels,
+                                   .split_by = options.split_by,
+                                   .endings = video_endings,
+                                   .frame_endings = image_endings})),
+          options_(options) {
         if (options_.stride == 0) {
             options_.stride = options_.frames;
         }
@@ -86,14 +87,6 @@ class VideoSource : public ImportSource {
         return concat("video ", options_.frames, " ", options_.stride, " ", options_.width, "x",
                       options_.height, options_.gray ? " gray\n" : "\n", listing_.identity());
     }
-    ImportForm const& form() const override { return form_; }
-    std::int64_t items() const override {
-        return static_cast<std::int64_t>(listing_.entries.size());
-    }
-    std::string name(std::int64_t item) const override { return entry(item).path.string(); }
-    std::int64_t label(std::int64_t item) const override { return entry(item).label; }
-    std::string group(std::int64_t item) const override { return entry(item).group; }
-    std::string set(std::int64_t item) const override { return entry(item).set; }
     std::int64_t items_at_once() const override {
         return static_cast<std::int64_t>(
             std::clamp<std::uint64_t>(bytes_at_once / form_.fields.front().row_bytes(), 1, 64));
@@ -125,13 +118,7 @@ class VideoSource : public ImportSource {
     }
 
   private:
-    Listing::Entry const& entry(std::int64_t item) const {
-        return listing_.entries[static_cast<std::size_t>(item)];
-    }
-
     VideoImport options_;
-    Listing listing_;
-    ImportForm form_;
 };
 
 } // namespace

@@ -48,28 +48,11 @@ void sleep_s(double seconds) {
 
 } // namespace
 
-/// A file descriptor that closes itself; -1 for none.
-class Watchdog::Descriptor {
-  public:
-    explicit Descriptor(int value) : value_(value) {}
-    Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-    Descriptor& operator=(Descriptor&&) = delete;
-    ~Descriptor() {
-        if (value_ >= 0) {
-            ::close(value_);
-        }
-    }
-    int get() const { return value_; }
-
-  private:
-    int value_;
-};
-
 Watchdog::Watchdog(comm::Communicator const& world, std::shared_ptr<comm::Board const> board,
                    FirstCause& first_cause)
     : board_(std::move(board)), first_cause_(first_cause), host_(comm::host_name()),
       link_(world, *board_), gone_(static_cast<std::size_t>(board_->size())),
-      wake_(std::make_unique<Descriptor>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     for (int local = 0; local < board_->size(); ++local) {
         auto const& slot = board_->slot(local);
         // In a container of its own the other rank's number means another process, or none.
@@ -93,7 +76,7 @@ Watchdog::~Watchdog() {
 
 void Watchdog::wake() const {
     std::uint64_t const one = 1;
-    if (::write(wake_->get(), &one, sizeof(one)) < 0) {
+    if (::write(wake_.get(), &one, sizeof(one)) < 0) {
         // The thread looks again by itself.
     }
 }
@@ -119,14 +102,14 @@ void Watchdog::wait_for_the_end() const {
 void Watchdog::wait(double seconds) {
     Stopwatch const watch;
     for (auto left = seconds; left > 0; left = seconds - watch.seconds()) {
-        std::vector<pollfd> all{{wake_->get(), POLLIN, 0}, {link_.descriptor(), POLLIN, 0}};
+        std::vector<pollfd> all{{wake_.get(), POLLIN, 0}, {link_.descriptor(), POLLIN, 0}};
         for (std::size_t i = 0; i < processes_.size(); ++i) {
             all.push_back({gone_[i] ? -1 : processes_[i].get(), POLLIN, 0});
         }
         ::poll(all.data(), all.size(), static_cast<int>(1e3 * left) + 1);
         bool news = all[0].revents != 0;
         std::uint64_t wakes = 0;
-        if (news && ::read(wake_->get(), &wakes, sizeof(wakes)) < 0) {
+        if (news && ::read(wake_.get(), &wakes, sizeof(wakes)) < 0) {
             // Nothing depends on how often.
         }
         for (std::size_t i = 0; i < processes_.size(); ++i) {

@@ -1,4 +1,5 @@
-"""Two hosts, made of namespaces: a rank that stops or dies on the other host, a host that is cut off."""
+"""Hosts, made of namespaces: three that train, to the bits of one rank; of two, a rank that stops or
+dies on the other, and a host that is cut off."""
 import pathlib
 import re
 import sys
@@ -6,7 +7,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import DATA, DECK, LOCKSTEP, Result, Scratch, check, records  # noqa: E402
+from harness import (DATA, DECK, LOCKSTEP, Result, Scratch, check, checkpoints, records,
+                     same_state)  # noqa: E402
 from hosts import Hosts, missing  # noqa: E402
 
 TIMEOUT = 8
@@ -38,14 +40,17 @@ def steps_of(directory):
     return records(directory, "step") if (directory / "metrics.jsonl").exists() else []
 
 
-with Scratch() as scratch, Hosts(2) as hosts:
+with Scratch() as scratch, Hosts(3) as hosts:
     def job(name, where, fault="", *options):
         since = time.monotonic()
         return finish(hosts.mpirun(where, words(scratch / name, *options),
                                    {"LOCKSTEP_INJECT": fault}), since)
 
-    whole = job("whole", "host1:2,host2:2").expect(0)
-    check("messages between 2 hosts" in whole.text, whole.text)
+    whole = job("whole", "host1:2,host2:1,host3:1", "", "--run.replicas", 4).expect(0)
+    check("messages between 3 hosts" in whole.text, whole.text)
+    job("one", "host1:1", "", "--run.replicas", 4).expect(0)
+    check(same_state(checkpoints(scratch / "one")[-1], checkpoints(scratch / "whole")[-1]),
+          "the same bits on three hosts as on one rank")
     check("do not hear each other" not in (scratch / "whole/log.txt").read_text(), "they hear")
 
     stopped = job("stopped", "host1:2,host2:2", "stop:rank=3:step=5")

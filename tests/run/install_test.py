@@ -46,11 +46,15 @@ with Scratch() as scratch:
                      f"COMP_WORDS=({prefix}/bin/lockstep ''); COMP_CWORD=1; _lockstep; "
                      "echo ${COMPREPLY[@]}; "
                      f"COMP_WORDS=({prefix}/bin/lockstep train --optim); COMP_CWORD=2; _lockstep; "
+                     "echo ${COMPREPLY[@]}; "
+                     f"COMP_WORDS=({prefix}/bin/lockstep launch --s); COMP_CWORD=2; _lockstep; "
                      "echo ${COMPREPLY[@]}").splitlines()
     commands = re.findall(r"^  ([a-z-]+)(?= |$)", call(prefix / "bin/lockstep", "--help"), re.M)
     check(len(commands) > 10 and set(commands) <= set(completed[0].split()),
           f"every command is completed: {commands} {completed[0]}")
     check("--optimizer.learning-rate" in completed[1], "keys are completed")
+    check({"--submit", "--scale-rate", "--show"} <= set(completed[2].split()),
+          f"options of launch are completed: {completed[2]}")
     check((prefix / "share/man/man1/lockstep.1").exists(), "there is a manual page")
     modulefiles = prefix / "share/modulefiles"
     check(f'set prefix "{prefix}"' in next((modulefiles / "lockstep").iterdir()).read_text(),

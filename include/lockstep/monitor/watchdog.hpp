@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/base/descriptor.hpp"
 #include "lockstep/base/process.hpp"
 #include "lockstep/comm/board.hpp"
 #include "lockstep/monitor/first_cause.hpp"
@@ -43,8 +44,6 @@ class Watchdog {
     void wait_for_the_end() const;
 
   private:
-    class Descriptor;
-
     /// What the threads of the rank have done, as the kernel counts it.
     struct Work {
         std::uint64_t bytes = 0;
@@ -81,7 +80,7 @@ class Watchdog {
     std::optional<Work> work_;          ///< likewise, while the rank says nothing
     std::vector<Descriptor> processes_; ///< of the host's ranks; none where it cannot be watched
     std::vector<bool> gone_;            ///< which of them have ended
-    std::unique_ptr<Descriptor> wake_;
+    Descriptor wake_;                   ///< ends a wait
     std::atomic<bool> stop_{false};
     std::thread thread_; ///< last: it uses everything above
 };

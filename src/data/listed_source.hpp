@@ -1,0 +1,34 @@
+#pragma once
+
+#include "lockstep/data/import_source.hpp"
+
+#include <utility>
+
+#include "import_listing.hpp"
+
+namespace lockstep::data {
+
+/// What importers of files have in common: an item is a file of a listing.
+class ListedSource : public ImportSource {
+  public:
+    ImportForm const& form() const override { return form_; }
+    std::int64_t items() const override {
+        return static_cast<std::int64_t>(listing_.entries.size());
+    }
+    std::string name(std::int64_t item) const override { return entry(item).path.string(); }
+    std::int64_t label(std::int64_t item) const override { return entry(item).label; }
+    std::string group(std::int64_t item) const override { return entry(item).group; }
+    std::string set(std::int64_t item) const override { return entry(item).set; }
+
+  protected:
+    explicit ListedSource(Listing listing = {}) : listing_(std::move(listing)) {}
+
+    Listing::Entry const& entry(std::int64_t item) const {
+        return listing_.entries[static_cast<std::size_t>(item)];
+    }
+
+    Listing listing_;
+    ImportForm form_;
+};
+
+} // namespace lockstep::data
