@@ -60,7 +60,11 @@ DatasetOptions scenes(test::ScratchDir const& scratch, std::string const& target
 
 TEST_CASE("each file is a sample") {
     test::ScratchDir const scratch;
-    Dataset const set(scenes(scratch, "climate/labels_0"));
+    Dataset set(scenes(scratch, "climate/labels_0"));
+    bool const in_memory = GENERATE(false, true);
+    if (in_memory) {
+        set.keep_in_memory(comm::Communicator::self());
+    }
     REQUIRE(set.samples() == files);
     CHECK(set.sample_shape() == h5::Shape{6, 5, 4});
     CHECK(set.targets().front().shape == h5::Shape{6, 5});
