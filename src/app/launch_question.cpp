@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <iostream>
+#include <poll.h>
 #include <unistd.h>
 
 namespace lockstep::app {
@@ -15,21 +16,37 @@ namespace {
 
 extern "C" void only_wake(int) {}
 
-/// While it lives, an interrupt ends a read from the terminal instead of the program.
-class InterruptedReads {
+/// While it lives, an interrupt ends `wait` instead of the program; one that comes before is kept.
+class Interrupts {
   public:
-    InterruptedReads() {
+    Interrupts() {
+        sigset_t own;
+        sigemptyset(&own);
+        sigaddset(&own, SIGINT);
+        ::sigprocmask(SIG_BLOCK, &own, &mask_before_);
         struct sigaction action {};
-        action.sa_handler = only_wake; // no SA_RESTART
+        action.sa_handler = only_wake;
         sigemptyset(&action.sa_mask);
         ::sigaction(SIGINT, &action, &before_);
     }
-    ~InterruptedReads() { ::sigaction(SIGINT, &before_, nullptr); }
-    InterruptedReads(InterruptedReads const&) = delete;
-    InterruptedReads& operator=(InterruptedReads const&) = delete;
+    ~Interrupts() {
+        ::sigaction(SIGINT, &before_, nullptr);
+        ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+    }
+    Interrupts(Interrupts const&) = delete;
+    Interrupts& operator=(Interrupts const&) = delete;
+
+    /// For something to read; false at an interrupt.
+    bool wait() const {
+        auto open = mask_before_;
+        sigdelset(&open, SIGINT);
+        pollfd input{STDIN_FILENO, POLLIN, 0};
+        return ::ppoll(&input, 1, nullptr, &open) == 1;
+    }
 
   private:
     struct sigaction before_ {};
+    sigset_t mask_before_{};
 };
 
 [[noreturn]] void leave() {
@@ -39,15 +56,12 @@ class InterruptedReads {
 }
 
 /// A line of the terminal, which gives whole lines.
-std::string read_line() {
-    InterruptedReads const interrupted;
+std::string read_line(Interrupts const& interrupts) {
     std::string line;
-    for (char letter = 0; letter != '\n';) {
-        auto const got = ::read(STDIN_FILENO, &letter, 1);
-        if (got != 1) {
+    for (char letter = 0; letter != '\n'; line += letter) {
+        if (!interrupts.wait() || ::read(STDIN_FILENO, &letter, 1) != 1) {
             leave();
         }
-        line += letter;
     }
     return std::string(trimmed(line));
 }
@@ -56,13 +70,14 @@ std::string read_line() {
 
 std::string ask(Question const& question) {
     monitor::Paint const paint(monitor::colours_welcome());
+    Interrupts const interrupts; // from before the question can be read
     while (true) {
         std::cout << paint(monitor::Colour::bold, question.text);
         if (!question.otherwise.empty()) {
             std::cout << " [" << question.otherwise << "]";
         }
         std::cout << ": " << std::flush;
-        auto const line = read_line();
+        auto const line = read_line(interrupts);
         try {
             return question.meaning(line.empty() ? question.otherwise : line);
         } catch (std::string const& expected) {
