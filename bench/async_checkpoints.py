@@ -21,12 +21,11 @@ batch = 64
 name = mlp
 hidden = 2048, 2048, 2048, 2048
 [monitor]
-log-every-steps = 1
+log-every = 1
 tensorboard = false
 plots = false
 [checkpoint]
 asynchronous = true
-every-minutes = 0
 """
 
 
