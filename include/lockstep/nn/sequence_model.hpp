@@ -4,8 +4,8 @@
 
 namespace lockstep::nn {
 
-/// A network whose samples have a number of rows each, and which gives [n, outputs, places] of which
-/// a sample's own are the first ones.
+/// A network whose samples have a number of rows each, and which gives [n, outputs, places] of
+/// which a sample's own are the first ones.
 class SequenceModel : public Model {
   public:
     /// How many of the places belong to a sample of so many rows; the others are there because of
