@@ -23,7 +23,7 @@ using monitor::Colour;
 using monitor::Paint;
 
 std::int64_t number(std::string const& text) {
-    return std::stoll(text);
+    return number_of<std::int64_t>(text).value();
 }
 
 /// Decks below inputs/ and here, as a reader would look for them.

@@ -122,7 +122,7 @@ Augmentation::Augmentation(std::string const& wanted, FieldInfo const& input, st
                      "the first input holds whole numbers, such as tokens", "Set it to none"});
     }
     for (auto const& word : split(wanted, ',')) {
-        changes_.push_back(parsed(std::string(trimmed(word))));
+        changes_.push_back(parsed(word));
     }
 }
 

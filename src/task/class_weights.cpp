@@ -18,8 +18,7 @@ namespace {
 
 std::vector<double> listed(std::string const& wanted, std::int64_t classes) {
     std::vector<double> weights;
-    for (auto const& part : split(wanted, ',')) {
-        auto const text = trimmed(part);
+    for (auto const& text : split(wanted, ',')) {
         auto const weight = number_of<double>(text);
         if (!weight || !std::isfinite(*weight) || *weight < 0) {
             refuse(wanted, concat("'", text, "' is no weight"));

@@ -146,3 +146,7 @@ TEST_CASE("what cannot be done is told at the start") {
     tokens.whole = true;
     CHECK(test::error_of([&] { Augmentation("noise:1", tokens, 0); }).code() == ExitCode::usage);
 }
+
+TEST_CASE("numbers of a change may stand behind a space") {
+    CHECK_NOTHROW(Augmentation("crop: 2, noise: 0.5", images({1, 5, 5}), 3));
+}
