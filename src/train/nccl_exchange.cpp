@@ -3,6 +3,7 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/nccl.hpp"
+#include "lockstep/train/arena.hpp"
 #include "lockstep/train/layout.hpp"
 
 #include <c10/core/Event.h>
