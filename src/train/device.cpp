@@ -29,12 +29,30 @@ torch::Device gpu(int index) {
 
 } // namespace
 
+namespace {
+
+int torch_gpus() {
+    return torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
+}
+
+} // namespace
+
+std::vector<torch::Device> devices_side_by_side(config::Run const& run, int ranks) {
+    bool const any_gpu = run.device == "auto" || run.device == "cuda";
+    std::vector<torch::Device> devices;
+    if (ranks == 1 && any_gpu && (run.mode == "dp" || run.mode == "auto")) {
+        for (int const index : usable_gpus(run, torch_gpus())) {
+            devices.push_back(gpu(index));
+        }
+    }
+    return devices.size() > 1 ? devices : std::vector<torch::Device>{};
+}
+
 torch::Device choose_device(config::Run const& run, comm::Topology const& topology) {
     if (run.device == "cpu") {
         return torch::kCPU;
     }
-    int const devices =
-        torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
+    int const devices = torch_gpus();
     auto const usable = usable_gpus(run, devices);
     int const turn = comm::device_of(topology, static_cast<int>(usable.size()));
     int const own = turn < 0 ? -1 : usable[static_cast<std::size_t>(turn)];

@@ -190,18 +190,36 @@ std::vector<nn::Model*> Engine::make_lanes(Parts const& parts) {
     std::vector<nn::Model*> lanes{&parts.model};
     auto const own = nodes_[static_cast<std::size_t>(world_.rank())].count;
     // Layers that speak with other replicas in the middle of forward would wait for ever in turn.
-    bool const side_by_side = parts.another && parts.model.runs_on_threads() &&
-                              (parts.deck.run.mode == "dp" || communication_.sync_batch_norm);
-    while (side_by_side && static_cast<int>(lanes.size()) < own) {
-        other_lanes_.push_back(parts.another());
-        other_lanes_.back()->to(parts.device);
-        other_lanes_.back()->train(parts.model.is_training());
-        lanes.push_back(other_lanes_.back().get());
+    bool const side_by_side =
+        parts.another && parts.model.runs_on_threads() &&
+        (parts.deck.run.mode == "dp" || communication_.sync_batch_norm || parts.devices.size() > 1);
+    arena_.adopt(parts.model);
+    auto const devices =
+        side_by_side ? std::min(parts.devices.size(), static_cast<std::size_t>(own)) : 0;
+    for (std::size_t at = 1; at < devices; ++at) {
+        copies_.push_back(std::make_unique<Arena>(
+            layout_, arena_.parameters().to(parts.devices[at], false, true)));
     }
-    for (auto* const lane : lanes) {
-        arena_.adopt(*lane);
+    while (side_by_side && static_cast<int>(lanes.size()) < own) {
+        // Neighbours share a device.
+        auto const at = lanes.size() * devices / static_cast<std::size_t>(own);
+        other_lanes_.push_back(parts.another());
+        auto& lane = *other_lanes_.back();
+        lane.to(at == 0 ? parts.device : parts.devices[at]);
+        lane.train(parts.model.is_training());
+        (at == 0 ? arena_ : *copies_[at - 1]).adopt(lane);
+        lanes.push_back(&lane);
     }
     return lanes;
+}
+
+/// Brings the other devices up to the last update.
+void Engine::copy_parameters() {
+    torch::NoGradGuard const no_grad;
+    for (auto const& copy : copies_) {
+        copy->parameters().copy_(arena_.parameters(), /*non_blocking=*/true);
+        copy->refresh();
+    }
 }
 
 std::unique_ptr<ThreadReplicaSums> Engine::make_sums() {
@@ -223,6 +241,7 @@ StepOutcome Engine::step(StepInput const& input) {
     auto const scale = loss_scale_.value() * compression_scale_;
     exchange_->set_unit(static_cast<double>(input.samples) * scale);
     exchange_->begin();
+    copy_parameters();
     {
         comm::PhaseScope const phase(world_, comm::Phase::compute);
         local_.run(input.batches, input.micro_batches, key, scale, input.poison);

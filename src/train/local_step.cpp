@@ -16,15 +16,35 @@ namespace lockstep::train {
 /// A module instance, which runs one replica at a time.
 struct LocalStep::Lane {
     nn::Model& model;
+    torch::Device device;
     GradientSink sink;
 };
+
+namespace {
+
+torch::Device device_of(nn::Model const& model, torch::Device otherwise) {
+    auto const parameters = model.parameters();
+    return parameters.empty() ? otherwise : parameters.front().device();
+}
+
+nn::Fields moved(nn::Fields const& fields, torch::Device device) {
+    std::vector<nn::Field> there;
+    for (auto const& field : fields) {
+        there.push_back({field.values.to(device, /*non_blocking=*/true), field.lengths});
+    }
+    return nn::Fields(std::move(there));
+}
+
+} // namespace
 
 LocalStep::LocalStep(Parts parts)
     : parts_(std::move(parts)),
       gradients_(borrowed(parts_.exchange.gradients(), parts_.layout.size, parts_.device)) {
     for (auto* const model : parts_.lanes) {
-        lanes_.push_back(std::unique_ptr<Lane>(
-            new Lane{*model, {*model, parts_.layout, parts_.exchange.partition()}}));
+        lanes_.push_back(
+            std::unique_ptr<Lane>(new Lane{*model,
+                                           device_of(*model, parts_.device),
+                                           {*model, parts_.layout, parts_.exchange.partition()}}));
     }
     auto const replicas = static_cast<std::size_t>(parts_.node.count);
     std::size_t arrays = lanes_.size();
@@ -37,7 +57,8 @@ LocalStep::LocalStep(Parts parts)
     }
     arrays_.push_back(gradients_);
     while (arrays_.size() < arrays) {
-        arrays_.push_back(torch::zeros_like(gradients_));
+        auto const& lane = *lanes_[threads_ ? arrays_.size() : 0];
+        arrays_.push_back(torch::zeros_like(gradients_, gradients_.options().device(lane.device)));
     }
     results_.resize(replicas);
 }
@@ -110,7 +131,7 @@ void LocalStep::round(torch::Tensor const& values) const {
 
 void LocalStep::add(torch::Tensor const& into, torch::Tensor const& from) const {
     torch::NoGradGuard const no_grad;
-    into.add_(from);
+    into.add_(from.to(into.device()));
     round(into);
 }
 
@@ -203,9 +224,12 @@ void LocalStep::run_on_threads(BatchSource& batches) {
     auto const play = [&](int which) {
         auto const at = static_cast<std::size_t>(which);
         auto& lane = *lanes_[at];
+        c10::OptionalDeviceGuard const guard(lane.device);
         start_replica(lane, first + which, arrays_[at]);
         for (int micro = 0; micro < micro_batches_; ++micro) {
-            auto const& tensors = tensors_of[at][static_cast<std::size_t>(micro)];
+            auto const& here = tensors_of[at][static_cast<std::size_t>(micro)];
+            task::Tensors const tensors{moved(here.inputs, lane.device),
+                                        moved(here.targets, lane.device)};
             if (tensors.samples() > 0 || parts_.sums != nullptr) {
                 run_micro_batch(lane, first + which, micro, tensors, times[at]);
             }

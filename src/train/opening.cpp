@@ -13,6 +13,7 @@
 #include "lockstep/data/augment.hpp"
 #include "lockstep/data/lengths.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "lockstep/train/device.hpp"
 #include "lockstep/train/engine.hpp"
 
 #include <algorithm>
@@ -32,9 +33,16 @@ config::Deck stored_deck(std::filesystem::path const& file) {
     return source.parse();
 }
 
-/// As many replicas on threads as the machine has cores for.
-std::int64_t side_by_side(config::Run const& run) {
-    return std::max<std::int64_t>(std::thread::hardware_concurrency() / run.threads, 1);
+/// The replicas of a new run: one on each rank, or each GPU of a process that is alone, or as many
+/// on threads as the machine has cores for.
+std::int64_t replicas_of_new(config::Run const& run, int ranks) {
+    auto const gpus = devices_side_by_side(run, ranks).size();
+    if (gpus > 0) {
+        return static_cast<std::int64_t>(gpus);
+    }
+    return run.mode == "dp"
+               ? std::max<std::int64_t>(std::thread::hardware_concurrency() / run.threads, 1)
+               : ranks;
 }
 
 /// What does not depend on a checkpoint: the batch of a replica.
@@ -59,7 +67,7 @@ void settle_batch(config::Deck& deck) {
 
 void settle_new(config::Deck& deck, int ranks) {
     if (deck.run.replicas == 0) {
-        deck.run.replicas = deck.run.mode == "dp" ? side_by_side(deck.run) : ranks;
+        deck.run.replicas = replicas_of_new(deck.run, ranks);
     }
     comm::subtrees_of_ranks(static_cast<int>(deck.run.replicas), ranks);
     settle_batch(deck);

@@ -65,7 +65,8 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
                       .model = *parts.work.model,
                       .task = *parts.work.task,
                       .device = parts.device,
-                      .another = [&parts] { return another_model(parts.deck, parts.work); }});
+                      .another = [&parts] { return another_model(parts.deck, parts.work); },
+                      .devices = devices_side_by_side(parts.deck.run, world.size())});
     auto const& engine = *parts.engine;
     auto const& feed = *parts.feed;
     parts.batches = parts.feed->batches(0, std::numeric_limits<std::int64_t>::max());

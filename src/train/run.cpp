@@ -14,6 +14,7 @@
 #include "lockstep/train/placement.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <unistd.h>
 
 #include "data_cache.hpp"
@@ -82,7 +83,13 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
                       .task = *work_.task,
                       .device = device_,
                       .another = [this] { return another_model(deck_, work_); },
-                      .nodes = nodes});
+                      .nodes = nodes,
+                      .devices = devices_side_by_side(deck_.run, world_.size())});
+    if (auto const devices = devices_side_by_side(deck_.run, world_.size()); !devices.empty()) {
+        std::vector<std::string> names;
+        std::ranges::transform(devices, std::back_inserter(names), device_text);
+        remark(concat("replicas side by side on ", joined(names, ", ")));
+    }
     attempt_ = concat(utc_now(), "-", ::getpid());
     comm::broadcast_text(world_, attempt_);
     std::replace(attempt_.begin(), attempt_.end(), ':', '-');

@@ -5,6 +5,8 @@
 
 #include <torch/torch.h>
 
+#include <vector>
+
 namespace lockstep::train {
 
 /// The device of this rank: what the deck names; with `auto`, that of its local rank among the GPUs
@@ -12,6 +14,12 @@ namespace lockstep::train {
 ///
 /// Throws  Error 69 when the deck names a device that is not here, 64 when it is no device's name
 torch::Device choose_device(config::Run const& run, comm::Topology const& topology);
+
+/// Where the replicas of a process that is alone compute side by side: the GPUs that run.devices
+/// leaves, with run.mode = dp or auto; else none, and they are on the rank's own device.
+///
+/// Throws  as choose_device
+std::vector<torch::Device> devices_side_by_side(config::Run const& run, int ranks);
 
 /// Makes LibTorch compute the same bits every time: thread count, deterministic operators,
 /// denormals flushed to zero (they slow backward threefold).

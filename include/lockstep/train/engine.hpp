@@ -61,6 +61,8 @@ class Engine {
         int ranks_per_host = 0; ///< for tests; see comm::TreeExchangeOptions
         /// The subtree of each rank; empty: even shares.
         std::vector<comm::TreeNode> nodes{};
+        /// Where replicas compute side by side, `device` first; empty: all on `device`.
+        std::vector<torch::Device> devices{};
     };
 
     /// Collective  over the world
@@ -117,6 +119,7 @@ class Engine {
     class Vote;
 
     std::vector<nn::Model*> make_lanes(Parts const& parts);
+    void copy_parameters();
     std::unique_ptr<ThreadReplicaSums> make_sums();
     std::vector<Buffers> kept_buffers(nn::Model const& model) const;
     double timeout_s() const { return static_cast<double>(communication_.timeout_seconds); }
@@ -137,7 +140,8 @@ class Engine {
     std::vector<Buffers> kept_buffers_; ///< of each replica here; empty: all have replica 0's
     std::unique_ptr<comm::Exchange> exchange_;
     Arena arena_;
-    std::vector<Range> updated_; ///< by this rank
+    std::vector<Range> updated_;                 ///< by this rank
+    std::vector<std::unique_ptr<Arena>> copies_; ///< of the parameters, on the other devices
     std::vector<std::shared_ptr<nn::Model>> other_lanes_;
     std::vector<nn::Model*> lanes_;
     std::optional<comm::Communicator> layers_world_; ///< for layers that speak with other ranks

@@ -40,7 +40,9 @@ struct LocalTimes {
 class LocalStep {
   public:
     struct Parts {
-        std::vector<nn::Model*> lanes; ///< one, or one for each replica; all views of one arena
+        /// One, or one for each replica, each on its own device or on one together; all hold the
+        /// same parameters.
+        std::vector<nn::Model*> lanes;
         task::Task const& task;
         Layout const& layout;
         Buffers& buffers; ///< replica 0's, of the step before; replica 0's host updates them

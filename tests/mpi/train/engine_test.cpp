@@ -107,13 +107,17 @@ TEST_CASE("replicas that keep their own buffers have the same bits on any ranks 
     Training ours(world(), set.get(), deck);
     Training reference(alone, set.get(), deck);
     Training on_threads(alone, set.get(), side_by_side);
+    // Each with its own copy of the parameters, as GPUs have.
+    Training on_devices(alone, set.get(), deck, 0, {3, torch::kCPU});
     for (int step = 0; step < 5; ++step) {
         CAPTURE(step);
         ours.step();
         reference.step();
         on_threads.step();
+        on_devices.step();
         CHECK(same_bits(ours.model(), reference.model()));
         CHECK(same_bits(on_threads.model(), reference.model()));
+        CHECK(same_bits(on_devices.model(), reference.model()));
     }
     // The models show replica 0's only; each replica's are compared in snapshots.
     auto const all = kept_buffers(reference.engine(), reference.engine().nodes()[0]);

@@ -80,7 +80,7 @@ class SharedSet {
 class Training {
   public:
     Training(comm::Communicator const& comm, data::Dataset const& set, config::Deck const& deck,
-             int ranks_per_host = 0)
+             int ranks_per_host = 0, std::vector<torch::Device> const& devices = {})
         : deck_(deck), plan_({.samples = samples,
                               .batch = deck.data.batch,
                               .replicas = static_cast<int>(deck.run.replicas),
@@ -88,9 +88,15 @@ class Training {
                               .seed = static_cast<std::uint64_t>(deck.run.seed)}),
           model_(nn::make_model(deck.model, interface(), plan_seed())),
           task_(task::make_task(deck.task, task::Samples::of(set))),
-          engine_({comm, deck_, *model_, *task_, torch::kCPU,
+          engine_({comm,
+                   deck_,
+                   *model_,
+                   *task_,
+                   torch::kCPU,
                    [this] { return nn::make_model(deck_.model, interface(), 99); },
-                   ranks_per_host}),
+                   ranks_per_host,
+                   {},
+                   devices}),
           loader_(set, requests(engine_.nodes()[static_cast<std::size_t>(comm.rank())]), {2, 3}),
           batches_(loader_, set.inputs(), set.targets(), torch::kCPU) {}
 
