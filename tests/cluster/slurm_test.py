@@ -145,7 +145,9 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
     slurm.run("scancel", cancelled.number)
     cancelled.wait_for("CANCELLED", limit=40)
     check("not requeued" in cancelled.output(), cancelled.output())
-    step = records(cancelled.run, "end")[-1]["step"]
+    ends = records(cancelled.run, "end")
+    check(ends, f"it came to an end\n{cancelled.output()}")
+    step = ends[-1]["step"]
     check(checkpoints(cancelled.run)[-1].stem == f"step-{step:08d}", "with a checkpoint")
 
     for job in (whole, by_srun):
