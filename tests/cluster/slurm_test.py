@@ -134,7 +134,8 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
     # Of the minute most is used up when the run begins; it asks Slurm for what is left.
     limited = Job(cluster, scratch, "walltime", "--time=1", "--signal=B:CONT@1", fault=SLOW,
                   profile="sleep 28")
-    cancelled = Job(cluster, scratch, "cancelled", fault=SLOW)
+    # By srun: mpirun leaves the ranks two seconds, in which a loaded machine may not get through.
+    cancelled = Job(cluster, scratch, "cancelled", fault=SLOW, profile='LAUNCH="srun --mpi=pmix"')
 
     alone = slurm.run("srun", "--mpi=none", "--ntasks=2", "--mem-per-cpu=100", LOCKSTEP, "train",
                       "deck.ini", cwd=whole.checkout)
