@@ -3,11 +3,14 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <string>
 #include <unistd.h>
+#include <utility>
 
 namespace lockstep {
 
@@ -15,8 +18,16 @@ namespace {
 
 constexpr std::int64_t every_rank = -1;
 
+constexpr std::array<std::pair<std::string_view, DiskFault>, 4> disk_faults{
+    {{"disk-full", DiskFault::full},
+     {"slow-disk", DiskFault::slow},
+     {"torn-checkpoint", DiskFault::torn},
+     {"corrupt-checkpoint", DiskFault::corrupt}}};
+
 struct Fault {
+    std::string text;
     std::string kind;
+    DiskFault disk = DiskFault::none;
     std::int64_t rank = 0;
     std::int64_t step = -1; ///< -1: any
     std::string phase;      ///< empty: at the beginning of a step
@@ -24,6 +35,7 @@ struct Fault {
 
 Fault parse(std::string const& text) {
     Fault fault;
+    fault.text = text;
     for (auto const& part : split(text, ':')) {
         if (part == "rank=all") {
             fault.rank = every_rank;
@@ -37,20 +49,32 @@ Fault parse(std::string const& text) {
             fault.kind = part;
         }
     }
+    for (auto const& [name, disk] : disk_faults) {
+        if (fault.kind == name) {
+            fault.disk = disk;
+        }
+    }
     return fault;
 }
 
-bool hits(Fault const& fault, int rank) {
-    return fault.rank == rank || fault.rank == every_rank;
+/// What LOCKSTEP_INJECT asks of this rank.
+std::optional<Fault> asked_of(int rank) {
+    char const* const text = std::getenv("LOCKSTEP_INJECT");
+    if (text == nullptr || *text == '\0') {
+        return std::nullopt;
+    }
+    auto fault = parse(text);
+    bool const ours = fault.rank == rank || fault.rank == every_rank;
+    return ours ? std::optional(std::move(fault)) : std::nullopt;
 }
 
-Damage commit(Fault const& fault, char const* text) {
+Damage commit(Fault const& fault) {
     if (fault.kind == "kill") {
         std::raise(SIGKILL);
     } else if (fault.kind == "stop") {
         std::raise(SIGSTOP);
     } else if (fault.kind == "throw") {
-        throw Error(ExitCode::software, {"an injected fault", text, "Unset LOCKSTEP_INJECT"});
+        throw Error(ExitCode::software, {"an injected fault", fault.text, "Unset LOCKSTEP_INJECT"});
     } else if (fault.kind == "nan") {
         return Damage::nan;
     } else if (fault.kind == "bitflip") {
@@ -65,9 +89,10 @@ Damage commit(Fault const& fault, char const* text) {
         }
     } else {
         throw Error(ExitCode::usage,
-                    {concat("LOCKSTEP_INJECT = ", text),
+                    {concat("LOCKSTEP_INJECT = ", fault.text),
                      "expected kill, stop, throw, hang, nan, bitflip, slow or oom, with "
-                     ":rank=R:step=S or :rank=R:phase=P",
+                     ":rank=R:step=S or :rank=R:phase=P, or disk-full, slow-disk, "
+                     "torn-checkpoint or corrupt-checkpoint, with :step=S",
                      "Correct or unset it"});
     }
     return Damage::none;
@@ -76,30 +101,27 @@ Damage commit(Fault const& fault, char const* text) {
 } // namespace
 
 Damage inject_fault(int rank, std::int64_t step) {
-    char const* const text = std::getenv("LOCKSTEP_INJECT");
-    if (text == nullptr || *text == '\0') {
+    auto const fault = asked_of(rank);
+    if (!fault || fault->disk != DiskFault::none || !fault->phase.empty()) {
         return Damage::none;
     }
-    auto const fault = parse(text);
-    bool const every_step = fault.kind == "slow" && fault.step < 0;
-    if (!hits(fault, rank) || !fault.phase.empty() || (fault.step != step && !every_step)) {
-        return Damage::none;
-    }
-    return commit(fault, text);
+    bool const every_step = fault->kind == "slow" && fault->step < 0;
+    return fault->step == step || every_step ? commit(*fault) : Damage::none;
 }
 
 void inject_fault_in(int rank, std::string_view phase, std::int64_t step, Names names) {
-    char const* const text = std::getenv("LOCKSTEP_INJECT");
-    if (text == nullptr || *text == '\0') {
-        return;
+    auto const fault = asked_of(rank);
+    if (fault && !fault->phase.empty() &&
+        (names == Names::whole ? phase == fault->phase
+                               : phase.find(fault->phase) != std::string_view::npos) &&
+        (fault->step < 0 || fault->step == step)) {
+        commit(*fault);
     }
-    auto const fault = parse(text);
-    if (hits(fault, rank) && !fault.phase.empty() &&
-        (names == Names::whole ? phase == fault.phase
-                               : phase.find(fault.phase) != std::string_view::npos) &&
-        (fault.step < 0 || fault.step == step)) {
-        commit(fault, text);
-    }
+}
+
+DiskFault inject_disk_fault(int rank, std::int64_t step) {
+    auto const fault = asked_of(rank);
+    return fault && (fault->step < 0 || fault->step == step) ? fault->disk : DiskFault::none;
 }
 
 } // namespace lockstep

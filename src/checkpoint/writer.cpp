@@ -11,8 +11,11 @@
 #include "lockstep/comm/collectives.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <numeric>
 #include <optional>
+#include <thread>
 
 #include "record.hpp"
 #include "transfer.hpp"
@@ -20,6 +23,8 @@
 namespace lockstep::checkpoint {
 
 namespace {
+
+constexpr std::uint64_t more_than_any_disk = std::uint64_t{1} << 62;
 
 Error wrong_snapshot(std::string const& what, std::string const& why) {
     return {ExitCode::software, {what, why, "Please report this"}};
@@ -49,7 +54,8 @@ class Commit {
   public:
     Commit(comm::Communicator const& comm, Snapshot const& snapshot, std::filesystem::path path,
            std::filesystem::path partial)
-        : comm_(comm), snapshot_(snapshot), path_(std::move(path)), partial_(std::move(partial)) {}
+        : comm_(comm), snapshot_(snapshot), path_(std::move(path)), partial_(std::move(partial)),
+          disk_(inject_disk_fault(comm.rank(), step())) {}
 
     void check();
     void lay_out();
@@ -57,8 +63,13 @@ class Commit {
     void read_back();
     void seal();
     void rename(std::function<void()> const& still_ours);
+    void spoil() const;
 
     std::uint64_t length() const { return length_; }
+    std::int64_t step() const {
+        auto const found = snapshot_.record.integers.find("step");
+        return found == snapshot_.record.integers.end() ? -1 : found->second;
+    }
 
   private:
     void check_own_parts() const;
@@ -74,6 +85,7 @@ class Commit {
     Snapshot const& snapshot_;
     std::filesystem::path path_;
     std::filesystem::path partial_;
+    DiskFault disk_;
     std::vector<std::uint64_t> offsets_; ///< in the file, of each array
     std::uint64_t length_ = 0;           ///< of the file
     std::optional<File> file_;           ///< behind HDF5, from `read_back` on
@@ -169,7 +181,7 @@ void Commit::create_file() {
     for (auto const& array : arrays()) {
         bytes += array.elements * h5::size_of(array.type);
     }
-    try_space(partial_, bytes);
+    try_space(partial_, disk_ == DiskFault::full ? more_than_any_disk : bytes);
 
     auto file = h5::File::create(partial_, {.user_block = seal_bytes});
     for (auto const& array : arrays()) {
@@ -192,6 +204,9 @@ void Commit::create_file() {
 }
 
 bool Commit::write_parts() {
+    if (disk_ == DiskFault::slow) {
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
     comm::agree(comm_, "finding the laid-out checkpoint", [&] {
         if (auto const found = File::open_write(partial_).size(); found != length_) {
             throw Error(ExitCode::io,
@@ -267,6 +282,19 @@ void Commit::rename(std::function<void()> const& still_ours) {
     });
 }
 
+/// As a disk does that says too early that bytes are safe, or loses some of them later.
+void Commit::spoil() const {
+    if (disk_ == DiskFault::torn) {
+        std::filesystem::resize_file(path_, length_ / 2);
+    } else if (disk_ == DiskFault::corrupt) {
+        std::array<std::byte, 1> byte{};
+        auto const file = File::open_write(path_);
+        file.read_at(length_ / 2, byte);
+        byte[0] ^= std::byte{1};
+        file.write_at(length_ / 2, byte);
+    }
+}
+
 } // namespace
 
 std::filesystem::path partial_path(std::filesystem::path const& path, std::string const& attempt) {
@@ -281,10 +309,7 @@ Written write(comm::Communicator const& comm, Snapshot const& snapshot,
     try {
         Commit commit(comm, snapshot, path, partial);
         auto const reach = [&](char const* phase) {
-            auto const step = snapshot.record.integers.find("step");
-            inject_fault_in(comm.rank(), phase,
-                            step == snapshot.record.integers.end() ? -1 : step->second,
-                            Names::whole);
+            inject_fault_in(comm.rank(), phase, commit.step(), Names::whole);
         };
         reach("check");
         commit.check();
@@ -298,6 +323,7 @@ Written write(comm::Communicator const& comm, Snapshot const& snapshot,
         commit.seal();
         reach("rename");
         commit.rename(still_ours);
+        commit.spoil();
         reach("prune");
         return {path, commit.length(), watch.seconds(), collective};
     } catch (...) {

@@ -1,11 +1,20 @@
 """Hosts on one machine: each has a network, a host name, a /dev/shm and an address of its own, and a
 cable that can be pulled. Needs root; process numbers and all other directories are the machine's."""
+import array
+import fcntl
 import os
 import pathlib
 import shutil
+import socket
+import struct
 import subprocess
+import sys
 import tempfile
 import time
+
+SIOCETHTOOL = 0x8946
+# Checksums, scatter-gather, segmentation, and segments put together, left to the other side.
+OFFLOADS = (0x17, 0x19, 0x1f, 0x24, 0x2c)
 
 
 def missing():
@@ -23,6 +32,15 @@ def ip(*words, check=True):
     subprocess.run(["ip", *map(str, words)], check=check, capture_output=not check)
 
 
+def send_whole_frames(interface):
+    """A veth leaves checksums and segments to who receives; a relay between two needs them done."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        for offload in OFFLOADS:
+            value = array.array("I", [offload, 0])
+            request = struct.pack("16sP", interface.encode(), value.buffer_info()[0])
+            fcntl.ioctl(control, SIOCETHTOOL, request)
+
+
 class Hosts:
     """host1, host2, … on a bridge, while the context lasts."""
 
@@ -31,6 +49,7 @@ class Hosts:
         self.number = os.getpid() % 10000
         self.bridge = f"lsb{self.number}"
         self.holders = {}
+        self.relays = []
 
     def __enter__(self):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="lockstep-hosts-"))
@@ -73,6 +92,30 @@ class Hosts:
         """Pulls the cable: nobody hears an end of connections."""
         ip("link", "set", self.cable(name), "down")
 
+    def slow(self, name, seconds, bytes_per_second):
+        """A longer and thinner cable: each frame takes so long, and so much passes, either way."""
+        ends = [f"ls{self.number}{side}"[:15] for side in ("near", "far")]
+        ip("link", "set", self.cable(name), "nomaster")
+        ip("link", "add", ends[0], "type", "veth", "peer", "name", ends[1])
+        ip("link", "set", ends[0], "master", self.bridge, "up")
+        ip("link", "set", ends[1], "up")
+        here = str(pathlib.Path(__file__).parent)
+        for holder in self.holders.values():
+            subprocess.run(["nsenter", "-t", str(holder.pid), "-n", sys.executable, "-c",
+                            f"import sys; sys.path.insert(0, {here!r}); import hosts; "
+                            "hosts.send_whole_frames('eth0')"], check=True)
+        send_whole_frames(self.bridge)
+        relay = subprocess.Popen([sys.executable, f"{here}/slow_link.py", self.cable(name), ends[1],
+                                  str(seconds), str(bytes_per_second)], stdout=subprocess.PIPE)
+        self.relays.append((relay, ends[0]))
+        if relay.stdout.readline() != b"joined\n":
+            raise RuntimeError("the slow link does not come up")
+
+    def run(self, name, *words):
+        """Runs a command on a host; its output."""
+        return subprocess.run(["nsenter", "-t", str(self.holders[name].pid), "-n", "-u", "-m",
+                               "--", *map(str, words)], capture_output=True, text=True).stdout
+
     def processes(self, name, program):
         """The process numbers of a program on a host."""
         own = os.readlink(f"/proc/{self.holders[name].pid}/ns/net")
@@ -99,6 +142,10 @@ class Hosts:
             env={**os.environ, "LOCKSTEP_INJECT": "", **(env or {})})
 
     def __exit__(self, *_):
+        for relay, end in self.relays:
+            relay.kill()
+            relay.wait()
+            ip("link", "del", end, check=False)
         for name, holder in self.holders.items():
             for program in ("lockstep", "orted", "mpirun"):
                 for process in self.processes(name, program):

@@ -1,5 +1,5 @@
-"""Hosts, made of namespaces: three that train, to the bits of one rank; of two, a rank that stops or
-dies on the other, and a host that is cut off."""
+"""Hosts, made of namespaces: three that train, to the bits of one rank, and two over a slow link; of
+two, a rank that stops or dies on the other, and a host that is cut off."""
 import pathlib
 import re
 import sys
@@ -52,6 +52,15 @@ with Scratch() as scratch, Hosts(3) as hosts:
     check(same_state(checkpoints(scratch / "one")[-1], checkpoints(scratch / "whole")[-1]),
           "the same bits on three hosts as on one rank")
     check("do not hear each other" not in (scratch / "whole/log.txt").read_text(), "they hear")
+
+    # A long and thin cable: 5 ms one way, 100 Mbit/s.
+    hosts.slow("host3", 0.005, 12.5e6)
+    slow = job("slow", "host1:2,host3:2", "", "--run.replicas", 4).expect(0)
+    check(same_state(checkpoints(scratch / "one")[-1], checkpoints(scratch / "slow")[-1]),
+          "the same bits over a slow link")
+    waits = [step["communication_ms"] + step["imbalance_ms"] for step in steps_of(scratch / "slow")]
+    print(f"over a slow link a step waits {sorted(waits)[len(waits) // 2]:.1f} ms", flush=True)
+    check(min(waits) > 10, f"a step's sums cross the cable and come back: {waits}")
 
     stopped = job("stopped", "host1:2,host2:2", "stop:rank=3:step=5")
     check(stopped.code == 76, stopped.text)

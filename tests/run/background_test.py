@@ -1,4 +1,5 @@
 """Checkpoints in the background: the same files as synchronous ones; a full disk ends one, not the run."""
+import json
 import subprocess
 
 from harness import Scratch, check, checkpoints, records, run, same_state, train
@@ -17,6 +18,24 @@ with Scratch() as scratch:
         run(["checkpoint", "verify", there]).expect(0)
         told = [record["step"] for record in records(there, "checkpoint")]
         check(told == [0, 3, 6, 9, 12, 15, 18, 20], f"each is told when it is durable: {told}")
+
+    # A disk that is slow: training goes on meanwhile, where checkpoints are in the background.
+    for background in ("true", "false"):
+        directory = scratch / f"slow-{background}"
+        train(directory, "--train.steps", 20, "--checkpoint.every-steps", 10, "--data.validation", "",
+              "--checkpoint.asynchronous", background, env={"LOCKSTEP_INJECT": "slow-disk"}).expect(0)
+        lines = map(json.loads, (directory / "metrics.jsonl").read_text().splitlines())
+        order = [(line["event"], line["step"]) for line in lines
+                 if line["event"] in ("step", "checkpoint")]
+        overtaken = order.index(("step", 11)) < order.index(("checkpoint", 10))
+        check(overtaken == (background == "true"), f"asynchronous = {background}: {order}")
+
+    # A disk that is full once.
+    full = scratch / "full-once"
+    train(full, "--train.steps", 20, "--checkpoint.every-steps", 5, "--data.validation", "",
+          env={"LOCKSTEP_INJECT": "disk-full:step=10"}).expect(
+        0, "warning: no checkpoint of step 10", "no room for", "The run goes on")
+    check([record["step"] for record in records(full, "checkpoint")] == [0, 5, 15, 20], "but one")
 
     # A disk that is too small for a second checkpoint: each failure is a warning, the older one
     # stays; the last one's failure is the run's.

@@ -23,6 +23,14 @@ with Scratch() as scratch:
     resumed = train(hurt).expect(0, newest.name, second.name, f"resumed from {third}")
     check(same_state(whole, hurt), "falling back loses time, not bits")
 
+    # A disk that loses half of a file, or a bit, after it said that all is safe.
+    for fault in ("torn-checkpoint", "corrupt-checkpoint"):
+        spoilt = scratch / fault
+        train(spoilt, env={"LOCKSTEP_INJECT": f"{fault}:step={int(newest.stem[5:])}"}).expect(0)
+        run(["checkpoint", "verify", checkpoints(spoilt)[-1]]).expect(65)
+        train(spoilt).expect(0, newest.name, f"resumed from {checkpoints(spoilt)[-2]}")
+        check(same_state(whole, spoilt), f"{fault}: falling back loses time, not bits")
+
     # None verifies.
     for path in checkpoints(hurt):
         flip(path, 5000)

@@ -28,4 +28,17 @@ Damage inject_fault(int rank, std::int64_t step);
 enum class Names { part, whole };
 void inject_fault_in(int rank, std::string_view phase, std::int64_t step, Names names);
 
+/// What the disk does wrong with a checkpoint.
+enum class DiskFault {
+    none,
+    full,   ///< it has no room
+    slow,   ///< this rank's part takes a second longer
+    torn,   ///< half of the file is lost although it was synced
+    corrupt ///< a bit of the file turns over afterwards
+};
+
+/// "disk-full:step=50", "slow-disk", "torn-checkpoint:step=50" and "corrupt-checkpoint" for the
+/// checkpoint of a step, or without a step for each.
+DiskFault inject_disk_fault(int rank, std::int64_t step);
+
 } // namespace lockstep
