@@ -51,8 +51,11 @@ KIND
             --regression              the target is a number
             --type f32|f64            of the numbers (f32)
             --fill-forward            an empty cell has the value above it
-  hdf5    SOURCE: any HDF5 file with one entry a sample, chunked or compressed too
-            --inputs NAME --targets NAME --classes A,B,C
+  hdf5    SOURCE: any HDF5 file with one entry a sample, chunked or compressed too, or with
+          NAME_offsets where a sample has a number of rows
+            --inputs A,B --targets C,D  datasets; the only ones become inputs and targets
+            --weights NAME            of the samples, for data.sample-weights
+            --classes A,B,C           names, where the first target is a class
             --type u8|i16|i32|f32|f64 convert the inputs
 
 OUT is a file or, where there are several sets, a directory.
@@ -158,8 +161,9 @@ SourceMaker idx(ImportArguments& arguments) {
 
 SourceMaker hdf5(ImportArguments& arguments) {
     data::Hdf5Import options{.source = {},
-                             .inputs = arguments.text("--inputs", "inputs"),
-                             .targets = arguments.text("--targets", "targets"),
+                             .inputs = split(arguments.text("--inputs", "inputs"), ','),
+                             .targets = split(arguments.text("--targets", "targets"), ','),
+                             .weights = arguments.text("--weights"),
                              .classes = arguments.list("--classes"),
                              .type = arguments.text("--type")};
     return [=](auto const& source) mutable {

@@ -3,99 +3,200 @@
 #include "lockstep/data/import.hpp"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
+#include "convert.hpp"
 #include "format.hpp"
+#include "weights.hpp"
 
 namespace lockstep::data {
 
 namespace {
 
 constexpr std::uint64_t bytes_at_once = std::uint64_t{8} << 20;
-
-/// The type in which inputs are kept: as they are, or float32 where we do not read them directly.
-h5::Type kept_type(h5::Type type) {
-    switch (type) {
-    case h5::Type::f16:
-    case h5::Type::i64:
-    case h5::Type::u64:
-        return h5::Type::f32;
-    default:
-        return type;
-    }
-}
+constexpr std::array types_to_convert_to{h5::Type::u8, h5::Type::i16, h5::Type::i32, h5::Type::f32,
+                                         h5::Type::f64};
 
 /// The type that an import was asked for.
 h5::Type wanted_type(std::string const& name) {
     auto const type = h5::type_named(name);
-    if (!type || kept_type(*type) != *type) {
+    if (!type || std::ranges::find(types_to_convert_to, *type) == types_to_convert_to.end()) {
         throw Error(ExitCode::usage, {concat("--type ", name), "inputs are not kept in it",
                                       "Write u8, i16, i32, f32 or f64"});
     }
     return *type;
 }
 
-/// A file's samples, converted by HDF5; a block of neighbours is kept for the next one.
+/// One dataset of the source: its samples' bytes as they are to be kept, converted by HDF5. A block
+/// of neighbours is kept for the next one.
+class SourceField {
+  public:
+    /// `type` and `name`: in the set that is made
+    SourceField(h5::File const& file, std::string path, std::optional<h5::Type> type,
+                std::string name)
+        : path_(std::move(path)) {
+        auto const info = readable_dataset(file, path_);
+        auto const offsets = path_ + "_offsets";
+        kept_ = {.name = std::move(name),
+                 .type = type.value_or(*info.readable_as),
+                 .row = {info.shape.begin() + 1, info.shape.end()},
+                 .ragged = file.exists(offsets)};
+        rows_ = info.shape.front();
+        if (kept_.ragged) {
+            read_offsets(file, offsets);
+        }
+        rows_at_once_ = std::max<std::uint64_t>(
+            bytes_at_once / std::max<std::uint64_t>(kept_.row_bytes(), 1), 1);
+    }
+
+    ImportField const& kept() const { return kept_; }
+    std::string const& path() const { return path_; }
+    bool is_label() const { return !kept_.ragged && kept_.row.empty() && is_whole(kept_.type); }
+    std::uint64_t samples() const { return kept_.ragged ? offsets_.size() - 1 : rows_; }
+    std::uint64_t samples_at_once() const {
+        return std::max<std::uint64_t>(rows_at_once_ * samples() / rows_, 1);
+    }
+
+    std::vector<std::byte> read(h5::File const& file, std::uint64_t sample) {
+        if (kept_.ragged) {
+            auto const first = offsets_[sample];
+            std::vector<std::byte> bytes((offsets_[sample + 1] - first) * kept_.row_bytes());
+            if (!bytes.empty()) {
+                file.read_rows(path_, kept_.type, {first, offsets_[sample + 1] - first},
+                               bytes.data());
+            }
+            return bytes;
+        }
+        if (sample < first_ || sample >= first_ + count_) {
+            first_ = sample - sample % rows_at_once_;
+            count_ = std::min<std::uint64_t>(rows_at_once_, rows_ - first_);
+            block_.resize(count_ * kept_.row_bytes());
+            file.read_rows(path_, kept_.type, {first_, count_}, block_.data());
+        }
+        auto const at =
+            block_.begin() + static_cast<std::ptrdiff_t>((sample - first_) * kept_.row_bytes());
+        return {at, at + static_cast<std::ptrdiff_t>(kept_.row_bytes())};
+    }
+
+  private:
+    void read_offsets(h5::File const& file, std::string const& name) {
+        auto const info = readable_dataset(file, name);
+        offsets_.resize(h5::elements(info.shape));
+        file.read(name, h5::Type::u64, offsets_.data());
+        if (offsets_.size() < 2 || offsets_.front() != 0 || offsets_.back() != rows_ ||
+            !std::ranges::is_sorted(offsets_)) {
+            throw Error(ExitCode::data,
+                        {file.path().string(),
+                         concat("dataset ", name, " does not part the ", rows_, " rows of ", path_),
+                         "Store [samples + 1] integers, the first row of each sample and the end"});
+        }
+    }
+
+    std::string path_;
+    ImportField kept_;
+    std::uint64_t rows_ = 0;
+    std::uint64_t rows_at_once_ = 1;
+    std::vector<std::uint64_t> offsets_; ///< of ragged samples
+    std::uint64_t first_ = 0;            ///< of the block
+    std::uint64_t count_ = 0;
+    std::vector<std::byte> block_;
+};
+
+/// A file's samples. The only input and the only target get our names, several keep theirs.
 class Hdf5Source : public ImportSource {
   public:
     explicit Hdf5Source(Hdf5Import const& options)
         : options_(options), file_(h5::File::open(options.source)) {
-        auto const info = readable_dataset(file_, options.inputs);
-        targets_ = read_targets(file_, options.targets, info.shape.front());
-        auto const theirs =
-            file_.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
-        bool const named = !options.classes.empty();
-        form_.class_names =
-            complete_names(named ? options.classes : theirs, targets_, options.source,
-                           named ? ExitCode::usage : ExitCode::data);
-        h5::Shape const sample(info.shape.begin() + 1, info.shape.end());
-        auto const type =
-            options.type.empty() ? kept_type(*info.readable_as) : wanted_type(options.type);
-        form_.fields = {{"inputs", type, sample}, {"targets", h5::Type::i64, {}}};
-        std::tie(form_.mean, form_.std) = read_moments(file_, sample);
-        rows_ = std::max<std::uint64_t>(
-            bytes_at_once / std::max<std::uint64_t>(form_.fields.front().row_bytes(), 1), 1);
+        std::optional<h5::Type> type;
+        if (!options.type.empty()) {
+            type = wanted_type(options.type);
+        }
+        add_fields(options.inputs, "inputs", type);
+        auto const first_target = fields_.size();
+        add_fields(options.targets, "targets", std::nullopt);
+        name_classes(fields_[first_target]);
+        if (!options.weights.empty()) {
+            add(options.weights, options.weights, std::nullopt);
+            read_weights(file_, options.weights, items()); // refuses what no weight can be
+        }
+        std::tie(form_.mean, form_.std) = read_moments(file_, fields_.front().kept().row);
+        for (auto const& field : fields_) {
+            form_.fields.push_back(field.kept());
+        }
     }
 
     std::string identity() const override {
-        return concat("hdf5 ", options_.inputs, " ", options_.targets, " ", options_.type, " ",
+        return concat("hdf5 ", joined(options_.inputs, ","), " ", joined(options_.targets, ","),
+                      " ", options_.weights, " ", options_.type, " ",
                       joined(form_.class_names, ","), "\n", stamp(options_.source));
     }
     ImportForm const& form() const override { return form_; }
-    std::int64_t items() const override { return static_cast<std::int64_t>(targets_.size()); }
+    std::int64_t items() const override {
+        return static_cast<std::int64_t>(fields_.front().samples());
+    }
     std::string name(std::int64_t item) const override {
         return concat(options_.source.string(), " sample ", item);
     }
     std::int64_t label(std::int64_t item) const override {
-        return targets_[static_cast<std::size_t>(item)];
+        return labels_.empty() ? -1 : labels_[static_cast<std::size_t>(item)];
     }
-    std::int64_t items_at_once() const override { return static_cast<std::int64_t>(rows_); }
+    std::int64_t items_at_once() const override {
+        auto least = fields_.front().samples();
+        for (auto const& field : fields_) {
+            least = std::min(least, field.samples_at_once());
+        }
+        return static_cast<std::int64_t>(least);
+    }
 
     void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
-        auto const row = static_cast<std::uint64_t>(item);
-        auto const& inputs = form_.fields.front();
-        if (row < first_ || row >= first_ + count_) {
-            first_ = row - row % rows_;
-            count_ = std::min<std::uint64_t>(rows_, targets_.size() - first_);
-            block_.resize(count_ * inputs.row_bytes());
-            file_.read_rows(options_.inputs, inputs.type, {first_, count_}, block_.data());
+        Sample sample;
+        sample.label = label(item);
+        for (auto& field : fields_) {
+            sample.fields.push_back(field.read(file_, static_cast<std::uint64_t>(item)));
         }
-        auto const at =
-            block_.begin() + static_cast<std::ptrdiff_t>((row - first_) * inputs.row_bytes());
-        sink({{{at, at + static_cast<std::ptrdiff_t>(inputs.row_bytes())},
-               bytes_of(std::vector{label(item)})},
-              label(item)});
+        sink(std::move(sample));
     }
 
   private:
+    void add_fields(std::vector<std::string> const& paths, std::string const& only,
+                    std::optional<h5::Type> type) {
+        for (auto const& path : paths) {
+            add(path, paths.size() == 1 ? only : path, type);
+        }
+    }
+
+    void add(std::string const& path, std::string const& name, std::optional<h5::Type> type) {
+        fields_.emplace_back(file_, path, type, name);
+        if (auto const& added = fields_.back(); added.samples() != fields_.front().samples()) {
+            throw Error(ExitCode::data,
+                        {options_.source.string(),
+                         concat(fields_.front().samples(), " samples of ", fields_.front().path(),
+                                " but ", added.samples(), " of ", path),
+                         "Each needs one entry a sample"});
+        }
+    }
+
+    /// Where the first target is one whole number a sample, it is a class.
+    void name_classes(SourceField& target) {
+        if (!target.is_label()) {
+            return;
+        }
+        target = SourceField(file_, target.path(), h5::Type::i64, target.kept().name);
+        labels_ = read_targets(file_, target.path(), target.samples());
+        auto const theirs =
+            file_.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
+        bool const named = !options_.classes.empty();
+        form_.class_names =
+            complete_names(named ? options_.classes : theirs, labels_, options_.source,
+                           named ? ExitCode::usage : ExitCode::data);
+    }
+
     Hdf5Import options_;
     h5::File file_;
-    std::vector<std::int64_t> targets_;
+    mutable std::vector<SourceField> fields_; ///< they keep blocks for what is read next
+    std::vector<std::int64_t> labels_;
     ImportForm form_;
-    std::uint64_t rows_ = 1; ///< of a block
-    mutable std::uint64_t first_ = 0;
-    mutable std::uint64_t count_ = 0;
-    mutable std::vector<std::byte> block_;
 };
 
 } // namespace

@@ -11,15 +11,6 @@
 
 namespace lockstep::data {
 
-namespace {
-
-/// Whether a dataset's blocks have checksums of their own; all else is under one together.
-bool has_checksums(std::string const& name) {
-    return name == "inputs" || name == "targets";
-}
-
-} // namespace
-
 void write_attributes(h5::File& file, ImportForm const& form) {
     file.set_attribute("/", "format", std::string(format_name));
     file.set_attribute("/", "version", format_version);
@@ -75,9 +66,7 @@ void SetWriter::lay_out(ImportForm const& form, std::vector<FieldExtent> const& 
             file.create_dataset(field.name + "_offsets", h5::Type::i64,
                                 {extents[i].sample_rows.size() + 1});
         }
-        if (has_checksums(field.name)) {
-            file.create_dataset("checksums/" + field.name, h5::Type::u64, {checksum_blocks(bytes)});
-        }
+        file.create_dataset("checksums/" + field.name, h5::Type::u64, {checksum_blocks(bytes)});
         streams_.push_back({.name = field.name, .bytes = bytes, .open_block = {}, .sums = {}});
     }
     file.create_dataset("checksums/rest", h5::Type::u64, {1});
@@ -87,9 +76,7 @@ void SetWriter::lay_out(ImportForm const& form, std::vector<FieldExtent> const& 
     // An empty dataset has no place in the file, and needs none.
     for (auto& stream : streams_) {
         stream.at = file.info(stream.name).offset.value_or(0);
-        if (has_checksums(stream.name)) {
-            stream.sums_at = file.info("checksums/" + stream.name).offset.value_or(0);
-        }
+        stream.sums_at = file.info("checksums/" + stream.name).offset.value_or(0);
     }
     rest_sum_at_ = file.info("checksums/rest").offset.value();
     file.close();
@@ -138,9 +125,6 @@ void SetWriter::append(std::size_t field, std::span<std::byte const> rows) {
 std::uint64_t SetWriter::commit() {
     std::vector<ByteRange> covered{{rest_sum_at_, sizeof(std::uint64_t)}};
     for (auto& stream : streams_) {
-        if (!has_checksums(stream.name)) {
-            continue;
-        }
         if (!stream.open_block.empty()) {
             stream.sums.push_back(hash64(stream.open_block));
         }

@@ -7,8 +7,15 @@ namespace {
 // Copied, since torch's own blocks are aligned alike every time and sums depend on alignment.
 torch::Tensor copied(void const* values, std::vector<std::int64_t> const& shape, torch::Dtype type,
                      torch::Device device) {
-    return torch::from_blob(const_cast<void*>(values), shape, torch::TensorOptions(type))
-        .to(device, type, /*non_blocking=*/false, /*copy=*/true);
+    auto const options = torch::TensorOptions(type);
+    auto const there = torch::from_blob(const_cast<void*>(values), shape, options);
+    if (device.is_cpu()) {
+        return there.clone();
+    }
+    // The loader uses its buffers again; torch keeps pinned ones until their copy has been made.
+    auto const pinned = torch::empty(shape, options.pinned_memory(true));
+    pinned.copy_(there);
+    return pinned.to(device, type, /*non_blocking=*/true);
 }
 
 torch::Tensor lengths_of(std::vector<std::int64_t> const& offsets) {
@@ -56,6 +63,15 @@ LoadedBatches::LoadedBatches(data::Loader& loader, std::vector<data::FieldInfo> 
 
 task::Tensors LoadedBatches::next() {
     return to_tensors(loader_.next(), inputs_, targets_, device_);
+}
+
+std::unique_ptr<BatchSource> batches_on(torch::Device device, data::Loader& loader,
+                                        std::vector<data::FieldInfo> const& inputs,
+                                        std::vector<data::FieldInfo> const& targets) {
+    if (device.is_cpu()) {
+        return std::make_unique<LoadedBatches>(loader, inputs, targets, device);
+    }
+    return std::make_unique<PrefetchedBatches>(loader, inputs, targets, device);
 }
 
 } // namespace lockstep::train

@@ -12,13 +12,13 @@ class LoaderBatches : public BatchSource {
     LoaderBatches(Workload const& work, data::Loader::Request request,
                   data::LoaderOptions const& options, torch::Device device)
         : loader_(*work.train, std::move(request), options),
-          batches_(loader_, work.samples.inputs, work.samples.targets, device) {}
+          batches_(batches_on(device, loader_, work.samples.inputs, work.samples.targets)) {}
 
-    task::Tensors next() override { return batches_.next(); }
+    task::Tensors next() override { return batches_->next(); }
 
   private:
     data::Loader loader_;
-    LoadedBatches batches_;
+    std::unique_ptr<BatchSource> batches_;
 };
 
 } // namespace

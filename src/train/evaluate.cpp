@@ -10,6 +10,7 @@
 #include "lockstep/train/precision.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 
 namespace lockstep::train {
@@ -52,6 +53,7 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     bool const was_training = model.is_training();
     model.eval();
     std::optional<data::Loader> loader;
+    std::unique_ptr<BatchSource> source;
     comm::agree(comm, "evaluation", [&] {
         loader.emplace(
             dataset,
@@ -65,12 +67,12 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
                 return indices;
             },
             options.loader);
+        source = batches_on(options.device, *loader, dataset.inputs(), dataset.targets());
     });
-    LoadedBatches source(*loader, dataset.inputs(), dataset.targets(), options.device);
     auto const evaluate_batch = [&](std::int64_t k) {
         comm::progressed(comm);
         Autocast const autocast(options.precision, options.device);
-        auto const tally = task.evaluate(model, source.next());
+        auto const tally = task.evaluate(model, source->next());
         auto const batch = static_cast<std::size_t>(mine.first + k);
         column(0)[batch] = tally.loss_sum;
         column(1)[batch] = tally.weight;

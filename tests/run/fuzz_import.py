@@ -5,6 +5,7 @@ what is refused there is listed. IDX files and tables are imported one by one.
 """
 import argparse
 import math
+import pathlib
 import random
 import shutil
 import struct
@@ -39,6 +40,22 @@ def wav(values):
     return (b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " +
             struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16) + b"data" +
             struct.pack("<I", len(data)) + data)
+
+
+def avi(frames):
+    """A video of that many JPEG frames of 8 x 8 pixels."""
+    def chunk(kind, data):
+        return kind + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2)
+
+    def listed(kind, data):
+        return chunk(b"LIST", kind + data)
+    main = struct.pack("<14I", 40000, 0, 0, 0x10, frames, 0, 1, len(JPEG), 8, 8, 0, 0, 0, 0)
+    stream = struct.pack("<4s4sIHHIIIIIIiIHHHH", b"vids", b"MJPG", 0, 0, 0, 0, 1, 25, 0, frames,
+                         len(JPEG), -1, 0, 0, 0, 8, 8)
+    picture = struct.pack("<IiiHH4sIiiII", 40, 8, 8, 1, 24, b"MJPG", 192, 0, 0, 0, 0)
+    header = chunk(b"avih", main) + listed(b"strl", chunk(b"strh", stream) + chunk(b"strf", picture))
+    return chunk(b"RIFF", b"AVI " + listed(b"hdrl", header) +
+                 listed(b"movi", chunk(b"00dc", JPEG) * frames))
 
 
 def idx(shape, values):
@@ -98,17 +115,22 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--inputs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--videos", nargs="*", type=pathlib.Path, default=[], help="real ones")
     options = parser.parse_args()
     draw = random.Random(options.seed)
     pixels = bytes(draw.randrange(256) for _ in range(16 * 12 * 3))
     pictures = [(".png", png(16, 12, pixels)), (".jpg", JPEG)]
+    videos = [(".avi", avi(5))] + [(path.suffix, path.read_bytes()) for path in options.videos]
     table = b'length,width,kind\n1,2.5,"a"\n3,4e-1,b\n"5",6,"a ""b"""\n'
     done = 0
     with Scratch() as scratch:
         (scratch / "labels").write_bytes(idx([3], bytes([0, 1, 2])))
         while done < options.inputs:
-            kind = draw.randrange(2)
-            if kind == 0:
+            kind = draw.randrange(3)
+            if kind == 2:
+                done += folder_batch(draw, scratch, "video", videos,
+                                     ["--frames", "3", "--size", "8x8"])
+            elif kind == 0:
                 done += folder_batch(draw, scratch, "images", pictures, ["--size", "8x8"])
             else:
                 done += folder_batch(draw, scratch, "speech", [(".wav", wav(600))], ["--raw"])

@@ -80,13 +80,16 @@ std::unique_ptr<ImportSource> idx_source(IdxImport const& options);
 
 struct Hdf5Import {
     std::filesystem::path source{};
-    std::string inputs = "inputs";
-    std::string targets = "targets";
+    std::vector<std::string> inputs{"inputs"};
+    std::vector<std::string> targets{"targets"};
+    std::string weights{};              ///< dataset of the samples' weights; empty: none
     std::vector<std::string> classes{}; ///< empty: the source's, or "0", "1", …
     std::string type{};                 ///< of the inputs; empty: as they are
 };
 
-/// Any HDF5 file with one entry a sample, whatever its layout and filters.
+/// Any HDF5 file with one entry a sample, or rows of each sample with NAME_offsets, whatever its
+/// layout and filters. The only input and the only target become `inputs` and `targets`; several
+/// keep their names.
 std::unique_ptr<ImportSource> hdf5_source(Hdf5Import const& options);
 
 /// A CSV or TSV file that lists files with what is known of them; its first line names the columns.

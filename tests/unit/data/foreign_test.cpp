@@ -95,8 +95,9 @@ TEST_CASE("a dataset that is not there is named, with those that are") {
     CHECK(test::says(error, "no dataset inputs"));
     CHECK(test::says(error, "x"));
     CHECK(test::error_of([&] {
-              test::import_to(scratch / "out.h5",
-                              *hdf5_source({scratch / "theirs.h5", "x", "z", {}, {}}));
+              test::import_to(scratch / "out.h5", *hdf5_source({.source = scratch / "theirs.h5",
+                                                                .inputs = {"x"},
+                                                                .targets = {"z"}}));
           }).code() == ExitCode::data);
     CHECK_FALSE(std::filesystem::exists(scratch / "out.h5"));
 }
@@ -145,8 +146,9 @@ TEST_CASE("a mean without its deviation, or a deviation of zero, is refused") {
 TEST_CASE("a compressed file is imported value by value") {
     test::ScratchDir const scratch;
     write_compressed(scratch / "theirs.h5");
-    auto const report = test::import_to(scratch / "ours.h5",
-                                        *hdf5_source({scratch / "theirs.h5", "x", "y", {}, {}}));
+    auto const report = test::import_to(
+        scratch / "ours.h5",
+        *hdf5_source({.source = scratch / "theirs.h5", .inputs = {"x"}, .targets = {"y"}}));
     CHECK(report.files.at(0).samples == 100);
     CHECK(verify(scratch / "ours.h5").empty());
     Dataset const set({.files = (scratch / "ours.h5").string()});

@@ -55,3 +55,59 @@ TEST_CASE("compressed files hold the same, in less room") {
     }
     CHECK(std::distance(std::filesystem::directory_iterator(scratch.path()), {}) == 2);
 }
+
+TEST_CASE("several inputs and targets, ragged ones and weights come along, in any storage") {
+    test::ScratchDir const scratch;
+    std::vector<std::int64_t> const tokens{7, 8, 9, 10, 11, 12, 13};
+    std::vector<std::int64_t> const offsets{0, 3, 3, 6, 7};
+    std::vector<std::int16_t> const sizes{1, -2, 3, -4, 5, -6, 7, -8};
+    std::vector<float> const prices{0.5F, 1.5F, 2.5F, 3.5F};
+    std::vector<double> const weights{1, 0, 2, 0.25};
+    {
+        auto file = h5::File::create(scratch / "theirs.h5");
+        auto const put = [&](std::string const& name, h5::Type type, h5::Shape const& shape,
+                             void const* values) {
+            file.create_dataset(name, type, shape);
+            file.write(name, type, values);
+        };
+        put("text/tokens", h5::Type::i64, {7}, tokens.data());
+        put("text/tokens_offsets", h5::Type::i64, {5}, offsets.data());
+        put("sizes", h5::Type::i16, {4, 2}, sizes.data());
+        put("price", h5::Type::f32, {4}, prices.data());
+        put("share", h5::Type::f64, {4}, weights.data());
+        file.close();
+    }
+    Hdf5Import options{.source = scratch / "theirs.h5",
+                       .inputs = {"text/tokens", "sizes"},
+                       .targets = {"price"},
+                       .weights = "share"};
+    for (int const deflate : {0, 4}) {
+        auto const out = scratch / ("ours" + std::to_string(deflate) + ".h5");
+        test::import_to(out, *hdf5_source(options), {.deflate = deflate});
+        CHECK(has_checksums(out) == (deflate == 0));
+        CHECK((deflate > 0 || verify(out).empty()));
+        Dataset const set(
+            {.files = out.string(), .inputs = "text/tokens, sizes", .weights = "share"});
+        CHECK(set.samples() == 4);
+        CHECK(set.inputs()[0].whole);
+        CHECK(set.targets()[0].type == h5::Type::f32);
+        Batch batch;
+        batch.indices = {3, 0, 1};
+        Scratch buffers;
+        set.read(batch, buffers);
+        CHECK(batch.fields[0].wholes == std::vector<std::int64_t>{13, 7, 8, 9});
+        CHECK(batch.fields[0].offsets == std::vector<std::int64_t>{0, 1, 4, 4});
+        CHECK(batch.fields[1].reals == std::vector<float>{7, -8, 1, -2, 3, -4});
+        CHECK(batch.fields[2].reals == std::vector<float>{3.5F, 0.5F, 1.5F});
+        auto const file = h5::File::open(out);
+        std::vector<double> kept(4);
+        file.read("share", h5::Type::f64, kept.data());
+        CHECK(kept == weights);
+    }
+
+    options.targets = {"text/tokens_offsets"}; // five of them
+    CHECK(test::says(test::error_of([&] { hdf5_source(options); }), "4 samples of text/tokens"));
+    options.targets = {"price"};
+    options.weights = "sizes"; // two a sample, and below zero
+    CHECK(test::error_of([&] { hdf5_source(options); }).code() == ExitCode::data);
+}
