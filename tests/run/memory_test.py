@@ -8,7 +8,7 @@ import numpy as np
 from harness import Scratch, check, records, run
 from speech import DECK, SMALL
 
-SAMPLES, SHORT, LONG = 64, 40, 20_000_000  # frames; the long recording takes 0.9 GiB
+SAMPLES, SHORT, LONG = 64, 40, 10_000_000  # frames; the long recording takes 458 MiB
 MIB = 2**20
 UNITS = {"B": 1, "KiB": 2**10, "MiB": MIB, "GiB": 2**30}
 
@@ -48,8 +48,8 @@ with Scratch() as scratch:
     write_set(scratch / "late.h5", 43)  # of step 11, for the second rank
     write_set(scratch / "last.h5", SAMPLES - 1)
     # No room for what the network makes of a batch; for the batch; for one of the validation; no addresses.
-    for name, limit in {"step": f"--data={3000 * MIB}", "batch": f"--data={1000 * MIB}",
+    for name, limit in {"step": f"--data={2000 * MIB}", "batch": f"--data={500 * MIB}",
                         "addresses": f"--as={6000 * MIB}"}.items():
         runs_out(scratch / name, scratch / "late.h5", scratch / "short.h5", limit, "training at step 11")
         check(len(records(scratch / name, "step")) == 10, "what came before was trained")
-    runs_out(scratch / "last", scratch / "short.h5", scratch / "last.h5", f"--data={1000 * MIB}", "evaluation")
+    runs_out(scratch / "last", scratch / "short.h5", scratch / "last.h5", f"--data={500 * MIB}", "evaluation")
