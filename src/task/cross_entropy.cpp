@@ -18,11 +18,12 @@ CrossEntropy::CrossEntropy(std::string const& weights, std::vector<std::int64_t>
 /// Put there once: a copy in every step would wait for the device.
 CrossEntropy::Weights CrossEntropy::weights_on(torch::Device device) const {
     std::lock_guard const lock(mutex_);
-    if (!on_device_ || on_device_->exact.device() != device) {
-        auto const exact = torch::tensor(weights_, torch::kFloat64).to(device);
-        on_device_ = {exact, exact.to(torch::kFloat32)};
+    auto& there = on_device_[device];
+    if (!there.exact.defined()) {
+        there.exact = torch::tensor(weights_, torch::kFloat64).to(device);
+        there.rounded = there.exact.to(torch::kFloat32);
     }
-    return *on_device_;
+    return there;
 }
 
 Loss CrossEntropy::training_loss(torch::Tensor const& logits, torch::Tensor const& labels) const {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace lockstep::task {
@@ -29,7 +29,7 @@ class CrossEntropy {
     Tally evaluate(torch::Tensor const& logits, torch::Tensor const& labels) const;
 
   private:
-    /// [classes], on the device that computes.
+    /// [classes], on a device that computes.
     struct Weights {
         torch::Tensor exact;   ///< float64
         torch::Tensor rounded; ///< float32
@@ -40,7 +40,7 @@ class CrossEntropy {
     double label_smoothing_;
     std::vector<double> weights_; ///< empty: all 1
     mutable std::mutex mutex_;    ///< replicas come on threads
-    mutable std::optional<Weights> on_device_;
+    mutable std::unordered_map<torch::Device, Weights> on_device_;
 };
 
 } // namespace lockstep::task

@@ -1,5 +1,6 @@
 // The program's `new`: it fails with the amount that was asked for, which std::bad_alloc does not
-// know and which whoever runs out of memory wants to be told. Sanitizers have one of their own.
+// know and which whoever runs out of memory wants to be told. Not the library's: a program that
+// links it chooses its own. Sanitizers have one, too.
 
 #include "lockstep/base/memory.hpp"
 
