@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The recipe of inputs/fashion_mnist.ini in plain PyTorch, at any global batch: parts of 128 samples go
 through batch norm on their own, as they do on the replicas of a data-parallel run; the rate follows the
-batch, and the warm-up is the same number of samples.
+batch unless one is given, and the warm-up is the same number of samples.
 
     .venv/bin/python tests/peers/fashion_mnist.py datasets/fashion-mnist [--batch 128] [--epochs 5] [--seed 0]
+        [--warmup 25600] [--rate 0.4]
 """
 import argparse
 import math
@@ -13,7 +14,7 @@ import h5py
 import torch
 from torch import nn
 
-PART, RATE, WARMUP = 128, 0.1, 25_600  # samples of a replica, its rate, samples until the full rate
+PART, RATE = 128, 0.1  # samples of a replica, its rate
 
 
 def load(path):
@@ -41,16 +42,17 @@ def accuracy(model, images, labels):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("directory")
-    for name, value in (("batch", 128), ("epochs", 5), ("seed", 0)):
+    for name, value in (("batch", 128), ("epochs", 5), ("seed", 0), ("warmup", 25_600)):
         parser.add_argument("--" + name, type=int, default=value)
+    parser.add_argument("--rate", type=float)
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     torch.set_num_threads(1)
     (images, labels), test = (load(f"{options.directory}/{name}.h5") for name in ("train", "test"))
     model = network()
-    peak = RATE * options.batch / PART
+    peak = options.rate or RATE * options.batch / PART
     steps_per_epoch = math.ceil(len(images) / options.batch)
-    warmup, steps = round(WARMUP / len(images) * steps_per_epoch), options.epochs * steps_per_epoch
+    warmup, steps = round(options.warmup / len(images) * steps_per_epoch), options.epochs * steps_per_epoch
     weights = [p for p in model.parameters() if p.dim() >= 2]
     others = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.SGD([{"params": weights, "weight_decay": 5e-4}, {"params": others}], peak,
