@@ -19,11 +19,12 @@ _lockstep() {
     elif ((COMP_CWORD == 3)) && [[ $command == data && ${COMP_WORDS[2]} == import ]]; then
         mapfile -t COMPREPLY < <(compgen -W "idx images video speech series hdf5" -- "$word")
     elif [[ $word == --* ]]; then
-        local keys
-        keys=$("${COMP_WORDS[0]}" train --help 2>/dev/null |
-            sed -nE 's/^  ([a-z-]+\.[a-z-]+) .*/--\1/p')
-        if [[ $command == launch ]]; then
-            keys+=" $("${COMP_WORDS[0]}" launch --help 2>/dev/null | sed -nE 's/^    (--[a-z-]+) .*/\1/p')"
+        local keys help
+        help=$("${COMP_WORDS[0]}" "$command" ${second:+"${COMP_WORDS[2]}"} --help 2>/dev/null)
+        keys=$(grep -oE -- '--[a-z][a-z-]+' <<<"$help" | grep -vx -- --section)
+        if [[ $help == *--section.key* ]]; then
+            keys+=" $("${COMP_WORDS[0]}" train --help 2>/dev/null |
+                sed -nE 's/^  ([a-z-]+\.[a-z0-9-]+) .*/--\1/p')"
         fi
         mapfile -t COMPREPLY < <(compgen -W "$keys --help" -- "$word")
     else

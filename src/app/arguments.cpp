@@ -8,32 +8,27 @@ namespace lockstep::app {
 
 std::string take_option(std::vector<std::string>& arguments, std::string const& name,
                         std::string const& otherwise) {
-    for (auto at = arguments.begin(); at != arguments.end(); ++at) {
+    auto value = otherwise;
+    for (auto at = arguments.begin(); at != arguments.end();) {
         if (at->starts_with(name + "=")) {
-            auto const value = at->substr(name.size() + 1);
-            arguments.erase(at);
-            return value;
-        }
-        if (*at == name) {
+            value = at->substr(name.size() + 1);
+            at = arguments.erase(at);
+        } else if (*at == name) {
             if (std::next(at) == arguments.end()) {
                 throw Error(ExitCode::usage, {concat("option ", name), "its value is missing",
                                               concat("Write ", name, " VALUE")});
             }
-            auto const value = *std::next(at);
-            arguments.erase(at, at + 2);
-            return value;
+            value = *std::next(at);
+            at = arguments.erase(at, at + 2);
+        } else {
+            ++at;
         }
     }
-    return otherwise;
+    return value;
 }
 
 bool take_flag(std::vector<std::string>& arguments, std::string const& name) {
-    auto const at = std::find(arguments.begin(), arguments.end(), name);
-    if (at == arguments.end()) {
-        return false;
-    }
-    arguments.erase(at);
-    return true;
+    return std::erase(arguments, name) > 0;
 }
 
 void expect_arguments(std::vector<std::string> const& arguments, std::size_t least,

@@ -45,7 +45,8 @@ ExitCode train_front_command(Invocation const& invocation);
 /// Starts ranks on all devices of the allocation, and starts them again when some are lost.
 ExitCode launch_command(Invocation const& invocation);
 
-/// Takes "--name VALUE" or "--name=VALUE" out of the arguments; `otherwise` where it is missing.
+/// Takes "--name VALUE" or "--name=VALUE" out of the arguments; `otherwise` where it is missing. Of
+/// several the last one counts.
 std::string take_option(std::vector<std::string>& arguments, std::string const& name,
                         std::string const& otherwise);
 /// Takes "--name" out of the arguments; whether it was there.

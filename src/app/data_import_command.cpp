@@ -285,7 +285,7 @@ class ImportDisplay {
     explicit ImportDisplay(bool shown) : shown_(shown), bar_(shown && monitor::on_terminal()) {}
 
     void show(std::string const& what, std::int64_t done, std::int64_t all) {
-        bar_.draw(done, all, what);
+        bar_.draw(done, all, {what});
         if (shown_ && !bar_.shown() && since_line_.seconds() > seconds_between_lines) {
             std::cout << what << ": " << count_text(done) << " of " << count_text(all) << std::endl;
             since_line_.restart();

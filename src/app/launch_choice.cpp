@@ -49,12 +49,12 @@ std::string mode_of(LaunchChoice const& choice, config::Deck const& deck) {
     return mode == "auto" ? "ddp" : mode;
 }
 
-std::vector<std::string> train_words(LaunchChoice const& choice) {
+std::vector<std::string> train_words(LaunchChoice const& choice, config::Deck const& deck) {
     auto words = choice.train;
     if (!choice.mode.empty()) {
         words.insert(words.end(), {"--run.mode", choice.mode});
     }
-    if (choice.mode == "dp" && choice.devices > 0) {
+    if (mode_of(choice, deck) == "dp" && choice.devices > 0) {
         words.insert(words.end(), {"--run.replicas", std::to_string(choice.devices)});
     }
     if (!choice.scale_rate.empty()) {
@@ -68,7 +68,7 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
     auto const mode = mode_of(choice, deck);
     LaunchPlan plan;
     plan.program = std::filesystem::read_symlink("/proc/self/exe").string();
-    plan.train = train_words(choice);
+    plan.train = train_words(choice, deck);
     plan.train.insert(plan.train.begin(), "train");
     plan.most_ranks = deck.run.replicas;
     plan.restarts = choice.restarts < 0 ? deck.fault_tolerance.restarts : choice.restarts;

@@ -17,6 +17,8 @@ struct LaunchChoice {
     std::string submit;             ///< no, slurm or pbs
     std::int64_t nodes = 0;         ///< of a job
     std::int64_t gpus = -1;         ///< of each node of a job, -1: not said
+    std::string partition;          ///< of a job; the queue of PBS
+    std::string account;            ///< that pays for it
     std::string time;               ///< of a job, "12:00:00"
     std::string launcher;           ///< mpirun or srun
     std::string hostfile;
@@ -33,7 +35,7 @@ config::Deck deck_of(LaunchChoice const& choice);
 std::string mode_of(LaunchChoice const& choice, config::Deck const& deck);
 
 /// The words for `lockstep train`: those that were given, and the answers as keys of the deck.
-std::vector<std::string> train_words(LaunchChoice const& choice);
+std::vector<std::string> train_words(LaunchChoice const& choice, config::Deck const& deck);
 
 /// How the ranks are started here, or on the hosts of the job around.
 ///

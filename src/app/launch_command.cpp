@@ -10,6 +10,7 @@
 
 #include "command.hpp"
 #include "launch_dialog.hpp"
+#include "launch_fit.hpp"
 
 namespace lockstep::app {
 
@@ -36,8 +37,10 @@ constexpr char const* help = R"(
     --hostfile FILE    hosts, a line each: NAME [slots=N]
     --submit NAME      writes runs/NAME.sbatch or .pbs and submits it; no: starts it here
     --nodes N          of that job
-    --gpus-per-node N  as the default partition has
-    --time H:M:S       12:00:00
+    --gpus-per-node N  as the partition has
+    --partition NAME   of Slurm, or queue of PBS; else the scheduler's default
+    --account NAME     that pays for it
+    --time H:M:S       12:00:00, or what the partition allows
 )";
 
 std::int64_t whole_number(std::string const& option, std::string const& text, std::int64_t least) {
@@ -61,6 +64,15 @@ std::string one_of(std::vector<std::string>& arguments, std::string const& optio
     return value;
 }
 
+std::string time_of(std::string const& text) {
+    auto const time = text.empty() ? text : job_time(text);
+    if (!time) {
+        throw Error(ExitCode::usage, {concat("--time ", text), "it is hours:minutes:seconds",
+                                      "--time 12:00:00, or with days 2-00:00:00"});
+    }
+    return *time;
+}
+
 /// Takes the options of `launch` itself out of the arguments; the rest is for `train`.
 LaunchChoice choice_of(std::vector<std::string> arguments) {
     LaunchChoice choice;
@@ -74,27 +86,22 @@ LaunchChoice choice_of(std::vector<std::string> arguments) {
     choice.submit = one_of(arguments, "--submit", {"no", "slurm", "pbs"});
     choice.nodes = number("--nodes", 0, 1);
     choice.gpus = number("--gpus-per-node", -1, 0);
-    choice.time = take_option(arguments, "--time", "");
+    choice.partition = take_option(arguments, "--partition", "");
+    choice.account = take_option(arguments, "--account", "");
+    choice.time = time_of(take_option(arguments, "--time", ""));
     choice.launcher = one_of(arguments, "--launcher", {"mpirun", "srun"});
     choice.hostfile = take_option(arguments, "--hostfile", "");
     choice.restarts = number("--restarts", -1, 0);
     choice.oversubscribe = take_flag(arguments, "--oversubscribe");
     choice.train = std::move(arguments);
     bool const job = choice.submit == "slurm" || choice.submit == "pbs";
-    if (!job && choice.submit == "no" && (choice.nodes > 0 || !choice.time.empty())) {
-        throw Error(ExitCode::usage, {"--nodes and --time with --submit no", "they shape a job",
+    bool const shaped = choice.nodes > 0 || choice.gpus >= 0 || !choice.time.empty() ||
+                        !choice.partition.empty() || !choice.account.empty();
+    if (!job && choice.submit == "no" && shaped) {
+        throw Error(ExitCode::usage, {"a job's nodes, time, … with --submit no", "no job is made",
                                       "Name hosts by --hostfile, or submit a job"});
     }
     return choice;
-}
-
-/// What a job's nodes have where nobody said so: as the scheduler knows its default partition.
-void fill_job(LaunchChoice& choice, Scheduler const& scheduler) {
-    choice.gpus = choice.gpus < 0 ? scheduler.gpus : choice.gpus;
-    if (choice.devices == 0) {
-        auto const threads = deck_of(choice).run.threads;
-        choice.devices = choice.gpus > 0 ? choice.gpus : scheduler.cores / threads;
-    }
 }
 
 bool on_terminal() {
@@ -112,7 +119,7 @@ ExitCode submit(LaunchChoice const& choice, bool yes) {
     make_directories(std::filesystem::absolute(path).parent_path());
     write_text_durably(path, script);
     std::cout << command << " " << path << "\nlockstep watch " << deck_of(choice).run.directory
-              << " will show the run" << std::endl;
+              << " waits for the run and shows it" << std::endl;
     ::execlp(command.c_str(), command.c_str(), path.c_str(), nullptr);
     throw system_error(concat("cannot start ", command), errno,
                        concat("Submit ", path, " where there is one"));
@@ -140,7 +147,7 @@ ExitCode launch_command(Invocation const& invocation) {
         ask_for_the_rest(choice, scheduler);
     }
     if (choice.submit == "slurm" || choice.submit == "pbs") {
-        fill_job(choice, scheduler);
+        settle_job(choice, scheduler);
         if (show) {
             std::cout << job_script(choice);
             return ExitCode::ok;

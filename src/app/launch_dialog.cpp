@@ -1,6 +1,5 @@
 #include "launch_dialog.hpp"
 
-#include "lockstep/base/batch_job.hpp"
 #include "lockstep/base/host_facts.hpp"
 #include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
@@ -13,6 +12,7 @@
 #include <iomanip>
 #include <iostream>
 
+#include "launch_fit.hpp"
 #include "launch_question.hpp"
 
 namespace lockstep::app {
@@ -95,29 +95,50 @@ void ask_count_here(LaunchChoice& choice, config::Deck const& deck, HostDevices 
     }
 }
 
-void ask_job(LaunchChoice& choice, config::Deck const& deck, Scheduler const& scheduler) {
-    if (choice.gpus < 0 && deck.run.device != "cpu") {
-        choice.gpus =
-            number(ask({"GPUs on each node", std::to_string(scheduler.gpus), from_to(0, 64)}));
+/// Asked only where there is a choice.
+void ask_partition(LaunchChoice& choice, Scheduler const& scheduler) {
+    if (!choice.partition.empty() || scheduler.partitions.size() < 2) {
+        return;
     }
-    if (mode_of(choice, deck) == "ddp") {
-        if (choice.nodes == 0) {
-            choice.nodes = number(ask({"Nodes", "1", from_to(1, 100'000)}));
-        }
-        if (choice.devices == 0) {
-            auto const likely = choice.gpus > 0 ? choice.gpus : scheduler.cores / deck.run.threads;
-            choice.devices =
-                number(ask({"Ranks on each node", likely > 0 ? std::to_string(likely) : "",
-                            from_to(1, 4096)}));
-        }
+    std::vector<std::string> names;
+    for (auto const& one : scheduler.partitions) {
+        names.push_back(one.name);
+    }
+    auto const name = ask({"Partition", names.front(), one_of(names)});
+    choice.partition = name == names.front() ? "" : name;
+}
+
+/// How large the job is, as far as its partition goes.
+void ask_job(LaunchChoice& choice, config::Deck const& deck, Scheduler const& scheduler) {
+    ask_partition(choice, scheduler);
+    auto const* const partition = scheduler.partition(choice.partition);
+    bool const has_gpus = partition == nullptr || partition->gpus > 0;
+    if (choice.gpus < 0 && deck.run.device != "cpu" && has_gpus) {
+        choice.gpus =
+            number(ask({"GPUs on each node", std::to_string(likely_gpus(choice, deck, partition)),
+                        from_to(0, partition == nullptr ? 64 : partition->gpus)}));
+    }
+    auto const mode = mode_of(choice, deck);
+    if (mode == "ddp" && choice.nodes == 0) {
+        choice.nodes = number(
+            ask({"Nodes", "1", from_to(1, partition == nullptr ? 100'000 : partition->nodes)}));
+    }
+    bool const counts = mode == "ddp" || (mode == "dp" && deck.run.replicas == 0);
+    if (counts && choice.devices == 0) {
+        auto const likely = likely_devices(choice, deck, partition);
+        choice.devices = number(ask({mode == "dp" ? "Replicas side by side" : "Ranks on each node",
+                                     likely > 0 ? std::to_string(likely) : "",
+                                     from_to(1, most_devices(choice, deck, partition))}));
     }
     if (choice.time.empty()) {
-        choice.time = ask({"Time, as 12:00:00", "12:00:00", [](std::string const& answer) {
-                               if (!seconds_of(answer)) {
-                                   throw std::string("hours:minutes:seconds");
-                               }
-                               return answer;
-                           }});
+        choice.time = ask(
+            {"Time, hours:minutes:seconds", likely_time(partition), [](std::string const& answer) {
+                 auto const time = job_time(answer);
+                 if (!time) {
+                     throw std::string("hours:minutes:seconds");
+                 }
+                 return *time;
+             }});
     }
 }
 
@@ -159,6 +180,13 @@ void show_devices(HostDevices const& here, std::vector<Host> const& hosts,
     std::cout << (here.gpus.empty() ? "  no GPU that the run may use\n" : "")
               << paint(Colour::bold, "Scheduler") << "  "
               << (scheduler.text.empty() ? "none" : scheduler.text) << "\n";
+    for (auto const& partition : scheduler.partitions) {
+        std::cout << "  partition " << partition.name << ": " << partition.text()
+                  << (std::isfinite(partition.longest_s)
+                          ? concat(", jobs of at most ", duration_text(partition.longest_s))
+                          : "")
+                  << "\n";
+    }
     for (auto const& host : hosts) {
         if (!host.name.empty()) {
             std::cout << paint(Colour::bold, "Host") << "  " << host.name << ", " << host.ranks

@@ -1,3 +1,4 @@
+#include "lockstep/base/batch_job.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
@@ -10,11 +11,19 @@ namespace lockstep::app {
 
 namespace {
 
+constexpr double longest_notice_s = 120;
+
 struct Shape {
     std::string name; ///< of the run
     std::int64_t nodes, ranks, threads, gpus;
-    std::string time;
+    std::string time, partition, account;
 };
+
+/// Seconds before its end at which a job is told of it; of a short one not its first half.
+int notice_s(std::string const& time) {
+    return static_cast<int>(
+        std::min(longest_notice_s, seconds_of(time).value_or(longest_notice_s) / 5));
+}
 
 Shape shape_of(LaunchChoice const& choice, config::Deck const& deck) {
     auto const mode = mode_of(choice, deck);
@@ -24,7 +33,9 @@ Shape shape_of(LaunchChoice const& choice, config::Deck const& deck) {
                 .ranks = one ? 1 : choice.devices,
                 .threads = deck.run.threads,
                 .gpus = std::max<std::int64_t>(choice.gpus, 0),
-                .time = choice.time.empty() ? "12:00:00" : choice.time};
+                .time = choice.time,
+                .partition = choice.partition,
+                .account = choice.account};
     if (mode == "dp") {
         shape.threads *= std::max({choice.devices, deck.run.replicas, std::int64_t{1}});
     }
@@ -41,20 +52,26 @@ std::string slurm_head(Shape const& job) {
     out << "#SBATCH --job-name=" << job.name << "\n#SBATCH --nodes=" << job.nodes
         << "\n#SBATCH --ntasks-per-node=" << job.ranks
         << "\n#SBATCH --cpus-per-task=" << job.threads << "\n";
+    out << (job.partition.empty() ? "" : concat("#SBATCH --partition=", job.partition, "\n"))
+        << (job.account.empty() ? "" : concat("#SBATCH --account=", job.account, "\n"));
     if (job.gpus > 0) {
         out << "#SBATCH --gpus-per-node=" << job.gpus << "\n";
     }
     out << "#SBATCH --time=" << job.time
         << "\n#SBATCH --output=%x-%j.out\n#SBATCH --open-mode=append\n"
-           "#SBATCH --signal=B:USR1@120\n#SBATCH --requeue\n"
+           "#SBATCH --signal=B:USR1@"
+        << notice_s(job.time) << "\n#SBATCH --requeue\n"
         << (job.nodes > 1 ? "#SBATCH --no-kill\n" : "");
     return out.str();
 }
 
 std::string pbs_head(Shape const& job) {
     std::ostringstream out;
-    out << "#PBS -N " << job.name << "\n#PBS -l select=" << job.nodes
-        << ":ncpus=" << job.ranks * job.threads << ":mpiprocs=" << job.ranks;
+    out << "#PBS -N " << job.name << "\n"
+        << (job.partition.empty() ? "" : concat("#PBS -q ", job.partition, "\n"))
+        << (job.account.empty() ? "" : concat("#PBS -A ", job.account, "\n"))
+        << "#PBS -l select=" << job.nodes << ":ncpus=" << job.ranks * job.threads
+        << ":mpiprocs=" << job.ranks;
     if (job.gpus > 0) {
         out << ":ngpus=" << job.gpus;
     }
@@ -106,7 +123,7 @@ std::string job_script(LaunchChoice const& choice) {
     auto const restarts =
         choice.restarts < 0 ? std::int64_t{shape.nodes > 1 ? 2 : 0} : choice.restarts;
     std::string input;
-    auto const words = script_words(train_words(choice), input);
+    auto const words = script_words(train_words(choice, deck), input);
     bool const one = mode_of(choice, deck) != "ddp";
     std::ostringstream out;
     out << "#!/bin/bash\n# Written by lockstep launch. Once more: " << (slurm ? "sbatch " : "qsub ")

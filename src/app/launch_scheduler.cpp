@@ -26,36 +26,60 @@ int gpus_of(std::string const& resources) {
     return gpus;
 }
 
-/// Of "PARTITION|NODES|CORES|RESOURCES" lines, that of the default partition, or the first.
-Scheduler slurm_of(std::string const& listing) {
-    auto const lines = split(std::string(trimmed(listing)), '\n');
-    auto const chosen = std::find_if(lines.begin(), lines.end(), [](std::string const& line) {
-        return line.substr(0, line.find('|')).ends_with('*');
-    });
-    Scheduler slurm{.name = "slurm", .text = "Slurm"};
-    auto const words = lines.empty() ? std::vector<std::string>()
-                                     : split(chosen == lines.end() ? lines.front() : *chosen, '|');
-    if (words.size() == 4) {
-        slurm.cores = std::atoi(words[2].c_str());
-        slurm.gpus = gpus_of(words[3]);
+/// Of "PARTITION|NODES|CORES|RESOURCES|TIME" lines, one for each kind of node; a star marks the
+/// partition of jobs that name none, unless Slurm's own variable does.
+std::vector<Partition> partitions_of(std::string const& listing) {
+    char const* const wanted = std::getenv("SBATCH_PARTITION");
+    std::string first = wanted == nullptr ? "" : wanted;
+    std::vector<Partition> found;
+    for (auto const& line : split(listing, '\n')) {
+        auto const words = split(line, '|');
+        if (words.size() != 5) {
+            continue;
+        }
         auto const name = words[0].substr(0, words[0].find('*'));
-        slurm.text = concat("Slurm, partition ", name, ": ", words[1], " nodes of ", slurm.cores,
-                            " cores", slurm.gpus > 0 ? concat(", ", slurm.gpus, " GPUs") : "");
+        first = first.empty() && name != words[0] ? name : first;
+        auto at = std::find_if(found.begin(), found.end(),
+                               [&](Partition const& one) { return one.name == name; });
+        if (at == found.end()) {
+            at = found.insert(at, Partition{.name = name});
+        }
+        at->nodes += std::atoi(words[1].c_str());
+        at->cores = std::max(at->cores, std::atoi(words[2].c_str()));
+        at->gpus = std::max(at->gpus, gpus_of(words[3]));
+        at->longest_s = seconds_of(trimmed(words[4])).value_or(at->longest_s);
     }
-    return slurm;
+    std::stable_partition(found.begin(), found.end(),
+                          [&](Partition const& one) { return one.name == first; });
+    return found;
 }
 
 } // namespace
 
+std::string Partition::text() const {
+    return concat(nodes, nodes == 1 ? " node of " : " nodes of ", cores,
+                  cores == 1 ? " core" : " cores",
+                  gpus > 0 ? concat(", ", gpus, gpus == 1 ? " GPU" : " GPUs") : "");
+}
+
+Partition const* Scheduler::partition(std::string const& wanted) const {
+    auto const found =
+        std::find_if(partitions.begin(), partitions.end(),
+                     [&](Partition const& one) { return wanted.empty() || one.name == wanted; });
+    return found == partitions.end() ? nullptr : &*found;
+}
+
 Scheduler find_scheduler() {
     if (auto const job = batch_job(0); !job.scheduler.empty()) {
-        return {.name = "", .text = concat("job ", job.id, " of ", job.scheduler, " around us")};
+        return {.name = "",
+                .text = concat("job ", job.id, " of ", job.scheduler, " around us"),
+                .partitions = {}};
     }
-    if (auto const listing = output_of({"sinfo", "-h", "-o", "%P|%D|%c|%G"}, limit_s)) {
-        return slurm_of(*listing);
+    if (auto const listing = output_of({"sinfo", "-h", "-o", "%P|%D|%c|%G|%l"}, limit_s)) {
+        return {.name = "slurm", .text = "Slurm", .partitions = partitions_of(*listing)};
     }
     if (output_of({"qstat", "-Q"}, limit_s)) {
-        return {.name = "pbs", .text = "PBS"};
+        return {.name = "pbs", .text = "PBS", .partitions = {}};
     }
     return {};
 }

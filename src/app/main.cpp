@@ -2,6 +2,7 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/build_id_value.hpp"
 
+#include <algorithm>
 #include <iostream>
 
 #include "build_info.hpp"
@@ -35,8 +36,8 @@ std::vector<Command> commands() {
         {"checkpoint",
          "info FILE|RUN | verify FILE|RUN | diff A B | prune RUN --keep N | export FILE OUT",
          "looks into checkpoints, writes the model for others", checkpoint_command},
-        {"bench", "allreduce | step | checkpoint",
-         "measures the exchange, the training step, checkpoints", bench_command},
+        {"bench", "allreduce | step | loader | checkpoint",
+         "measures the exchange, the training step, the loader, checkpoints", bench_command},
         {"report", "RUN... [--output DIRECTORY] [--price-per-hour P]",
          "pictures of runs, and a table that compares them", report_command},
         {"watch", "RUN [--once]", "what a run does just now, or has done", watch_command},
@@ -51,15 +52,19 @@ void print_help() {
     std::cout << "lockstep " << build::version << ": distributed training, exact on any number of "
               << "ranks\n\nUsage: [mpirun -n RANKS] lockstep COMMAND ...\n\n";
     for (auto const& command : commands()) {
-        std::cout << "  " << command.name << " " << command.usage << "\n      " << command.meaning
-                  << "\n";
+        std::cout << "  " << command.name << (command.usage.empty() ? "" : " ") << command.usage
+                  << "\n      " << command.meaning << "\n";
     }
     std::cout << "\nlockstep COMMAND --help says more.\n";
 }
 
 ExitCode dispatch(int argc, char** argv) {
     std::vector<std::string> arguments(argv + 1, argv + argc);
-    if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
+    std::replace(arguments.begin(), arguments.end(), std::string("-h"), std::string("--help"));
+    if (arguments.size() == 2 && arguments[0] == "help") {
+        arguments = {arguments[1], "--help"};
+    }
+    if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "help") {
         print_help();
         return arguments.empty() ? ExitCode::usage : ExitCode::ok;
     }

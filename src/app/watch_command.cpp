@@ -15,8 +15,8 @@ constexpr char const* help =
     R"(lockstep watch RUN [--once] [--interval SECONDS]
     What a run does just now, or has done: its progress, loss, metrics, rates, memory, what a
     step's time goes into, stragglers, checkpoints. RUN is a run's directory, here or on a shared
-    file system. On a terminal it is shown until the run ends, or q is pressed; anywhere else, and
-    with --once, it is printed once.
+    file system. On a terminal it is waited for and shown until it ends, or q is pressed; anywhere
+    else, and with --once, it is printed once.
 )";
 
 double seconds(std::string const& text) {

@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 namespace lockstep {
 
@@ -35,7 +36,21 @@ constexpr char const* memory_remedy = "Lower data.batch (and raise optimizer.acc
 Error out_of_memory(std::string const& needed) {
     return Error(ExitCode::memory,
                  {concat("out of memory: ", needed),
-                  concat(bytes_text(available_memory()), " are left on this host"), memory_remedy});
+                  concat(bytes_text(memory_left_at_peak()), " were left to this process"),
+                  memory_remedy});
+}
+
+/// What std::thread says where the system has no memory for a stack, or no more threads to give.
+Error no_thread() {
+    return Error(ExitCode::memory,
+                 {"a thread could not be started",
+                  concat(bytes_text(memory_left_at_peak()), " were left to this process"),
+                  "Ask for more memory, or raise the limits of it (ulimit -d, -v) and of threads "
+                  "(ulimit -u)"});
+}
+
+Error internal_error(std::string const& why) {
+    return Error(ExitCode::software, {"internal error", why, "Please report this"});
 }
 
 /// What LibTorch says when a GPU is full: "Tried to allocate 2.00 GiB. GPU 0 has a total capacity
@@ -87,8 +102,15 @@ Error current_error() {
         throw;
     } catch (Error const& error) {
         return error;
+    } catch (FailedAllocation const& failure) {
+        return out_of_memory(concat(bytes_text(failure.bytes()), " were needed"));
     } catch (std::bad_alloc const&) {
         return out_of_memory("an allocation failed");
+    } catch (std::system_error const& error) {
+        if (error.code() == std::errc::resource_unavailable_try_again) {
+            return no_thread();
+        }
+        return internal_error(error.what());
     } catch (std::exception const& error) {
         // LibTorch appends a stack of calls after the first line.
         std::string text = error.what();
@@ -99,10 +121,9 @@ Error current_error() {
         if (auto const needed = failed_allocation(text)) {
             return out_of_memory(*needed);
         }
-        return Error(ExitCode::software, {"internal error", text, "Please report this"});
+        return internal_error(text);
     } catch (...) {
-        return Error(ExitCode::software,
-                     {"internal error", "an unknown exception", "Please report this"});
+        return internal_error("an unknown exception");
     }
 }
 

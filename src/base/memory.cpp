@@ -8,7 +8,6 @@
 #include <sstream>
 #include <string>
 #include <sys/resource.h>
-#include <unistd.h>
 
 namespace lockstep {
 
@@ -55,16 +54,6 @@ std::uint64_t group_headroom() {
     return headroom;
 }
 
-std::uint64_t address_space_headroom() {
-    rlimit limit{};
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-        return unlimited;
-    }
-    std::uint64_t const pages = number_in("/proc/self/statm").value_or(0);
-    std::uint64_t const used = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
-}
-
 /// A line "NAME:  N kB" of a /proc file, in bytes.
 std::uint64_t kilobytes_in(char const* path, std::string const& name) {
     std::ifstream file(path);
@@ -80,11 +69,42 @@ std::uint64_t kilobytes_in(char const* path, std::string const& name) {
     return 0;
 }
 
+/// What a limit of this process (RLIMIT_AS, RLIMIT_DATA) leaves of what the kernel counts by
+/// `name`.
+std::uint64_t headroom(decltype(RLIMIT_AS) resource, std::string const& name) {
+    rlimit limit{};
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return unlimited;
+    }
+    auto const used = kilobytes_in("/proc/self/status", name);
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
+std::uint64_t address_space_headroom() {
+    return headroom(RLIMIT_AS, "VmSize");
+}
+
+/// What this host and the control group can give to all processes together.
+std::uint64_t memory_of_all() {
+    return std::min(kilobytes_in("/proc/meminfo", "MemAvailable"), group_headroom());
+}
+
 } // namespace
 
 std::uint64_t available_memory() {
-    return std::min({kilobytes_in("/proc/meminfo", "MemAvailable"), group_headroom(),
-                     address_space_headroom()});
+    return std::min(memory_of_all(), address_space_headroom());
+}
+
+std::uint64_t memory_share(int processes) {
+    return std::min({memory_of_all() / static_cast<std::uint64_t>(processes),
+                     address_space_headroom(), headroom(RLIMIT_DATA, "VmData")});
+}
+
+// Of private memory the kernel knows no peak; large blocks are kept (see below), so it hardly
+// falls.
+std::uint64_t memory_left_at_peak() {
+    return std::min(
+        {memory_of_all(), headroom(RLIMIT_AS, "VmPeak"), headroom(RLIMIT_DATA, "VmData")});
 }
 
 std::uint64_t resident_memory() {

@@ -39,6 +39,9 @@ std::string count_text(std::int64_t value) {
 }
 
 std::string duration_text(double seconds) {
+    if (seconds > 0 && seconds < 0.0995) {
+        return concat(fixed(1e3 * seconds, seconds < 0.00995 ? 1 : 0), " ms");
+    }
     if (seconds < 60) {
         return concat(fixed(seconds, 1), " s");
     }

@@ -223,6 +223,61 @@ void NcclCommunicator::synchronize(double timeout_seconds) {
     }
 }
 
+// From 2.19 on NCCL gives memory that it can register.
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+
+struct NcclMemory::Block {
+    explicit Block(NcclCommunicator::State& owner) : state(owner) {}
+    Block(Block const&) = delete;
+    Block& operator=(Block const&) = delete;
+    ~Block() {
+        if (registration != nullptr && state.raw != nullptr) {
+            ncclCommDeregister(state.raw, registration);
+        }
+        if (data != nullptr) {
+            ncclMemFree(data);
+        }
+    }
+
+    NcclCommunicator::State& state;
+    void* data = nullptr;
+    void* registration = nullptr; ///< null: NCCL saw no use in it
+};
+
+NcclMemory NcclCommunicator::allocate(std::size_t bytes) {
+    auto block = std::make_unique<NcclMemory::Block>(*state_);
+    NcclMemory memory;
+    if (ncclMemAlloc(&block->data, bytes) != ncclSuccess) {
+        block->data = nullptr;
+        return memory; // torch's allocator will do, or say that there is no more
+    }
+    state_->launched(ncclCommRegister(state_->raw, block->data, bytes, &block->registration),
+                     "ncclCommRegister");
+    memory.block_ = std::move(block);
+    return memory;
+}
+
+#else
+
+struct NcclMemory::Block {
+    void* data = nullptr;
+};
+
+NcclMemory NcclCommunicator::allocate(std::size_t) {
+    return {};
+}
+
+#endif
+
+NcclMemory::NcclMemory() noexcept = default;
+NcclMemory::NcclMemory(NcclMemory&&) noexcept = default;
+NcclMemory& NcclMemory::operator=(NcclMemory&&) noexcept = default;
+NcclMemory::~NcclMemory() = default;
+
+void* NcclMemory::data() const noexcept {
+    return block_ ? block_->data : nullptr;
+}
+
 void NcclCommunicator::abort() noexcept {
     state_->abort();
 }

@@ -15,6 +15,7 @@ namespace {
 } // namespace
 
 struct NcclCommunicator::State {};
+struct NcclMemory::Block {};
 
 bool nccl_available() {
     return false;
@@ -61,6 +62,16 @@ void NcclCommunicator::check_async() {
 }
 void NcclCommunicator::synchronize(double) {
     absent();
+}
+NcclMemory NcclCommunicator::allocate(std::size_t) {
+    absent();
+}
+NcclMemory::NcclMemory() noexcept = default;
+NcclMemory::NcclMemory(NcclMemory&&) noexcept = default;
+NcclMemory& NcclMemory::operator=(NcclMemory&&) noexcept = default;
+NcclMemory::~NcclMemory() = default;
+void* NcclMemory::data() const noexcept {
+    return nullptr;
 }
 void NcclCommunicator::abort() noexcept {}
 int NcclCommunicator::device() const noexcept {

@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "host_memory.hpp"
+#include "host_messages.hpp"
 #include "hosts.hpp"
 #include "pending.hpp"
 
@@ -53,9 +54,6 @@ class TreeExchange : public Exchange {
 
   private:
     std::size_t grains() const { return static_cast<std::size_t>(partition_.grains()); }
-    bool rounds() const { return options_.rounding != Rounding::none; }
-    std::int64_t elements_sent() const;
-    std::uint16_t* packed_of(float const* received);
     bool one_host() const { return hosts_.count() == 1; }
     int delegate(int owner) const { return hosts_.delegate(host_, owner); }
     float* gradients_of(int rank) { return memory_.gradients(hosts_.local(rank)); }
@@ -63,7 +61,6 @@ class TreeExchange : public Exchange {
     void progress();
     void sum_on_host(int bucket);
     void sum_partials(int bucket);
-    void post_receives();
     void send_partials(int bucket, int owner);
     std::vector<float*> destinations(std::int64_t first);
     void share_votes(std::span<double> votes, std::span<std::byte> notice);
@@ -83,6 +80,7 @@ class TreeExchange : public Exchange {
     std::vector<TreeSum> host_sums_; ///< of each partial; those of other hosts are not used
     TreeSum final_sum_;              ///< over the partials
     Arrivals arrivals_;
+    HostMessages messages_;
 
     std::uint32_t start_ = 0; ///< arrivals of this rank when the step began
     int announced_ = 0;       ///< buckets that this rank has given
@@ -90,14 +88,8 @@ class TreeExchange : public Exchange {
     int finished_ = 0;        ///< buckets whose own pieces are summed over all hosts
     bool in_backward_ = false;
     bool odd_step_ = false;
-    std::vector<float> received_;                ///< partials of other hosts for the own pieces
-    std::vector<std::uint16_t> packed_received_; ///< the same, as they come; where rounded
-    std::vector<std::uint16_t> packed_sent_;     ///< stays until the step is finished
-    std::int64_t packed_until_ = 0;
     std::vector<std::vector<float const*>> sources_; ///< of each bucket's final sum
-    std::vector<Pending> receives_;                  ///< of each bucket
-    Pending sends_;
-    std::vector<double> all_squares_; ///< behind the votes; with several hosts only
+    std::vector<double> all_squares_;                ///< behind the votes; with several hosts only
 };
 
 TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts,
@@ -118,38 +110,21 @@ TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory
           options.rounding),
       arrivals_(memory_.slots(), local_,
                 static_cast<int>(hosts_.ranks[static_cast<std::size_t>(host_)].size()),
-                std::chrono::duration<double>(options.timeout_seconds)) {
+                std::chrono::duration<double>(options.timeout_seconds)),
+      messages_(world, options_, hosts_, partials_, rank) {
     for (auto const& partial : partials_) {
         host_sums_.push_back(sum_over_ranks(partial, options_.nodes, options_.rounding));
     }
-    // Where the partials of other hosts go: one after the other, bucket by bucket.
-    std::int64_t foreign = 0;
-    for (auto const& partial : partials_) {
-        foreign += partial.host != host_ ? 1 : 0;
-    }
-    std::int64_t own = 0;
-    for (auto const& range : partition_.owned(rank_)) {
-        own += range.count();
-    }
-    received_.resize(static_cast<std::size_t>(foreign * own));
-    if (rounds()) {
-        packed_received_.resize(received_.size());
-        packed_sent_.resize(static_cast<std::size_t>(elements_sent()));
-    }
-    float* at = received_.data();
     for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
         auto const piece = partition_.piece(bucket, rank_);
         auto& sources = sources_.emplace_back();
-        for (auto const& partial : partials_) {
-            if (partial.host == host_) {
-                sources.push_back(gradients_of(partial.ranks.front()) + piece.first);
-            } else {
-                sources.push_back(at);
-                at += piece.count();
-            }
+        for (std::size_t i = 0; i < partials_.size(); ++i) {
+            auto const& partial = partials_[i];
+            sources.push_back(partial.host == host_
+                                  ? gradients_of(partial.ranks.front()) + piece.first
+                                  : messages_.received(bucket, i));
         }
     }
-    receives_.resize(static_cast<std::size_t>(partition_.buckets()));
     if (!one_host()) {
         all_squares_.resize(options_.votes + grains());
     }
@@ -157,53 +132,14 @@ TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory
 
 TreeExchange::~TreeExchange() = default;
 
-/// In partials, by this rank, in one step.
-std::int64_t TreeExchange::elements_sent() const {
-    auto const own_partials = std::count_if(partials_.begin(), partials_.end(),
-                                            [this](auto& each) { return each.host == host_; });
-    std::int64_t elements = 0;
-    for (int owner = 0; owner < partition_.ranks(); ++owner) {
-        if (hosts_.host(owner) != host_ && delegate(owner) == rank_) {
-            for (auto const& range : partition_.owned(owner)) {
-                elements += range.count() * own_partials;
-            }
-        }
-    }
-    return elements;
-}
-
-/// Where the 16 bits of a received value lie.
-std::uint16_t* TreeExchange::packed_of(float const* received) {
-    return packed_received_.data() + (received - received_.data());
-}
-
 void TreeExchange::begin() {
     cost_ = {};
     start_ = arrivals_.count();
     announced_ = summed_ = finished_ = 0;
-    packed_until_ = 0;
     in_backward_ = true;
     odd_step_ = !odd_step_;
     if (!one_host()) {
-        post_receives();
-    }
-}
-
-void TreeExchange::post_receives() {
-    for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
-        auto const piece = partition_.piece(bucket, rank_);
-        auto const& sources = sources_[static_cast<std::size_t>(bucket)];
-        for (std::size_t i = 0; i < partials_.size(); ++i) {
-            if (partials_[i].host != host_) {
-                auto& receives = receives_[static_cast<std::size_t>(bucket)];
-                auto const from = hosts_.delegate(partials_[i].host, rank_);
-                if (rounds()) {
-                    receives.receive(*world_, from, packed_of(sources[i]), piece.count());
-                } else {
-                    receives.receive(*world_, from, const_cast<float*>(sources[i]), piece.count());
-                }
-            }
-        }
+        messages_.begin();
     }
 }
 
@@ -225,7 +161,7 @@ void TreeExchange::progress() {
            arrivals_.all_reached(start_ + static_cast<std::uint32_t>(summed_) + 1)) {
         sum_on_host(summed_++);
     }
-    while (finished_ < summed_ && receives_[static_cast<std::size_t>(finished_)].done()) {
+    while (finished_ < summed_ && messages_.arrived(finished_)) {
         sum_partials(finished_++);
     }
     if (in_backward_) {
@@ -286,15 +222,7 @@ void TreeExchange::send_partials(int bucket, int owner) {
     for (auto const& partial : partials_) {
         if (partial.host == host_) {
             auto const* const values = gradients_of(partial.ranks.front()) + piece.first;
-            if (rounds()) {
-                auto* const bits = packed_sent_.data() + packed_until_;
-                pack(options_.rounding, {values, static_cast<std::size_t>(piece.count())}, bits);
-                packed_until_ += piece.count();
-                sends_.send(*world_, owner, bits, piece.count());
-            } else {
-                sends_.send(*world_, owner, values, piece.count());
-            }
-            cost_.bytes += (rounds() ? 2 : 4) * piece.count();
+            cost_.bytes += messages_.send(owner, values, piece.count());
         }
     }
 }
@@ -302,16 +230,9 @@ void TreeExchange::send_partials(int bucket, int owner) {
 void TreeExchange::sum_partials(int bucket) {
     auto const piece = partition_.piece(bucket, rank_);
     if (!one_host() && piece.count() > 0) {
-        auto const& sources = sources_[static_cast<std::size_t>(bucket)];
-        for (std::size_t i = 0; rounds() && i < partials_.size(); ++i) {
-            if (partials_[i].host != host_) {
-                unpack(options_.rounding,
-                       {packed_of(sources[i]), static_cast<std::size_t>(piece.count())},
-                       const_cast<float*>(sources[i]));
-            }
-        }
-        final_sum_.add(sources, destinations(piece.first), piece.count(),
-                       memory_.squares() + piece.first / grain);
+        messages_.unpack(bucket);
+        final_sum_.add(sources_[static_cast<std::size_t>(bucket)], destinations(piece.first),
+                       piece.count(), memory_.squares() + piece.first / grain);
     }
 }
 
@@ -335,7 +256,7 @@ void TreeExchange::finish(std::span<double> votes, std::span<std::byte> notice) 
         poll_until_summed(computed);
     }
     cost_.imbalance_s = arrivals_.behind();
-    sends_.wait(options_.timeout_seconds);
+    messages_.wait_sent();
     if (options_.sums_everywhere && !one_host()) {
         spread(gradients());
     }
@@ -381,43 +302,22 @@ void TreeExchange::share_votes(std::span<double> votes, std::span<std::byte> not
     broadcast_with_deadline(*world_, notice, options_.timeout_seconds);
 }
 
-/// Sends the own pieces of an array to the other hosts, each to the rank that takes them there.
+/// Makes the pieces of an array known to the other hosts; where each rank has an array of its own,
+/// to all ranks of them.
 void TreeExchange::spread(float* array) {
-    Pending receives;
-    auto const each_taken = [&](auto const& action) {
-        for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
-            for (int owner = 0; owner < partition_.ranks(); ++owner) {
-                if (hosts_.host(owner) != host_ && delegate(owner) == rank_) {
-                    action(owner, partition_.piece(bucket, owner));
-                }
+    cost_.bytes += messages_.spread(array);
+    if (!options_.sums_everywhere) {
+        return;
+    }
+    messages_.for_each_taken([&](int owner, int bucket) {
+        auto const piece = partition_.piece(bucket, owner);
+        for (int other = 0; other < arrivals_.size(); ++other) {
+            if (other != local_) {
+                std::copy(array + piece.first, array + piece.last,
+                          memory_.gradients(other) + piece.first);
             }
         }
-    };
-    each_taken([&](int owner, Range piece) {
-        receives.receive(*world_, owner, array + piece.first, piece.count());
     });
-    for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
-        auto const piece = partition_.piece(bucket, rank_);
-        for (int host = 0; host < hosts_.count(); ++host) {
-            if (host != host_) {
-                sends_.send(*world_, hosts_.delegate(host, rank_), array + piece.first,
-                            piece.count());
-                cost_.bytes += static_cast<std::int64_t>(sizeof(float)) * piece.count();
-            }
-        }
-    }
-    receives.wait(options_.timeout_seconds);
-    sends_.wait(options_.timeout_seconds);
-    if (options_.sums_everywhere) {
-        each_taken([&](int, Range piece) {
-            for (int other = 0; other < arrivals_.size(); ++other) {
-                if (other != local_) {
-                    std::copy(array + piece.first, array + piece.last,
-                              memory_.gradients(other) + piece.first);
-                }
-            }
-        });
-    }
 }
 
 void TreeExchange::publish() {

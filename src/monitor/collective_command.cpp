@@ -2,6 +2,7 @@
 
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
 
 #include <optional>
 
@@ -33,7 +34,11 @@ ExitCode run_collectively(int argc, char** argv,
     watchdog.emplace(session.world(), session.board(), first_cause);
     CommandContext context{session, session.world(), first_cause, *watchdog};
     try {
-        return command(context);
+        auto const code = command(context);
+        // MPI's end need not wait (under srun it does not), and a rank that has left would be
+        // missed by one that still draws pictures.
+        comm::barrier(session.world());
+        return code;
     } catch (AgreedError const& error) {
         if (session.world().is_root() && watchdog->may_tell(comm::Board::Ending::agreed)) {
             first_cause.tell(error.cause(), error);

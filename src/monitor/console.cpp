@@ -17,15 +17,25 @@ double plain_line_s(double elapsed_s) {
     return std::clamp(elapsed_s / 50, 10.0, 300.0);
 }
 
+/// "1 rank", "2 ranks".
+template <class Number>
+std::string count_of(Number number, char const* noun) {
+    return concat(number, " ", noun, number == 1 ? "" : "s");
+}
+
 std::string percent(double share) {
     return concat(fixed(100 * share, 2), " %");
+}
+
+std::string value_text(std::string const& metric, double value) {
+    return metric == "accuracy" ? percent(value) : fixed(value, 4);
 }
 
 std::string metrics_text(std::map<std::string, double> const& metrics) {
     std::string text;
     for (auto const& [name, value] : metrics) {
         if (!is_of_one_class(name)) { // those of each class have lines of their own
-            text += concat("  ", name, " ", name == "accuracy" ? percent(value) : fixed(value, 4));
+            text += concat("  ", name, " ", value_text(name, value));
         }
     }
     return text;
@@ -44,9 +54,9 @@ std::vector<std::string> rank_lines(train::Started const& e) {
         }
         auto const ranks =
             first == last ? concat("rank ", first) : concat("ranks ", first, "-", last);
-        lines.push_back(concat("  ", ranks, " on ", e.host_of_rank[first], ", ",
-                               e.device_of_rank[first], ", ", e.replicas_of_rank[first],
-                               e.replicas_of_rank[first] == 1 ? " replica" : " replicas", " each"));
+        lines.push_back(
+            concat("  ", ranks, " on ", e.host_of_rank[first], ", ", e.device_of_rank[first], ", ",
+                   count_of(e.replicas_of_rank[first], "replica"), first == last ? "" : " each"));
         first = last + 1;
     }
     return lines;
@@ -81,9 +91,9 @@ void Console::show(train::Started const& e) {
     for (auto const& host : e.host_of_rank) {
         ++hosts[host];
     }
-    line(concat("lockstep ", e.version, ": ", e.host_of_rank.size(), " ranks on ", hosts.size(),
-                hosts.size() == 1 ? " host, " : " hosts, ", e.replicas,
-                " replicas, gradients over ", e.backend, ", seed ", e.seed),
+    line(concat("lockstep ", e.version, ": ", count_of(e.host_of_rank.size(), "rank"), " on ",
+                count_of(hosts.size(), "host"), ", ", count_of(e.replicas, "replica"),
+                ", gradients over ", e.backend, ", seed ", e.seed),
          Colour::bold);
     for (auto const& text : rank_lines(e)) {
         line(text);
@@ -143,16 +153,24 @@ void Console::show(train::Step const& e) {
              Colour::yellow);
     }
     auto const now = static_cast<double>(e.samples) / e.step_s;
-    rate_ = rate_ == 0 ? now : 0.95 * rate_ + 0.05 * now;
+    auto const first = steps_ == 0; // it warms up, and says little of the others
+    rate_ += (now - rate_) / std::clamp(steps_, 1.0, 20.0);
+    ++steps_;
     auto const left =
         static_cast<double>(e.total_steps - e.step) * static_cast<double>(e.samples) / rate_;
-    auto const text =
-        concat("epoch ", fixed(e.epoch, 2), "  loss ", fixed(e.loss, 4), "  rate ",
-               fixed(e.learning_rate, 5), "  ", count_text(static_cast<std::int64_t>(rate_)),
-               " samples/s  ", duration_text(left), " left");
-    bar_.draw(e.step, e.total_steps, text);
+    std::vector<std::string> words{concat("epoch ", fixed(e.epoch, 2)),
+                                   concat("loss ", fixed(e.loss, 4))};
+    if (!first) {
+        words.push_back(concat(duration_text(left), " left"));
+    }
+    words.push_back(concat(count_text(static_cast<std::int64_t>(rate_)), " samples/s"));
+    if (!validated_.empty()) {
+        words.push_back(validated_);
+    }
+    words.push_back(concat("rate ", fixed(e.learning_rate, 5)));
+    bar_.draw(e.step, e.total_steps, words);
     if (e.logged) {
-        auto const plain = concat("step ", e.step, "/", e.total_steps, "  ", text);
+        auto const plain = concat("step ", e.step, "/", e.total_steps, "  ", joined(words, "  "));
         if (plain_ &&
             (e.step == 1 || since_line_.seconds() > plain_line_s(since_start_.seconds()))) {
             since_line_.restart();
@@ -163,7 +181,14 @@ void Console::show(train::Step const& e) {
     }
 }
 
+void Console::show(train::Measuring const& e) {
+    bar_.draw(e.done, e.all, {e.set});
+}
+
 void Console::show(train::Measured const& e) {
+    if (auto const metric = e.metrics.find(e.best_metric); metric != e.metrics.end()) {
+        validated_ = concat(metric->first, " ", value_text(metric->first, metric->second));
+    }
     line(concat(e.set, " at step ", e.step, ": loss ", fixed(e.loss, 4), metrics_text(e.metrics),
                 "  (", count_text(e.samples), " samples, ", duration_text(e.seconds), ")"));
     for (auto const& [name, value] : e.metrics) {
@@ -173,8 +198,7 @@ void Console::show(train::Measured const& e) {
     }
     if (e.best) {
         double const value = e.best_metric == "loss" ? e.loss : e.metrics.at(e.best_metric);
-        line(concat("new best ", e.best_metric, ": ",
-                    e.best_metric == "accuracy" ? percent(value) : fixed(value, 4), " at step ",
+        line(concat("new best ", e.best_metric, ": ", value_text(e.best_metric, value), " at step ",
                     e.step),
              Colour::green);
     }
@@ -242,8 +266,7 @@ void Console::show(train::Ended const& e) {
                      ", peak memory ", bytes_text(e.peak_memory), " a rank"),
               Colour::bold);
     if (e.best_step >= 0) {
-        important(concat("best ", e.best_metric, " ",
-                         e.best_metric == "accuracy" ? percent(e.best) : fixed(e.best, 4),
+        important(concat("best ", e.best_metric, " ", value_text(e.best_metric, e.best),
                          " at step ", e.best_step, ": ", directory_, "/best.h5"),
                   Colour::green);
     }

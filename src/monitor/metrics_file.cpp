@@ -106,6 +106,7 @@ struct ToJson {
         }
         return json;
     }
+    Json operator()(train::Measuring const&) const { return nullptr; }  // for the terminal
     Json operator()(train::Histograms const&) const { return nullptr; } // for event files
     Json operator()(train::Pictures const&) const { return nullptr; }   // the same
     Json operator()(train::CheckpointWritten const& e) const {

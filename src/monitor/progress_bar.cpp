@@ -16,19 +16,23 @@ constexpr std::int64_t bar_width = 24;
 
 } // namespace
 
-void ProgressBar::draw(std::int64_t done, std::int64_t all, std::string const& text) {
+void ProgressBar::draw(std::int64_t done, std::int64_t all, std::vector<std::string> const& words) {
     if (!shown_ || (drawn_ && done < all && since_drawn_.seconds() < redraw_s)) {
         return;
     }
     since_drawn_.restart();
     drawn_ = true;
     auto const room = terminal_size().columns - 1; // the last column would begin a new line
-    auto const width = std::min<std::int64_t>(bar_width, static_cast<std::int64_t>(room / 4));
+    auto const width = std::min<std::int64_t>(bar_width, static_cast<std::int64_t>(room / 5));
     auto const full = static_cast<std::size_t>(width * done / std::max<std::int64_t>(all, 1));
-    auto const line =
+    auto line =
         cut(concat(std::string(full, '#'), std::string(static_cast<std::size_t>(width) - full, '.'),
-                   " ", done, "/", all, "  ", text),
+                   " ", done, "/", all),
             room);
+    for (auto const& word : words) {
+        auto const longer = concat(line, "  ", word);
+        line = columns_of(longer) <= room ? longer : line;
+    }
     std::fputs(concat("\r\033[K", line).c_str(), stdout);
     std::fflush(stdout);
 }

@@ -136,7 +136,7 @@ class RunRecords::Line {
 };
 
 RunRecords::RunRecords(std::filesystem::path const& run)
-    : path_(std::filesystem::is_directory(run) ? run / "metrics.jsonl" : run),
+    : path_(std::filesystem::is_regular_file(run) ? run : run / "metrics.jsonl"),
       name_(name_of_run(path_)) {}
 
 bool RunRecords::read() {
@@ -144,7 +144,7 @@ bool RunRecords::read() {
     if (::stat(path_.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
         throw Error(ExitCode::no_input, {concat("no metrics in ", path_.parent_path().string()),
                                          concat(path_.string(), " is not there"),
-                                         "Name the directory of a run that has started"});
+                                         "Name the directory of a run that has begun"});
     }
     if (info.st_ino != inode_ || static_cast<std::uint64_t>(info.st_size) < offset_) {
         forget();

@@ -12,8 +12,18 @@ CrossEntropy::CrossEntropy(std::string const& weights, std::vector<std::int64_t>
     : classes_(classes), label_smoothing_(label_smoothing) {
     if (weights != "none") {
         weights_ = task::class_weights(weights, counts, classes);
-        weights_tensor_ = torch::tensor(weights_, torch::kFloat64);
     }
+}
+
+/// Put there once: a copy in every step would wait for the device.
+CrossEntropy::Weights CrossEntropy::weights_on(torch::Device device) const {
+    std::lock_guard const lock(mutex_);
+    auto& there = on_device_[device];
+    if (!there.exact.defined()) {
+        there.exact = torch::tensor(weights_, torch::kFloat64).to(device);
+        there.rounded = there.exact.to(torch::kFloat32);
+    }
+    return there;
 }
 
 Loss CrossEntropy::training_loss(torch::Tensor const& logits, torch::Tensor const& labels) const {
@@ -21,10 +31,10 @@ Loss CrossEntropy::training_loss(torch::Tensor const& logits, torch::Tensor cons
                        .reduction(torch::kSum)
                        .label_smoothing(label_smoothing_);
     auto weight = static_cast<double>(labels.numel());
-    if (weights_tensor_.defined()) {
-        auto const weights = weights_tensor_.to(logits.device());
-        options.weight(weights.to(torch::kFloat32));
-        weight = weights.index_select(0, labels.flatten()).sum().item<double>();
+    if (!weights_.empty()) {
+        auto const weights = weights_on(logits.device());
+        options.weight(weights.rounded);
+        weight = weights.exact.index_select(0, labels.flatten()).sum().item<double>();
     }
     return {functional::cross_entropy(logits, labels, options), weight};
 }

@@ -3,7 +3,9 @@
 #include "lockstep/task/task.hpp"
 
 #include <cstdint>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace lockstep::task {
@@ -27,10 +29,18 @@ class CrossEntropy {
     Tally evaluate(torch::Tensor const& logits, torch::Tensor const& labels) const;
 
   private:
+    /// [classes], on a device that computes.
+    struct Weights {
+        torch::Tensor exact;   ///< float64
+        torch::Tensor rounded; ///< float32
+    };
+    Weights weights_on(torch::Device device) const;
+
     std::int64_t classes_;
     double label_smoothing_;
-    std::vector<double> weights_;
-    torch::Tensor weights_tensor_; ///< [classes] float64 on the CPU; undefined: all are 1
+    std::vector<double> weights_; ///< empty: all 1
+    mutable std::mutex mutex_;    ///< replicas come on threads
+    mutable std::unordered_map<torch::Device, Weights> on_device_;
 };
 
 } // namespace lockstep::task

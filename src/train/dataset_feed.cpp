@@ -41,7 +41,7 @@ std::unique_ptr<BatchSource> DatasetFeed::batches(std::int64_t first_step,
         parts_.device);
 }
 
-std::optional<Evaluation> DatasetFeed::measure(Set set, std::function<bool()> const& stop) {
+std::optional<Evaluation> DatasetFeed::measure(Set set, StopEvaluation const& stop) {
     auto options = evaluate_options(parts_.deck, parts_.device);
     options.stop = stop;
     return evaluate(parts_.world, *parts_.work.model, *parts_.work.task, *dataset(set), options);

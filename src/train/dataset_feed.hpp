@@ -26,7 +26,7 @@ class DatasetFeed : public Feed {
                                          std::int64_t total_steps) override;
     bool has(Set set) const override { return dataset(set) != nullptr; }
     std::int64_t samples(Set set) const override { return has(set) ? dataset(set)->samples() : 0; }
-    std::optional<Evaluation> measure(Set set, std::function<bool()> const& stop) override;
+    std::optional<Evaluation> measure(Set set, StopEvaluation const& stop) override;
 
   private:
     data::Dataset const* dataset(Set set) const {

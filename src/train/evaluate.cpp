@@ -91,7 +91,8 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
                 evaluate_batch(k);
             }
         });
-        stopped = options.stop && options.stop();
+        stopped = options.stop &&
+                  options.stop(std::min((round + 1) * batches_of_a_round, mine.count), mine.count);
     }
     model.train(was_training);
     if (stopped) {

@@ -119,7 +119,7 @@ std::optional<Evaluation> evaluate_episodes(comm::Communicator const& world, nn:
                 play(policy, make, options, group, results);
             }
         });
-        stopped = options.stop && options.stop();
+        stopped = options.stop && options.stop(round + 1, rounds);
     }
     policy.train(was_training);
     if (stopped) {

@@ -3,6 +3,7 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/nccl.hpp"
+#include "lockstep/train/arena.hpp"
 #include "lockstep/train/layout.hpp"
 
 #include <c10/core/Event.h>
@@ -54,8 +55,9 @@ class NcclExchange : public comm::Exchange {
         }
         auto const form = torch::TensorOptions(torch::kFloat32).device(device);
         auto const sent_form = form.dtype(type_of(options.rounding));
-        gradients_ = torch::zeros({partition_.size()}, form);
-        parameters_ = torch::zeros({partition_.size()}, form);
+        auto const arrays = two_arrays(form);
+        gradients_ = arrays[0];
+        parameters_ = arrays[1];
         grain_squares_ = torch::zeros({partition_.grains()}, form.dtype(torch::kFloat64));
         squares_.resize(static_cast<std::size_t>(partition_.grains()));
         for (int bucket = 0; bucket < partition_.buckets() && world.size() > 1; ++bucket) {
@@ -141,6 +143,19 @@ class NcclExchange : public comm::Exchange {
 
   private:
     bool rounds() const { return options_.rounding != comm::Rounding::none; }
+    /// Gradients and parameters, [2, size] of zeros: in memory that NCCL knows where it offers any.
+    torch::Tensor two_arrays(torch::TensorOptions const& form) {
+        auto const elements = 2 * partition_.size();
+        if (nccl_) {
+            memory_ = nccl_->allocate(static_cast<std::size_t>(elements) * sizeof(float));
+        }
+        if (memory_.data() == nullptr) {
+            return torch::zeros({2, partition_.size()}, form);
+        }
+        return borrowed(static_cast<float*>(memory_.data()), elements, device_)
+            .zero_()
+            .view({2, partition_.size()});
+    }
     comm::DeviceStream compute() const { return c10::cuda::getCurrentCUDAStream().stream(); }
 
     static torch::Tensor slice(torch::Tensor const& whole, Range range) {
@@ -219,6 +234,7 @@ class NcclExchange : public comm::Exchange {
     NcclExchangeOptions options_;
     c10::cuda::CUDAStream sums_;                 ///< on which pieces are added while backward runs
     std::optional<comm::NcclCommunicator> nccl_; ///< none: one rank
+    comm::NcclMemory memory_;                    ///< behind the arrays, where NCCL has any
     torch::Tensor gradients_;
     torch::Tensor sent_; ///< the gradients, or their copy in 16 bits
     torch::Tensor parameters_;

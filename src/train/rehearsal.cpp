@@ -35,7 +35,7 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
     forget_peak_memory();
     auto& parts = *parts_;
     auto const topology = comm::Topology::discover(world);
-    auto const share = available_memory() / static_cast<std::uint64_t>(topology.local_size);
+    auto const share = memory_share(topology.local_size);
     comm::agree(world, "opening the data and the model", [&] {
         auto& run = parts.deck.run;
         settle_new(parts.deck, world.size());

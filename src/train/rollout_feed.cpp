@@ -214,7 +214,7 @@ std::int64_t RolloutFeed::samples(Set set) const {
     return set == Set::validation ? options_.evaluation_episodes : options_.test_episodes;
 }
 
-std::optional<Evaluation> RolloutFeed::measure(Set set, std::function<bool()> const& stop) {
+std::optional<Evaluation> RolloutFeed::measure(Set set, StopEvaluation const& stop) {
     return evaluate_episodes(world_, policy_, make_,
                              {.episodes = samples(set),
                               .greedy = options_.greedy,

@@ -49,8 +49,7 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
             observers_ = order_.observers(deck_);
         }
     });
-    std::uint64_t const share =
-        available_memory() / static_cast<std::uint64_t>(topology_.local_size);
+    auto const share = memory_share(topology_.local_size);
     auto local = deck_;
     local.data = with_local_copies(deck_.data, world_);
     comm::agree(world_, "opening the data and the model", [&] {

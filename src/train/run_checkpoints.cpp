@@ -66,10 +66,10 @@ void Run::advise_interval(double cost_s) {
     auto const failure_s = days_between_failures * 86400 / hosts;
     auto const interval_s = std::sqrt(2 * cost_s * failure_s);
     auto const step_s = training_s_ / static_cast<double>(ended_.steps_done);
-    tell(Remark{concat("advice: a checkpoint stops training for ", fixed(cost_s, 3), " s; with ",
-                       hosts, hosts == 1 ? " host" : " hosts", " that fail once in ",
+    tell(Remark{concat("advice: a checkpoint stops training for ", duration_text(cost_s), "; with ",
+                       hosts, hosts == 1 ? " host that fails" : " hosts that fail", " once in ",
                        days_between_failures, " days (assumed) the best interval is ",
-                       fixed(interval_s, 0), " s, about ",
+                       duration_text(interval_s), ", about ",
                        std::max<std::int64_t>(std::llround(interval_s / step_s), 1), " steps")});
 }
 

@@ -143,11 +143,15 @@ std::int64_t Run::wanted_pictures() const {
 /// Nothing when the run was asked to leave before the whole set was measured.
 std::optional<Measured> Run::measure(Feed::Set set) {
     release_device_cache(device_); // blocks of training do not fit those of evaluation
-    auto const result = feed_->measure(set, [this] { return vote_to_leave(); });
+    std::string const name = set == Feed::Set::test ? "test" : "validation";
+    auto const result = feed_->measure(set, [&](std::int64_t done, std::int64_t all) {
+        tell(Measuring{name, done, all});
+        return vote_to_leave();
+    });
     if (!result) {
         return std::nullopt;
     }
-    return Measured{.set = set == Feed::Set::test ? "test" : "validation",
+    return Measured{.set = name,
                     .step = progress_.step,
                     .epoch = epochs_done(),
                     .loss = result->loss,

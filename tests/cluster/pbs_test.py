@@ -21,7 +21,7 @@ class Site:
         self.spool, self.bin = scratch / "spool", scratch / "bin"
         self.spool.mkdir()
         self.bin.mkdir()
-        for name in ("qsub", "qstat", "qsig", "qdel"):
+        for name in ("qsub", "qstat", "qsig", "qrerun", "qdel"):
             (self.bin / name).write_text(f"#!{sys.executable}\n" + (HERE / "qsub.py").read_text())
             (self.bin / name).chmod(0o755)
         os.environ.update({"QSUB_SPOOL": str(self.spool),
@@ -103,6 +103,18 @@ with Scratch() as scratch:
     subprocess.run(["qsig", "-s", "SIGUSR1", number], check=True)
     signalled.ends_like(whole.run, [2])
     check(site.job(number)["code"] == 75, f"{site.job(number)}")
+
+    # An operator's qrerun: the job that runs again and the successor that it submitted when it was told
+    # to end meet; the one that comes second goes, and the run is what it would have been.
+    rerun = Checkout(site, scratch, "rerun", fault=SLOW)
+    number = rerun.submit()
+    site.wait_until(lambda: max(rerun.steps(), default=0) >= 5, "the job trains")
+    subprocess.run(["qrerun", number], check=True)
+    site.wait_until(lambda: site.job(number)["run_count"] == 2, "the job runs again")
+    rerun.ends_like(whole.run, [2, 3])
+    successor = site.job(site.count())
+    codes = sorted([site.job(number)["code"], successor["code"]])
+    check(codes in ([0, 0], [0, 73]), f"{codes}\n{site.output()}")
 
     # A rank is lost in the first job; its fault is not in the second.
     lost = Checkout(site, scratch, "lost", fault="kill:rank=1:step=25",

@@ -1,4 +1,5 @@
-"""A stand-in of PBS for tests, as commands on PATH: qsub, qstat, qsig and qdel over a folder, SPOOL.
+"""A stand-in of PBS for tests, as commands on PATH: qsub, qstat, qsig, qrerun and qdel over a folder,
+SPOOL.
 
 What it keeps to, as OpenPBS does: a job begins in the home directory with a login shell's short PATH and
 PBS's variables; #PBS lines give resources, which options win over; mpiprocs times each host in the
@@ -57,7 +58,7 @@ def submit(words):
     chunk = resources([select])
     number = len(list(SPOOL.glob("*.job"))) + 1
     job = {"id": f"{number}.stand-in", "options": options, "walltime": seconds(walltime[9:]),
-           "hosts": int(chunk["select"]), "mpiprocs": int(chunk["mpiprocs"]), "state": "Q",
+           "hosts": int(chunk["select"]), "mpiprocs": int(chunk["mpiprocs"]), "state": "Q", "run_count": 0,
            "home": os.getcwd(), "path": os.environ["PATH"]}
     shutil.copy(script, SPOOL / f"{number}.sh")
     (SPOOL / f"{number}.job").write_text(json.dumps(job))
@@ -116,28 +117,42 @@ def execute(number):
     job = load(number)
     while waits_for(job):
         time.sleep(0.1)
-    with open(SPOOL / f"{number}.out", "w") as output:
+    while True:
+        job["run_count"] += 1
+        code = run_once(job, number)
+        if not (SPOOL / f"{number}.rerun").exists():
+            break
+        (SPOOL / f"{number}.rerun").unlink()
+    job.update(state="F", code=code)
+    save(job)
+
+
+def run_once(job, number):
+    with open(SPOOL / f"{number}.out", "a") as output:
         process = subprocess.Popen(["bash", str(SPOOL / f"{number}.sh")], cwd=SPOOL,
                                    env=environment(job, number), stdout=output, stderr=output,
                                    stdin=subprocess.DEVNULL, start_new_session=True)
         job.update(state="R", pid=process.pid, start=time.time())
         save(job)
-        code = None
         for last_words in (signal.SIGTERM, signal.SIGKILL):
             try:
-                code = process.wait(job["walltime"] if last_words == signal.SIGTERM else 10)
-                break
+                return process.wait(job["walltime"] if last_words == signal.SIGTERM else 10)
             except subprocess.TimeoutExpired:
                 tell(job, last_words)
-        job.update(state="F", code=code if code is not None else process.wait())
-        save(job)
+        return process.wait()
+
+
+def rerun(number):
+    """An operator's wish: the job ends, and runs again under its number."""
+    (SPOOL / f"{number.split('.')[0]}.rerun").touch()
+    tell(load(number), signal.SIGTERM)
 
 
 def show(number):
     job = load(number)
     used = int(time.time() - job.get("start", time.time()))
     clock = "{:02}:{:02}:{:02}"
-    print(f"Job Id: {job['id']}\n    job_state = {job['state']}\n    run_count = 1\n"
+    print(f"Job Id: {job['id']}\n    job_state = {job['state']}\n    run_count = {job['run_count']}\n"
           f"    Resource_List.walltime = "
           f"{clock.format(job['walltime'] // 3600, job['walltime'] // 60 % 60, job['walltime'] % 60)}\n"
           f"    resources_used.walltime = {clock.format(0, used // 60, used % 60)}")
@@ -151,6 +166,8 @@ def main():
         submit(words)
     elif name == "qstat":
         show(words[1])
+    elif name == "qrerun":
+        rerun(words[0])
     elif name == "qsig":
         tell(load(words[2]), getattr(signal, words[1]))
     else:

@@ -1,5 +1,5 @@
 """The job scripts under a real Slurm on two nodes: the normal end, by mpirun and by srun; --signal,
-the walltime, a node that fails: requeued, to the same bits as an undisturbed run; scancel."""
+the walltime, a node that fails: requeued, to the same bits as an undisturbed run; scancel; a job that `lockstep launch` asks for, writes and submits."""
 import json
 import os
 import pathlib
@@ -7,8 +7,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import (BUILD, DATA, LOCKSTEP, SOURCE, Scratch, check, checkpoints, records,  # noqa: E402
-                     same_state)
+from harness import (BUILD, DATA, LOCKSTEP, SOURCE, Scratch, check, checkpoints,  # noqa: E402
+                     on_terminal, records, same_state)
 import slurm  # noqa: E402
 
 STEPS = 450
@@ -24,7 +24,7 @@ if slurm.missing():
 class Job:
     """A job script at work in a directory that looks like a checkout."""
 
-    def __init__(self, cluster, scratch, name, *options, fault="", profile=""):
+    def __init__(self, cluster, scratch, name, *options, fault="", profile="", deck=""):
         self.cluster, self.name = cluster, name
         self.checkout = scratch / name
         self.checkout.mkdir()
@@ -33,18 +33,21 @@ class Job:
         (self.checkout / "build").symlink_to(BUILD)
         (self.checkout / "deck.ini").write_text(
             f"include = {SOURCE}/inputs/test_small.ini\n[data]\ntrain = {DATA}/train.h5\nvalidation =\n"
-            f"[train]\nsteps = {STEPS}\nvalidate-every = 0\n[checkpoint]\nevery-steps = 20\n")
+            f"[train]\nsteps = {STEPS}\nvalidate-every = 0\n[checkpoint]\nevery-steps = 20\n{deck}")
         (self.checkout / "profile.sh").write_text(
             f"INPUT=deck.ini\nexport LOCKSTEP_INJECT={fault}\n{profile}\n")
+        self.run = self.checkout / "runs/deck"
+        self.number = self.submit(*options)
+
+    def submit(self, *options):
         submitted = slurm.run("sbatch", "--parsable", "--nodes=2",
                               "--ntasks-per-node=1", "--mem-per-cpu=100", "--time=5", *options,
                               "slurm/train.sbatch", "profile.sh", cwd=self.checkout)
         check(submitted.returncode == 0, submitted.stderr)
-        self.number = submitted.stdout.strip()
-        self.run = self.checkout / "runs/deck"
+        return submitted.stdout.strip()
 
     def output(self):
-        return "".join(path.read_text() for path in self.checkout.glob("lockstep-*.out"))
+        return "".join(path.read_text() for path in self.checkout.glob("*.out"))
 
     def steps(self):
         return records(self.run, "step")[-1:] if (self.run / "metrics.jsonl").exists() else []
@@ -72,6 +75,44 @@ class Job:
               f"{self.name}: the same bits as an undisturbed run")
 
 
+class Launched(Job):
+    """A job that comes of the answers to lockstep launch, of which some cannot be."""
+
+    def on_terminal(self, *words, keys=()):
+        text, code = on_terminal(["env", "-C", str(self.checkout), LOCKSTEP, *words], 120,
+                                 [(phrase, 1, answer) for phrase, answer in keys], {"NO_COLOR": "1"})
+        return text.replace("\r", ""), code
+
+    def submit(self):
+        named = ("--submit", "slurm", "--mode", "ddp", "--nodes", "2", "--devices", "1",
+                 "--time", "0:05:00")
+        for words, why in ((("--partition", "wrok"), "Slurm has work, urgent"),
+                           (("--nodes", "3"), "partition work has 2 nodes"),
+                           (("--devices", "9"), "of 8 cores"), (("--time", "5"), "hours:minutes")):
+            text, code = self.on_terminal("launch", "--yes", "deck.ini", *named, *words)
+            check(code == 64 and why in text, f"{words}: {code} {text}")
+        text, code = self.on_terminal("launch", "deck.ini", *named, keys=[
+            (b"Partition [work]: ", b"\n"), (b"Write it and submit it by sbatch [yes]: ", b"no\n")])
+        check(code == 64 and "nothing was started" in text, f"{code}\n{text}")
+        check(not (self.checkout / "runs").exists(), "no script is left")
+        text, code = self.on_terminal("launch", "deck.ini", "--train.steps", "20", keys=[
+            (b"Mode [ddp]: ", b"\n"), (b"on this host [slurm]: ", b"\n"),
+            (b"Partition [work]: ", b"wrok\n"), (b"Expected work, urgent", b"work\n"),
+            (b"Nodes [1]: ", b"3\n"), (b"a whole number from 1 to 2", b"2\n"),
+            (b"Ranks on each node [2]: ", b"9\n"), (b"a whole number from 1 to 8", b"1\n"),
+            (b"[12:00:00]: ", b"0:05:00\n"), (b"[yes]: ", b"\n")])
+        check(code == 0 and "#SBATCH --nodes=2\n" in text, f"{code}\n{text}")
+        return text.split("Submitted batch job ")[1].split()[0]
+
+    def runs_to_its_end(self):
+        text, code = self.on_terminal("watch", "runs/deck")
+        check(code == 0 and "step 20 of 20" in text, f"{code}\n{text}")
+        self.wait_for("COMPLETED")
+        check(self.lives()[0]["hosts"] == ["host1", "host2"], f"{self.lives()}")
+        check("finished at step 20" in self.output() and "\x1b" not in self.output() and
+              "\r" not in self.output(), f"plain lines: {self.output()}")
+
+
 def was_requeued(job, whole, reason):
     job.wait_for("COMPLETED")
     job.ends_like(whole)
@@ -83,8 +124,11 @@ def was_requeued(job, whole, reason):
 
 
 with Scratch() as scratch, slurm.Slurm(2) as cluster:
+    launched = Launched(cluster, scratch, "launched")
+    launched.runs_to_its_end()
     whole = Job(cluster, scratch, "mpirun")
-    by_srun = Job(cluster, scratch, "srun", profile='LAUNCH="srun --mpi=pmix"')
+    by_srun = Job(cluster, scratch, "srun", profile='LAUNCH="srun --mpi=pmix"',
+                  deck="[monitor]\nplots = true\n")
     # Slurm looks at the time every half a minute only.
     signalled = Job(cluster, scratch, "signal", "--time=1", "--signal=B:USR1@55", fault=SLOW)
     # Of the minute most is used up when the run begins; it asks Slurm for what is left.
@@ -101,13 +145,17 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
     slurm.run("scancel", cancelled.number)
     cancelled.wait_for("CANCELLED", limit=40)
     check("not requeued" in cancelled.output(), cancelled.output())
-    step = records(cancelled.run, "end")[-1]["step"]
+    ends = records(cancelled.run, "end")
+    check(ends, f"it came to an end\n{cancelled.output()}")
+    step = ends[-1]["step"]
     check(checkpoints(cancelled.run)[-1].stem == f"step-{step:08d}", "with a checkpoint")
 
     for job in (whole, by_srun):
         job.wait_for("COMPLETED")
         check(len(job.lives()) == 1 and job.lives()[0]["hosts"] == ["host1", "host2"], "two hosts")
     by_srun.ends_like(whole.run)
+    check("first cause" not in by_srun.output(),
+          f"nobody is missed while rank 0 draws pictures: {by_srun.output()}")
 
     was_requeued(signalled, whole.run, "SIGUSR1")
     was_requeued(limited, whole.run, "walltime")

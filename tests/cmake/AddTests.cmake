@@ -7,15 +7,30 @@
 set(lockstep_mpi_environment
     "OMP_NUM_THREADS=1;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_mpi_yield_when_idle=1;OMPI_MCA_hwloc_base_binding_policy=none")
 
-# Under a sanitizer the tests of the first rooms are linked with those alone: minutes less to compile.
-set(lockstep_first_rooms base comm)
+# What is not of this program is passed over, each with its reason; a sanitizer takes its time.
+set(lockstep_test_timeout 120)
+if(LOCKSTEP_SANITIZE)
+    set(lockstep_test_timeout 1200)
+    set(suppressions ${PROJECT_SOURCE_DIR}/tests/sanitizers)
+    list(APPEND lockstep_mpi_environment "TSAN_OPTIONS=suppressions=${suppressions}/thread.supp"
+         "ASAN_OPTIONS=detect_leaks=0")
+endif()
+
+# Under a sanitizer a test is linked with the rooms up to its own alone: minutes less to compile.
+set(lockstep_rooms_in_order base comm config h5 data checkpoint rl nn task train)
 
 function(lockstep_test_binary target main room source)
     add_executable(${target} ${source} $<TARGET_OBJECTS:${main}>)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support)
     set(rooms lockstep_core)
-    if(LOCKSTEP_SANITIZE AND room IN_LIST lockstep_first_rooms)
-        list(TRANSFORM lockstep_first_rooms PREPEND lockstep_ OUTPUT_VARIABLE rooms)
+    if(ARGN)
+        list(APPEND rooms lockstep_trainer)
+    endif()
+    list(FIND lockstep_rooms_in_order ${room} place)
+    if(LOCKSTEP_SANITIZE AND place GREATER_EQUAL 0)
+        math(EXPR count "${place} + 1")
+        list(SUBLIST lockstep_rooms_in_order 0 ${count} rooms)
+        list(TRANSFORM rooms PREPEND lockstep_)
     endif()
     target_link_libraries(${target} PRIVATE lockstep_options MPI::MPI_CXX Catch2::Catch2 ${rooms})
     # Quicker to compile; what is tested is compiled as it is used.
@@ -23,7 +38,7 @@ function(lockstep_test_binary target main room source)
     set_target_properties(${target} PROPERTIES
                           RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     if(ARGN)
-        target_link_libraries(${target} PRIVATE lockstep_trainer lockstep::torch)
+        target_link_libraries(${target} PRIVATE lockstep::torch)
         # Compiled like the library, so that its precompiled torch header fits.
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
         target_compile_options(${target} PRIVATE -fPIC)
@@ -41,7 +56,7 @@ function(lockstep_add_unit_test path)
     lockstep_test_binary(unit.${name} lockstep_serial_main ${room} unit/${path}_test.cpp
                          ${test_TORCH})
     add_test(NAME unit.${name} COMMAND unit.${name})
-    set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 120
+    set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT ${lockstep_test_timeout}
                          FAIL_REGULAR_EXPRESSION "HDF5-DIAG"
                          ENVIRONMENT "${lockstep_mpi_environment}")
     if(test_GOLDEN)
@@ -63,7 +78,7 @@ function(lockstep_add_mpi_test path)
         add_test(NAME mpi.${name}.np${ranks}
                  COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
                          $<TARGET_FILE:mpi.${name}> --expect-ranks ${ranks})
-        set_tests_properties(mpi.${name}.np${ranks} PROPERTIES LABELS mpi TIMEOUT 120
+        set_tests_properties(mpi.${name}.np${ranks} PROPERTIES LABELS mpi TIMEOUT ${lockstep_test_timeout}
                              PROCESSORS ${ranks} FAIL_REGULAR_EXPRESSION "HDF5-DIAG"
                              ENVIRONMENT "${lockstep_mpi_environment}")
     endforeach()

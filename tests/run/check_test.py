@@ -24,6 +24,8 @@ def found(command, code, phrase):
 
 with Scratch() as scratch:
     run(["check", "--run.directory", scratch / "run"]).expect(0, "fit:", "libraries", "checkpoint")
+    told = run(["check", "--run.directory", scratch / "run"], 2).text  # mpirun gives it a terminal
+    check("\033" not in told, f"no colours in a log: {told}")
     out = run(["check", DECK, *SETS, "--run.directory", scratch / "run", "--json"], 2).expect(0)
     lines = [json.loads(line) for line in out.text.splitlines() if line.startswith("{")]
     topics = {line["topic"] for line in lines}

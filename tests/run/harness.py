@@ -45,11 +45,15 @@ class Result:
         return self
 
 
-def run(words, ranks=0, env=None, limit=120):
-    """Runs lockstep with these words; under mpirun for ranks >= 1."""
+def run(words, ranks=0, env=None, limit=120, last_through=()):
+    """Runs lockstep with these words; under mpirun for ranks >= 1, the last rank through another command."""
     command = [LOCKSTEP, *map(str, words)]
+    if last_through:
+        command = ["-n", str(ranks - 1), *command, ":", "-n", "1", *last_through, *command]
+    elif ranks:
+        command = ["-n", str(ranks), *command]
     if ranks:
-        command = [os.environ["LOCKSTEP_MPIEXEC"], "-n", str(ranks), *command]
+        command.insert(0, os.environ["LOCKSTEP_MPIEXEC"])
     start = time.monotonic()
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit,

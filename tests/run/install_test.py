@@ -48,6 +48,8 @@ with Scratch() as scratch:
                      f"COMP_WORDS=({prefix}/bin/lockstep train --optim); COMP_CWORD=2; _lockstep; "
                      "echo ${COMPREPLY[@]}; "
                      f"COMP_WORDS=({prefix}/bin/lockstep launch --s); COMP_CWORD=2; _lockstep; "
+                     "echo ${COMPREPLY[@]}; "
+                     f"COMP_WORDS=({prefix}/bin/lockstep check --); COMP_CWORD=2; _lockstep; "
                      "echo ${COMPREPLY[@]}").splitlines()
     commands = re.findall(r"^  ([a-z-]+)(?= |$)", call(prefix / "bin/lockstep", "--help"), re.M)
     check(len(commands) > 10 and set(commands) <= set(completed[0].split()),
@@ -55,6 +57,9 @@ with Scratch() as scratch:
     check("--optimizer.learning-rate" in completed[1], "keys are completed")
     check({"--submit", "--scale-rate", "--show"} <= set(completed[2].split()),
           f"options of launch are completed: {completed[2]}")
+    check({"--json", "--precision.tf32"} <= set(completed[3].split()), f"of check: {completed[3]}")
+    check(call(prefix / "bin/lockstep", "help", "watch") == call(prefix / "bin/lockstep", "watch", "-h"),
+          "help is asked for in more ways than one")
     check((prefix / "share/man/man1/lockstep.1").exists(), "there is a manual page")
     modulefiles = prefix / "share/modulefiles"
     check(f'set prefix "{prefix}"' in next((modulefiles / "lockstep").iterdir()).read_text(),

@@ -166,26 +166,31 @@ def asks(scratch):
 def submits(scratch):
     """A job script for the scheduler that answers, from answers and from options."""
     site, directory = Site(scratch / "scheduler"), scratch / "submitted"
-    site.command("sinfo", "#!/bin/sh\necho 'debug|1|8|(null)'\n"
-                          "echo 'main*|4|64|gpu:h100:4(S:0-1),lustre:1'\n")
+    site.command("sinfo", "#!/bin/sh\necho 'debug|1|8|(null)|30:00'\n"
+                          "echo 'main*|3|64|gpu:h100:4(S:0-1),lustre:1|2-00:00:00'\n"
+                          "echo 'main*|1|64+|(null)|2-00:00:00'\n")
     site.command("sbatch", f"#!/bin/sh\ncp \"$1\" {site.path}/submitted; echo Submitted batch job 7\n")
     text, code = launch_on_terminal(
         [DECK, "--run.directory", directory, "--run.replicas", 0, "--data.global-batch", 0],
         [(b"Mode [ddp]: ", b"\n"), (b"on this host [slurm]: ", b"s\n"),
+         (b"Partition [main]: ", b"\n"),
          (b"GPUs on each node [4]: ", b"\n"), (b"Nodes [1]: ", b"2\n"),
-         (b"Ranks on each node [4]: ", b"\n"), (b"[12:00:00]: ", b"soon\n"),
+         (b"Ranks on each node [4]: ", b"\n"), (b"[12:00:00]: ", b"30\n"),
          (b"Expected hours:minutes", b"1:00:00\n"),
          (b"Scale the learning rate [none]: ", b"linear\n"), (b"[yes]: ", b"y\n")],
         **site.environment())
     check(code == 0 and "Submitted batch job 7" in text, f"{code}\n{text}")
-    check("partition main: 4 nodes of 64 cores, 4 GPUs" in text, text)
+    check("partition main: 4 nodes of 64 cores, 4 GPUs, jobs of at most 48 h" in text, text)
+    check("partition debug: 1 node of 8 cores" in text, text)
     script = (site.path / "submitted").read_text()
     for line in ("--nodes=2", "--ntasks-per-node=4", "--gpus-per-node=4", "--time=1:00:00",
                  f"INPUT={DECK}", "RESTARTS=2", "--optimizer.scale-learning-rate linear"):
         check(line in script, f"{line} in {script}")
     check((scratch / "submitted.sbatch").read_text() == script, "it lies beside the run")
-    shown = run(["launch", "--show", DECK, "--submit", "pbs", "--devices", 4, "--mode", "ddp",
-                 "--run.name", "a run"]).expect(0, "#PBS -l select=1:ncpus=4:mpiprocs=4").text
+    fits_the_partition(site.environment())
+    shown = run(["launch", "--show", DECK, "--submit", "pbs", "--partition", "long", "--devices", 4,
+                 "--mode", "ddp", "--run.name", "a run"]).expect(
+        0, "#PBS -l select=1:ncpus=4:mpiprocs=4", "#PBS -q long").text
     check("train --run.name 'a run' --run.mode ddp" in shown, shown)
     # The script itself works: Slurm would run it like this.
     run(["launch", "--show", "--yes", DECK, "--submit", "slurm", "--mode", "single"],
@@ -196,6 +201,29 @@ def submits(scratch):
     done = subprocess.run(["bash", scratch / "submitted.sbatch"], capture_output=True, text=True,
                           env={**os.environ, "SLURM_SUBMIT_DIR": str(scratch), "SLURM_JOB_ID": "7"})
     check(done.returncode == 0 and "finished at step 4" in done.stdout, f"{done}")
+
+
+def fits_the_partition(env):
+    """What a job may be follows from its partition; one that could never start is refused."""
+    wanted = ["launch", "--show", DECK, "--submit", "slurm", "--mode", "ddp", "--run.replicas", 0]
+    for answers, why in (
+            (["--partition", "mian"], "Slurm has main, debug"), (["--nodes", 5], "has 4 nodes"),
+            (["--devices", 5], "4 GPUs"), (["--gpus-per-node", 0, "--devices", 65], "64 cores"),
+            (["--partition", "debug", "--gpus-per-node", 1], "1 node of 8 cores."),
+            (["--partition", "debug", "--time", "0:31:00"], "ends jobs after 30 min"),
+            (["--time", "30"], "hours:minutes:seconds"),
+            (["--devices", 3, "--nodes", 2, "--run.replicas", 4], "6 ranks for run.replicas = 4")):
+        run([*wanted, *answers], env=env).expect(64, why)
+    run([*wanted, "--devices", 5, "--oversubscribe", "--account", "us"], env=env).expect(
+        0, "--ntasks-per-node=5", "#SBATCH --account=us", "--time=12:00:00", "USR1@120")
+    run([*wanted, "--partition", "debug"], env=env).expect(
+        0, "--partition=debug", "--ntasks-per-node=8", "--time=0:30:00")
+    run([*wanted, "--time", "0:05:00"], env=env).expect(0, "USR1@60")
+    shared = run(["launch", "--show", DECK, "--submit", "slurm", "--run.mode", "dp",
+                  "--gpus-per-node", 0], env=env).text
+    check("--cpus-per-task=4" in shared and "--run.replicas" not in shared, f"the deck's: {shared}")
+    run(["launch", "--show", DECK, "--run.mode", "dp", "--run.replicas", 0, "--devices", 3]).expect(
+        0, "--run.replicas 3")
 
 
 with Scratch() as scratch:

@@ -7,6 +7,7 @@ import re
 import shutil
 import struct
 import subprocess
+import threading
 import zlib
 
 from harness import DECK, LOCKSTEP, Scratch, check, on_terminal, records, run, same_state
@@ -165,6 +166,14 @@ with Scratch() as scratch:
         plain = re.sub(r"\033\[[?0-9;]*[A-Za-z]", "", re.sub(r"\033\[(H|\?1049l)", "\n", text))
         check(all(len(line) <= columns for line in re.split(r"[\r\n]+", plain)), f"it fits: {text!r}")
 
+    # One whose job still waits is waited for, and shown to its end.
+    text, code = on_terminal([LOCKSTEP, "watch", "later"], 40, [(b"has not begun", 2, b"q")])
+    check(code == 0 and "waits for later/metrics.jsonl" in text, f"{code} {text}")
+    begins = threading.Timer(1, shutil.copytree, (one, scratch / "later"))
+    begins.start()
+    text, code = on_terminal([LOCKSTEP, "watch", "later"], 80)
+    check(code == 0 and "step 20 of 20" in text, f"{code} {text}")
+
     # Nobody listens any more.
     closed = scratch / "closed"
     child = subprocess.Popen([LOCKSTEP, *words(closed)], stdout=subprocess.PIPE, text=True)
@@ -219,4 +228,9 @@ with Scratch() as scratch:
     check(drawn and all(len(line) < 20 for line in drawn), f"a bar in 20 columns: {drawn}")
     plain, code = on_terminal([LOCKSTEP, *words(scratch / "plain", *bar)], 80, env={"NO_COLOR": "1"})
     check(code == 0 and "\033[1m" not in plain and "finished at" in plain, plain)
+    drawn = re.findall(r"\r\033\[K([#.][^\r]*)", plain)
+    check(any(line.rstrip().endswith("validation") for line in drawn), f"of a validation: {drawn}")
+    check(all(len(line) < 80 for line in drawn) and
+          any(" left  " in line and line.rstrip().endswith("samples/s") for line in drawn),
+          f"whole words, the time that is left among them: {drawn}")
     check("\033" not in (scratch / "colours/log.txt").read_text(), "no colours in the log")

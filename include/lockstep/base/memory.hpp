@@ -1,12 +1,33 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <new>
 
 namespace lockstep {
+
+/// What `new` throws in this program: it knows how much was asked for.
+class FailedAllocation : public std::bad_alloc {
+  public:
+    explicit FailedAllocation(std::size_t bytes) : bytes_(bytes) {}
+    char const* what() const noexcept override { return "an allocation failed"; }
+    std::size_t bytes() const noexcept { return bytes_; }
+
+  private:
+    std::size_t bytes_;
+};
 
 /// Bytes that this host can still give to processes: /proc/meminfo, cut to what the process's
 /// control group (version 1 or 2) and address-space limit allow.
 std::uint64_t available_memory();
+
+/// Bytes that each of `processes` processes of this host can still take: an equal share of what the
+/// host and the control group can give, cut to this process's own limits (RLIMIT_AS, RLIMIT_DATA).
+std::uint64_t memory_share(int processes);
+
+/// Bytes that were left to this process when it had most: what a failed allocation found, although
+/// its memory may have been given back since.
+std::uint64_t memory_left_at_peak();
 
 /// Bytes of physical memory that this process uses now, and the most it ever used.
 std::uint64_t resident_memory();

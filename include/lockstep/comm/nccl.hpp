@@ -60,6 +60,24 @@ struct NcclOptions {
     double timeout_seconds = 300; ///< for the start, for each launch, and for the end
 };
 
+/// Device memory that NCCL knows, so that it sends from it and receives into it without copies of
+/// its own ("user buffer registration" in NCCL's documentation). Move-only; goes before the
+/// communicator that made it.
+class NcclMemory {
+  public:
+    NcclMemory() noexcept;
+    NcclMemory(NcclMemory&&) noexcept;
+    NcclMemory& operator=(NcclMemory&&) noexcept;
+    ~NcclMemory();
+
+    void* data() const noexcept; ///< null: NCCL offers none here
+
+  private:
+    friend class NcclCommunicator;
+    struct Block;
+    std::unique_ptr<Block> block_;
+};
+
 /// The GPUs of all ranks, one each, joined by NCCL. Every operation is put on one side stream of
 /// this object, behind the work that is on `compute` when it is called; the host does not wait for
 /// it. `wait` orders later work of a compute stream behind the operations: until then their memory
@@ -128,12 +146,19 @@ class NcclCommunicator {
     /// Throws  Error 76 at a failure, or after `timeout_seconds`
     void synchronize(double timeout_seconds);
 
+    /// So many bytes on this GPU, registered; not zeroed. None where this NCCL or this GPU offers
+    /// no such memory: any other will do. Local.
+    ///
+    /// Throws  Error 76 when NCCL has failed
+    NcclMemory allocate(std::size_t bytes);
+
     /// Ends NCCL at once, whatever the other ranks do; every later operation throws. Local.
     void abort() noexcept;
 
     int device() const noexcept;
 
   private:
+    friend class NcclMemory; // which deregisters
     struct State;
     std::unique_ptr<State> state_;
 };

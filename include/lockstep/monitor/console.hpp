@@ -24,6 +24,7 @@ class Console : public train::Observer {
     void show(train::Started const& event);
     void show(train::Resumed const& event);
     void show(train::Step const& event);
+    void show(train::Measuring const& event);
     void show(train::Measured const& event);
     void show(train::Epoch const& event);
     void show(train::Histograms const&) {} // for event files
@@ -45,6 +46,8 @@ class Console : public train::Observer {
     Stopwatch since_line_;
     Stopwatch since_epoch_; ///< was shown
     double rate_ = 0;       ///< samples/s, smoothed
+    std::string validated_; ///< the newest value of the chosen metric
+    double steps_ = 0;      ///< that this attempt has shown
 };
 
 } // namespace lockstep::monitor

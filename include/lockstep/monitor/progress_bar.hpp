@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace lockstep::monitor {
 
@@ -14,8 +15,9 @@ class ProgressBar {
     explicit ProgressBar(bool shown) : shown_(shown) {}
 
     bool shown() const noexcept { return shown_; }
-    /// `done` of `all`, with a text behind it; drawn at most ten times a second.
-    void draw(std::int64_t done, std::int64_t all, std::string const& text);
+    /// `done` of `all`, and behind it as many of the words as there is room for, the first of them
+    /// first; drawn at most ten times a second.
+    void draw(std::int64_t done, std::int64_t all, std::vector<std::string> const& words);
     /// Takes the bar away, so that a line can be written.
     void clear();
 

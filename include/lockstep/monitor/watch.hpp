@@ -27,9 +27,10 @@ struct WatchOptions {
     double interval_s = 1;
 };
 
-/// Shows a run's dashboard: on a terminal until the run has ended or q is pressed; else once.
+/// Shows a run's dashboard: on a terminal from when the run begins until it has ended or q is
+/// pressed; else once.
 ///
-/// Throws  Error 66 when there is no such run
+/// Throws  Error 66 when there is no such run to show once
 void watch(std::filesystem::path const& run, WatchOptions const& options);
 
 } // namespace lockstep::monitor

@@ -16,6 +16,8 @@
 
 namespace lockstep::train {
 
+class Vote;
+
 /// What all ranks know after a step; the same bits on each of them, times excepted.
 struct StepOutcome {
     double loss_sum = 0;
@@ -116,8 +118,6 @@ class Engine {
     std::vector<comm::TreeNode> const& nodes() const noexcept { return nodes_; }
 
   private:
-    class Vote;
-
     std::vector<nn::Model*> make_lanes(Parts const& parts);
     void copy_parameters();
     std::unique_ptr<ThreadReplicaSums> make_sums();

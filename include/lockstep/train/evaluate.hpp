@@ -19,13 +19,16 @@ struct Evaluation {
     double seconds = 0;
 };
 
+/// Asked by all ranks together, every few batches or episodes: whether to give up, of so many that
+/// this rank has done so many. Collective.
+using StopEvaluation = std::function<bool(std::int64_t done, std::int64_t all)>;
+
 struct EvaluateOptions {
     std::int64_t batch = 128;
     data::LoaderOptions loader;
     torch::Device device = torch::kCPU;
     config::Precision precision{};
-    /// Asked by all ranks together, every few batches: whether to give up. Collective.
-    std::function<bool()> stop{};
+    StopEvaluation stop{};
 };
 
 /// Options from a deck. The batch does not depend on the deck's, so that a checkpoint is measured

@@ -17,7 +17,7 @@ struct EpisodeOptions {
     std::vector<std::int64_t> observation_shape;
     torch::Device device = torch::kCPU;
     config::Precision precision{};
-    std::function<bool()> stop{}; ///< asked by all ranks together now and then; collective
+    StopEvaluation stop{};
 };
 
 /// Plays episodes, ten at a time on one of the ranks: which ones play together, and so every bit of

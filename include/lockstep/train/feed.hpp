@@ -49,7 +49,7 @@ class Feed {
     ///
     /// Collective  over the world
     /// Returns     nothing when `stop`, which is collective, ended it early
-    virtual std::optional<Evaluation> measure(Set set, std::function<bool()> const& stop) = 0;
+    virtual std::optional<Evaluation> measure(Set set, StopEvaluation const& stop) = 0;
 
     /// Each replica's own state; empty where the step alone says it all.
     virtual std::vector<ReplicaArray> state() { return {}; }

@@ -75,6 +75,12 @@ struct Step {
     std::int64_t device_memory_peak = 0;
 };
 
+struct Measuring {   ///< a validation or a test goes on
+    std::string set; ///< "validation" or "test"
+    std::int64_t done = 0;
+    std::int64_t all = 0; ///< batches or groups of episodes, of rank 0
+};
+
 struct Measured {    ///< a validation or a test
     std::string set; ///< "validation" or "test"
     std::int64_t step = 0;
@@ -167,7 +173,7 @@ struct Ended {
     std::int64_t best_step = -1; ///< -1: nothing was measured
 };
 
-using Event = std::variant<Started, Resumed, Step, Measured, Epoch, Histograms, Pictures,
+using Event = std::variant<Started, Resumed, Step, Measuring, Measured, Epoch, Histograms, Pictures,
                            CheckpointWritten, CheckpointFailed, Remark, Signalled, Ended>;
 
 /// Hears what a run does; lives on rank 0. May throw only for output that cannot be written.

@@ -224,7 +224,8 @@ void check_speed(CheckContext const& context, config::Run const& run) {
     auto const products = comm::all_gather(world, own.product);
     auto const [slowest, fastest] = std::minmax_element(products.begin(), products.end());
     auto const copy = comm::all_reduce(world, own.copy, comm::Reduce::minimum);
-    report.green("speed", concat(fixed(*slowest / 1e9, 0), " to ", fixed(*fastest / 1e9, 0),
+    auto const range = concat(fixed(*slowest / 1e9, 0), " to ", fixed(*fastest / 1e9, 0));
+    report.green("speed", concat(world.size() == 1 ? fixed(*slowest / 1e9, 0) : range,
                                  " GFLOP/s a rank in float32; copies at ", rate_text(copy)));
     if (*slowest < 0.7 * *fastest) {
         auto const rank = slowest - products.begin();

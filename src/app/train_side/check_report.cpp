@@ -1,14 +1,13 @@
 #include "check_report.hpp"
 
 #include "lockstep/base/text.hpp"
+#include "lockstep/monitor/terminal.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iomanip>
 #include <iostream>
-#include <unistd.h>
 
 namespace lockstep::app {
 
@@ -25,8 +24,7 @@ std::string painted(Colour colour, bool colourful) {
 } // namespace
 
 CheckReport::CheckReport(bool json, bool speaks)
-    : json_(json), speaks_(speaks),
-      colourful_(::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr) {}
+    : json_(json), speaks_(speaks), colourful_(monitor::colours_welcome()) {}
 
 void CheckReport::add(Finding const& finding) {
     worst_ = std::max(worst_, finding.colour);

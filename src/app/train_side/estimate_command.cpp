@@ -27,8 +27,9 @@ namespace {
 using comm::Communicator;
 
 constexpr char const* usage =
-    "lockstep estimate DECK [--steps N] [--max-ranks N] [--ranks-per-host N] [--batches B,B,...] "
-    "[--price-per-hour P] [--watts W] [--network-gbit G] [--latency-us L] [--json]";
+    "lockstep estimate DECK [--steps N] [--max-ranks N] [--ranks-per-host N]\n"
+    "                  [--batches B,B,...] [--price-per-hour P] [--watts W]\n"
+    "                  [--network-gbit G] [--latency-us L] [--json] [--section.key VALUE]...";
 
 double number(std::vector<std::string>& arguments, std::string const& name, double otherwise) {
     auto const text = take_option(arguments, name, "");
@@ -237,8 +238,9 @@ ExitCode estimate_command(Invocation const& invocation) {
             EstimateOptions options;
             comm::agree(world, "reading the command line", [&] { options = parsed(arguments); });
             auto const [deck, others] = read_deck(world, arguments, 1);
-            comm::agree(world, "reading the command line",
-                        [&, &others = others] { expect_arguments(others, 0, 0, usage); });
+            comm::agree(world, "reading the command line", [&, &others = others] {
+                expect_arguments(others, 0, 0, "lockstep estimate --help lists the options");
+            });
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(world, deck.run));
             estimate(world, deck, options);

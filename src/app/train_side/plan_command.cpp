@@ -98,7 +98,8 @@ void print_plan(train::RunPlan const& plan) {
         print_line(name, size_text(bytes));
     }
     print_line("checkpoint",
-               concat(size_text(plan.state_bytes), "; ", deck.checkpoint.keep, " are kept, ",
+               concat(size_text(plan.state_bytes), "; ", deck.checkpoint.keep,
+                      deck.checkpoint.keep == 1 ? " is kept, " : " are kept, ",
                       size_text(plan.state_bytes * static_cast<double>(deck.checkpoint.keep + 1)),
                       " with the one being written"));
     print_map(plan.ranks);

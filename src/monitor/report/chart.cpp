@@ -41,15 +41,16 @@ std::string block(std::size_t n, Points const& points) {
     return text + "EOD\n";
 }
 
-/// Lines of x and the sums up to each part, zero first.
-std::string block(Bands const& bands) {
+/// Lines of x and the sums up to each part, zero first; none above the axis, since gnuplot makes
+/// shapes of its own of areas that leave the picture.
+std::string block(Bands const& bands, double top) {
     std::string text = "$bands << EOD\n";
     for (std::size_t i = 0; i < bands.x.size(); ++i) {
         text += concat(number(bands.x[i]), " 0");
         double sum = 0;
         for (auto const& part : bands.parts) {
             sum += part[i];
-            text += concat(" ", number(sum));
+            text += concat(" ", number(top > 0 ? std::min(sum, top) : sum));
         }
         text += "\n";
     }
@@ -122,9 +123,22 @@ std::string epoch_axis(Chart const& chart) {
                   "\nset link x2 via x/", n, " inverse x*", n, "\n");
 }
 
+/// Of values that were all measured at one place gnuplot shows a hair's breadth.
+std::string axes_of_one_place(Chart const& chart) {
+    auto const x = extent(chart.curves, &Point::x);
+    auto const y = extent(chart.curves, &Point::y);
+    if (!chart.bands.x.empty() || !(x.least == x.most && x.most > 0)) {
+        return "";
+    }
+    auto const room = std::max({0.05 * std::abs(y.least), 0.05 * std::abs(y.most), 1e-9});
+    return concat("set xrange [0:", number(1.05 * x.most), "] noextend\nset yrange [",
+                  number(y.least - room), ":", number(y.most + room), "]\n");
+}
+
 std::string axes(Chart const& chart) {
     auto text = concat("set title ", quoted(chart.title), "\nset xlabel ", quoted(chart.x_label),
                        " offset 0,0.4", "\nset ylabel ", quoted(chart.y_label), "\n");
+    text += axes_of_one_place(chart);
     if (chart.logarithmic) {
         text += logarithmic_axis(extent(chart.curves, &Point::y));
     }
@@ -172,7 +186,7 @@ std::string script_of(Chart const& chart) {
         concat("\nreset\n", "set output ", quoted(chart.file + ".png.partial"), "\n");
     std::vector<std::string> items;
     if (!chart.bands.parts.empty()) {
-        text += block(chart.bands);
+        text += block(chart.bands, chart.top);
         items = band_items(chart.bands);
     }
     for (std::size_t i = 0; i < chart.curves.size(); ++i) {

@@ -80,7 +80,8 @@ Chart time_comparison(std::vector<RunRecords> const& runs) {
         double sum = 0;
         std::int64_t n = 0;
         // The first records are those of slow steps: everything is done for the first time.
-        for (std::size_t i = run.steps.size() > 10 ? 2 : 0; i < run.steps.size(); ++i) {
+        auto const all = run.steps.size();
+        for (std::size_t i = all > 10 ? 2 : all > 1 ? 1 : 0; i < run.steps.size(); ++i) {
             if (std::isfinite(run.steps[i].*value)) {
                 sum += run.steps[i].*value;
                 ++n;

@@ -177,7 +177,7 @@ std::string write_report(std::vector<RunRecords> const& runs, ReportOptions cons
             "\nSpeed-up and efficiency are those of samples/s over the run of the fewest ranks, "
             "among runs of the same model.\n";
     }
-    text += options.price ? concat("\nCost: rank-hours at ", *options.price, ".\n") : "";
+    text += options.price ? concat("\nCost: ", *options.price, " for an hour of a rank.\n") : "";
     for (auto const& run : runs) {
         if (run.attempts.size() > 1 || (!run.attempts.empty() && !run.attempts[0].cause.empty())) {
             text += attempts_table(run);

@@ -162,6 +162,7 @@ class TensorBoard : public train::Observer {
         write(scalars);
     }
 
+    void record(train::Measuring const&) const {}
     void record(train::Measured const& e) const {
         Scalars scalars(e.step);
         scalars.add("loss/" + e.set, e.loss);

@@ -129,19 +129,25 @@ class Page {
         add("");
     }
 
-    /// At the pace of the last records.
-    double seconds_left(std::int64_t step) const {
+    /// Of the last records. The run's first is left out where there are others: it warms up.
+    double mean(double StepRecord::*value) const {
+        auto const all = run_.steps.size();
+        auto const first = std::max<std::size_t>(all > 20 ? all - 20 : 0, all > 1 ? 1 : 0);
         double sum = 0;
-        std::size_t n = 0;
-        for (auto at = run_.steps.rbegin(); at != run_.steps.rend() && n < 20; ++at) {
-            if (std::isfinite(at->step_ms)) {
-                sum += at->step_ms;
-                ++n;
+        double count = 0;
+        for (auto i = first; i < all; ++i) {
+            if (std::isfinite(run_.steps[i].*value)) {
+                sum += run_.steps[i].*value;
+                ++count;
             }
         }
-        return n == 0 ? unknown
-                      : 1e-3 * sum / static_cast<double>(n) *
-                            static_cast<double>(run_.total_steps - step);
+        return count > 0 ? sum / count : 0;
+    }
+
+    /// At the pace of the last records.
+    double seconds_left(std::int64_t step) const {
+        double const ms = mean(&StepRecord::step_ms);
+        return ms > 0 ? 1e-3 * ms * static_cast<double>(run_.total_steps - step) : unknown;
     }
 
     std::string spark(double StepRecord::*value) const {
@@ -219,14 +225,6 @@ class Page {
              {&StepRecord::imbalance_ms, "waiting", Colour::yellow},
              {&StepRecord::data_ms, "data", Colour::magenta},
              {&StepRecord::update_ms, "update", Colour::green}}};
-        auto const mean = [this](double StepRecord::*value) {
-            auto const n = std::min<std::size_t>(run_.steps.size(), 20);
-            double sum = 0;
-            for (std::size_t i = run_.steps.size() - n; i < run_.steps.size(); ++i) {
-                sum += std::isfinite(run_.steps[i].*value) ? run_.steps[i].*value : 0;
-            }
-            return n == 0 ? 0 : sum / static_cast<double>(n);
-        };
         double const whole = mean(&StepRecord::step_ms);
         if (!(whole > 0)) {
             return;

@@ -35,13 +35,33 @@ bool has_ended(RunRecords const& run) {
     return !run.attempts.empty() && !run.attempts.back().reason.empty();
 }
 
-/// Where the file is just being moved aside, what was known is shown on.
-void read_on(RunRecords& run) {
+/// False where the file is not there: the run waits in a queue, or begins anew just now, and what
+/// was known is shown on.
+bool read_on(RunRecords& run) {
     try {
         run.read();
+        return true;
     } catch (Error const&) {
-        // A run that begins anew; it will be there again.
+        return false;
     }
+}
+
+/// Waits for the run's first record; false when the user does not.
+bool begins(RunRecords& run, double interval_s) {
+    if (read_on(run)) {
+        return true;
+    }
+    Screen screen;
+    do {
+        auto const columns = terminal_size().columns;
+        if (!screen.draw({cut(concat(run.name(), "  has not begun yet"), columns),
+                          cut(concat("waits for ", run.path().string()), columns),
+                          cut("q leaves", columns)}) ||
+            screen.wait(interval_s) == Screen::Wish::leave) {
+            return false;
+        }
+    } while (!read_on(run));
+    return true;
 }
 
 void follow(RunRecords& run, double interval_s) {
@@ -65,9 +85,13 @@ void follow(RunRecords& run, double interval_s) {
 
 void watch(std::filesystem::path const& path, WatchOptions const& options) {
     RunRecords run(path);
-    run.read();
     bool const terminal = on_terminal();
-    if (terminal && !options.once && !has_ended(run)) {
+    bool const live = terminal && !options.once;
+    if (live && !begins(run, options.interval_s)) {
+        return;
+    }
+    run.read();
+    if (live && !has_ended(run)) {
         follow(run, options.interval_s);
     }
     auto size = terminal ? terminal_size() : TerminalSize{};

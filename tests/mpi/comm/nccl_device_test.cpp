@@ -120,6 +120,27 @@ TEST_CASE("reduce-scatter gives each rank its slice of the sum, all-gather gives
         nccl.all_gather(slice.view(comm::DeviceType::int64), sums.span(type), stream.raw()), Error);
 }
 
+TEST_CASE("memory that NCCL gives is summed like any other, and goes before NCCL ends") {
+    auto nccl = make_communicator();
+    ComputeStream const stream;
+    std::vector<float> host(5000, 1.0F + static_cast<float>(test::world().rank()));
+    auto const bytes = host.size() * sizeof(float);
+    auto const memory = nccl.allocate(bytes);
+    if (memory.data() == nullptr) {
+        WARN("this NCCL or this GPU has none");
+        return;
+    }
+    check_cuda(
+        cudaMemcpyAsync(memory.data(), host.data(), bytes, cudaMemcpyHostToDevice, stream.raw()));
+    nccl.all_reduce_sum({memory.data(), host.size(), comm::DeviceType::float32}, stream.raw());
+    nccl.wait(stream.raw());
+    check_cuda(
+        cudaMemcpyAsync(host.data(), memory.data(), bytes, cudaMemcpyDeviceToHost, stream.raw()));
+    check_cuda(cudaStreamSynchronize(stream.raw()));
+    auto const ranks = static_cast<float>(test::world().size());
+    CHECK(host == std::vector<float>(host.size(), ranks * (ranks + 1) / 2));
+}
+
 TEST_CASE("a broadcast copies the last rank's values to all") {
     auto nccl = make_communicator();
     ComputeStream const stream;

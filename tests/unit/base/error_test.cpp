@@ -1,9 +1,12 @@
-#include "catch.hpp"
-
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/memory.hpp"
+#include "lockstep/base/text.hpp"
 
 #include <cerrno>
 #include <new>
+#include <system_error>
+
+#include "catch.hpp"
 
 using namespace lockstep;
 
@@ -28,6 +31,24 @@ TEST_CASE("whatever is thrown becomes an error with an exit code") {
     CHECK(code_of([] { throw Error(ExitCode::data, {}); }) == ExitCode::data);
 }
 
+TEST_CASE("memory and threads that are not there are told with what was needed") {
+    auto const text_of = [](auto const& thrower) {
+        try {
+            thrower();
+        } catch (...) {
+            auto const error = current_error();
+            CHECK(error.code() == ExitCode::memory);
+            CHECK(error.text().why.find(" were left to this process") != std::string::npos);
+            return error.text().what;
+        }
+        return std::string();
+    };
+    CHECK(text_of([] { throw FailedAllocation(std::size_t{3} << 30); }) ==
+          "out of memory: 3.0 GiB were needed");
+    CHECK(text_of([] { throw std::system_error(EAGAIN, std::generic_category()); }) ==
+          "a thread could not be started");
+}
+
 TEST_CASE("system errors map to what a job script should do") {
     CHECK(system_error("x", ENOSPC, "").code() == ExitCode::io);
     CHECK(system_error("x", ENOENT, "").code() == ExitCode::no_input);
@@ -38,14 +59,14 @@ TEST_CASE("system errors map to what a job script should do") {
 TEST_CASE("a full GPU is told with what was needed and what is free") {
     Error found(ExitCode::ok, {});
     try {
-        throw std::runtime_error("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
-                                 "capacity of 79.10 GiB of which 1.00 GiB is free. Process 7 has");
+        throw std::runtime_error(
+            "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
+            "capacity of 79.10 GiB of which 1.00 GiB is free. Process 7 has");
     } catch (...) {
         found = current_error();
     }
     CHECK(found.code() == ExitCode::memory);
     CHECK(found.text().what == "out of device memory: 2.00 GiB were needed");
-    CHECK(found.text().why ==
-          "GPU 0 has a total capacity of 79.10 GiB of which 1.00 GiB is free");
+    CHECK(found.text().why == "GPU 0 has a total capacity of 79.10 GiB of which 1.00 GiB is free");
     CHECK(found.text().next.find("optimizer.accumulate") != std::string::npos);
 }

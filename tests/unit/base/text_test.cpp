@@ -12,6 +12,9 @@ TEST_CASE("sizes, counts and durations read like a person writes them") {
     CHECK(count_text(999) == "999");
     CHECK(count_text(-1234567) == "-1,234,567");
     CHECK(duration_text(4.24) == "4.2 s");
+    CHECK(duration_text(0.0352) == "35 ms");
+    CHECK(duration_text(0.0004) == "0.4 ms");
+    CHECK(duration_text(0) == "0.0 s");
     CHECK(duration_text(63) == "1 min 03 s");
     CHECK(duration_text(7380) == "2 h 03 min");
 }

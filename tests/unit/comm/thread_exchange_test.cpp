@@ -1,14 +1,13 @@
 // The exchange with threads for ranks, with pauses in seeded places: what the thread sanitizer
 // looks at.
 
-#include "lockstep/base/random.hpp"
 #include "lockstep/comm/tree_exchange.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 
 #include "catch.hpp"
+#include "schedule.hpp"
 
 using namespace lockstep;
 using namespace lockstep::comm;
@@ -18,24 +17,8 @@ namespace {
 constexpr std::int64_t size = 9 * grain;
 constexpr int ranks = 4;
 
-/// Sleeps now and then, in places that depend on the seed.
-class Schedule {
-  public:
-    Schedule(std::uint64_t seed, int rank)
-        : state_(mixed(seed * 131 + static_cast<std::uint64_t>(rank))) {}
-    void maybe_pause() {
-        state_ = mixed(state_ + 1);
-        if (state_ % 3 == 0) {
-            std::this_thread::sleep_for(std::chrono::microseconds(state_ / 3 % 300));
-        }
-    }
-
-  private:
-    std::uint64_t state_;
-};
-
 /// Plays one rank for some steps; whether everything came out right.
-bool play(Exchange& exchange, int rank, Schedule schedule) {
+bool play(Exchange& exchange, int rank, test::Schedule& schedule) {
     auto const& partition = exchange.partition();
     bool right = true;
     for (int step = 0; step < 6; ++step) {
@@ -88,7 +71,8 @@ TEST_CASE("threads for ranks, whatever the schedule") {
         for (int rank = 0; rank < ranks; ++rank) {
             threads.emplace_back([&, rank] {
                 auto const at = static_cast<std::size_t>(rank);
-                right[at] = play(*exchanges[at], rank, Schedule(seed, rank)) ? 1 : 0;
+                test::Schedule schedule(seed * 131 + static_cast<std::uint64_t>(rank));
+                right[at] = play(*exchanges[at], rank, schedule) ? 1 : 0;
             });
         }
         for (auto& thread : threads) {

@@ -1,0 +1,122 @@
+#include "host_messages.hpp"
+
+#include <algorithm>
+
+namespace lockstep::comm {
+
+HostMessages::HostMessages(Communicator const* world, TreeExchangeOptions const& options,
+                           Hosts const& hosts, std::vector<Partial> const& partials, int rank)
+    : world_(world), partition_(options.partition), hosts_(hosts), partials_(partials), rank_(rank),
+      host_(hosts.host(rank)), rounding_(options.rounding),
+      timeout_seconds_(options.timeout_seconds),
+      receives_(static_cast<std::size_t>(partition_.buckets())) {
+    received_.resize(static_cast<std::size_t>(elements_received()));
+    if (rounds()) {
+        packed_received_.resize(received_.size());
+        packed_sent_.resize(static_cast<std::size_t>(elements_sent()));
+    }
+    float* at = received_.data();
+    for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+        auto& incoming = incoming_.emplace_back();
+        for (auto const& partial : partials_) {
+            bool const foreign = partial.host != host_;
+            incoming.push_back(foreign ? at : nullptr);
+            at += foreign ? partition_.piece(bucket, rank_).count() : 0;
+        }
+    }
+}
+
+/// In partials of other hosts, by this rank, in one step.
+std::int64_t HostMessages::elements_received() const {
+    auto const foreign = std::count_if(partials_.begin(), partials_.end(),
+                                       [this](auto& each) { return each.host != host_; });
+    std::int64_t own = 0;
+    for (auto const& range : partition_.owned(rank_)) {
+        own += range.count();
+    }
+    return foreign * own;
+}
+
+std::int64_t HostMessages::elements_sent() const {
+    auto const own_partials = std::count_if(partials_.begin(), partials_.end(),
+                                            [this](auto& each) { return each.host == host_; });
+    std::int64_t elements = 0;
+    for_each_taken([&](int owner, int bucket) {
+        elements += partition_.piece(bucket, owner).count() * own_partials;
+    });
+    return elements;
+}
+
+/// Where the 16 bits of a received value lie.
+std::uint16_t* HostMessages::packed(float const* received) {
+    return packed_received_.data() + (received - received_.data());
+}
+
+void HostMessages::begin() {
+    packed_until_ = 0;
+    for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+        auto const at = static_cast<std::size_t>(bucket);
+        auto const count = partition_.piece(bucket, rank_).count();
+        for (std::size_t i = 0; i < partials_.size(); ++i) {
+            auto* const into = incoming_[at][i];
+            if (partials_[i].host == host_) {
+                continue;
+            }
+            auto const from = hosts_.delegate(partials_[i].host, rank_);
+            if (rounds()) {
+                receives_[at].receive(*world_, from, packed(into), count);
+            } else {
+                receives_[at].receive(*world_, from, into, count);
+            }
+        }
+    }
+}
+
+void HostMessages::unpack(int bucket) {
+    auto const count = static_cast<std::size_t>(partition_.piece(bucket, rank_).count());
+    for (auto* const into : incoming_[static_cast<std::size_t>(bucket)]) {
+        if (rounds() && into != nullptr) {
+            comm::unpack(rounding_, {packed(into), count}, into);
+        }
+    }
+}
+
+std::int64_t HostMessages::send(int owner, float const* values, std::int64_t count) {
+    if (rounds()) {
+        auto* const bits = packed_sent_.data() + packed_until_;
+        pack(rounding_, {values, static_cast<std::size_t>(count)}, bits);
+        packed_until_ += count;
+        sends_.send(*world_, owner, bits, count);
+        return 2 * count;
+    }
+    sends_.send(*world_, owner, values, count);
+    return 4 * count;
+}
+
+void HostMessages::wait_sent() {
+    sends_.wait(timeout_seconds_);
+}
+
+std::int64_t HostMessages::spread(float* array) {
+    Pending receives;
+    for_each_taken([&](int owner, int bucket) {
+        auto const piece = partition_.piece(bucket, owner);
+        receives.receive(*world_, owner, array + piece.first, piece.count());
+    });
+    std::int64_t bytes = 0;
+    for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+        auto const piece = partition_.piece(bucket, rank_);
+        for (int host = 0; host < hosts_.count(); ++host) {
+            if (host != host_) {
+                sends_.send(*world_, hosts_.delegate(host, rank_), array + piece.first,
+                            piece.count());
+                bytes += static_cast<std::int64_t>(sizeof(float)) * piece.count();
+            }
+        }
+    }
+    receives.wait(timeout_seconds_);
+    wait_sent();
+    return bytes;
+}
+
+} // namespace lockstep::comm

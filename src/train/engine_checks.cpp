@@ -1,0 +1,105 @@
+// What the engine looks at in every step, or when asked: whether training still goes well on all
+// ranks.
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/hash.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/comm/collectives.hpp"
+#include "lockstep/train/engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "vote.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+[[noreturn]] void throw_diverged(int rank, std::int64_t step, std::string const& what) {
+    throw AgreedError(ExitCode::usage,
+                      {what, "training has diverged",
+                       "Lower optimizer.learning-rate, warm up longer, or set "
+                       "optimizer.clip-norm; the last checkpoint is from before"},
+                      rank, concat("rank ", rank, " in training at step ", step));
+}
+
+} // namespace
+
+void Engine::check_losses(Vote& vote, std::int64_t step) const {
+    for (int replica = 0; replica < replicas_; ++replica) {
+        if (!std::isfinite(vote.of_replica(replica, 0))) {
+            auto const host = std::find_if(nodes_.begin(), nodes_.end(), [&](comm::TreeNode node) {
+                return replica < node.first + node.count;
+            });
+            throw_diverged(static_cast<int>(host - nodes_.begin()), step,
+                           concat("the loss of replica ", replica, " is not finite"));
+        }
+    }
+}
+
+/// Looks where a gradient that is not finite came from. The sum of a grain lies where its owner's
+/// gradient lay; the other ranks still have their own, unless sums went everywhere.
+void Engine::throw_not_finite(std::int64_t step) const {
+    auto const squares = exchange_->squares();
+    auto const bad = std::find_if(squares.begin(), squares.end(),
+                                  [](double value) { return !std::isfinite(value); });
+    auto const first = (bad - squares.begin()) * grain;
+    auto const* const own = local_.gradients().cpu().const_data_ptr<float>() + first;
+    auto const* const found =
+        std::find_if(own, own + grain, [](float value) { return !std::isfinite(value); });
+    auto const place = found < own + grain ? first + (found - own) : -1;
+    auto const places = comm::all_gather(world_, place);
+    auto const owned = exchange_->partition().owned(world_.rank());
+    bool const is_sum =
+        exchange_->sums_everywhere() || std::any_of(owned.begin(), owned.end(), [&](Range range) {
+            return range.first <= first && first < range.last;
+        });
+    auto const sums = comm::all_gather(world_, is_sum ? 1 : 0);
+    int rank = -1;
+    int owner = 0;
+    for (int each = 0; each < world_.size(); ++each) {
+        auto const at = static_cast<std::size_t>(each);
+        if (sums[at] != 0) {
+            owner = each;
+        } else if (rank < 0 && places[at] >= 0) {
+            rank = each;
+        }
+    }
+    rank = rank < 0 ? owner : rank; // no other has it
+    auto const at = std::max<std::int64_t>(places[static_cast<std::size_t>(rank)], first);
+    auto const entry = std::find_if(layout_.entries.rbegin(), layout_.entries.rend(),
+                                    [&](Entry const& each) { return each.first <= at; });
+    throw_diverged(rank, step, concat("the gradient of parameter ", entry->name, " is not finite"));
+}
+
+void Engine::check_replicas(std::int64_t step) const {
+    auto const host = arena_.parameters().cpu();
+    auto const hash = hash64(std::span(static_cast<std::byte const*>(host.const_data_ptr()),
+                                       static_cast<std::size_t>(host.nbytes())));
+    auto const hashes = comm::all_gather(world_, hash);
+    std::map<std::uint64_t, int> votes;
+    for (auto const each : hashes) {
+        ++votes[each];
+    }
+    if (votes.size() == 1) {
+        return;
+    }
+    auto const right =
+        std::max_element(votes.begin(), votes.end(),
+                         [](auto const& a, auto const& b) { return a.second < b.second; });
+    auto const odd =
+        std::find_if(hashes.begin(), hashes.end(), [&](auto each) { return each != right->first; });
+    auto const rank = static_cast<int>(odd - hashes.begin());
+    bool const most_agree = 2 * right->second > world_.size();
+    throw AgreedError(ExitCode::rank_lost,
+                      {most_agree ? concat("the replica of rank ", rank, " differs from the others")
+                                  : std::string("the ranks' replicas differ, and none is that of "
+                                                "most: which are right cannot be told"),
+                       "a rank's memory or processor is faulty, or the hosts' processors differ",
+                       "Restart from the last checkpoint, without that host if it happens again"},
+                      rank, concat("rank ", rank, " in training at step ", step));
+}
+
+} // namespace lockstep::train

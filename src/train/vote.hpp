@@ -1,0 +1,66 @@
+#pragma once
+
+#include "lockstep/comm/tree_sum.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace lockstep::train {
+
+/// What all ranks tell each other: three values for each replica and the task's figures, non-zero
+/// on the rank that hosts it only; a signal number for each rank, and how long it waited in the
+/// step before; rank 0's clock; and for each parameter on how many ranks it got a gradient.
+class Vote {
+  public:
+    struct Form {
+        int replicas = 1;
+        int ranks = 1;
+        int figures = 0; ///< of the task
+        std::size_t entries = 0;
+
+        int of_replica() const { return 3 + figures; }
+        std::size_t count() const {
+            return static_cast<std::size_t>(of_replica() * replicas + 2 * ranks + 1) + entries;
+        }
+    };
+
+    explicit Vote(Form const& form) : form_(form), values_(form.count(), 0) {}
+
+    std::span<double> values() { return values_; }
+    double& of_replica(int replica, int which) { return at(form_.of_replica() * replica + which); }
+    double& signal(int rank) { return of_replica(form_.replicas, rank); }
+    double& waited(int rank) { return signal(form_.ranks + rank); }
+    double& minutes() { return signal(2 * form_.ranks); }
+
+    double sum(int which) {
+        std::vector<double> of_all;
+        for (int replica = 0; replica < form_.replicas; ++replica) {
+            of_all.push_back(of_replica(replica, which));
+        }
+        return comm::tree_sum(of_all);
+    }
+
+    void set_used(std::vector<char> const& used) {
+        std::copy(used.begin(), used.end(), ranks_with_gradient());
+    }
+    /// By entry: on no rank.
+    std::vector<char> idle() {
+        std::vector<char> idle(form_.entries);
+        std::transform(ranks_with_gradient(), values_.end(), idle.begin(),
+                       [](double ranks) { return ranks == 0 ? 1 : 0; });
+        return idle;
+    }
+
+  private:
+    double& at(int index) { return values_[static_cast<std::size_t>(index)]; }
+    std::vector<double>::iterator ranks_with_gradient() {
+        return values_.end() - static_cast<std::ptrdiff_t>(form_.entries);
+    }
+
+    Form form_;
+    std::vector<double> values_;
+};
+
+} // namespace lockstep::train
