@@ -2,7 +2,7 @@
 """The recipe of inputs/festvox_lmu.ini in plain PyTorch: the same network, data, rates and batches in
 an order of its own. Prints the phone error rate after each epoch.
 
-    .venv/bin/python tests/peers/festvox_lmu.py datasets/festvox-ru [--epochs 14] [--seconds CPU]
+    .venv/bin/python tests/peers/festvox_lmu.py datasets/festvox-ru [--epochs 14] [--seconds CPU] [--warmup 100]
         [--width 144 --theta 8,16,24 --signals 16 --hidden 288 --kernel 5 --dropout 0 --rate 0.003]
 """
 import argparse
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-BATCH, WINDOW, WARMUP, ORDER, STRIDE = 16, 8, 100, 8, 3
+BATCH, WINDOW, ORDER, STRIDE = 16, 8, 8, 3
 
 
 def impulse_response(order, theta, steps):
@@ -118,7 +118,7 @@ def main():
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("--epochs", type=int, default=14)
     parser.add_argument("--seconds", type=float, default=math.inf)
-    for name, value in (("width", 144), ("signals", 16), ("hidden", 288), ("kernel", 5)):
+    for name, value in (("width", 144), ("signals", 16), ("hidden", 288), ("kernel", 5), ("warmup", 100)):
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--theta", default="8,16,24")
     parser.add_argument("--dropout", type=float, default=0)
@@ -135,11 +135,11 @@ def main():
     others = [p for p in net.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01},
                                    {"params": others, "weight_decay": 0.0}], lr=options.rate)
-    steps, step = options.epochs * math.ceil(len(train) / BATCH), 0
+    steps, step, warmup = options.epochs * math.ceil(len(train) / BATCH), 0, options.warmup
     for epoch in range(options.epochs):
         for batch in batches_of(train, generator):
-            share = (step / WARMUP if step < WARMUP else
-                     (1 + math.cos(math.pi * (step - WARMUP) / (steps - WARMUP))) / 2)
+            share = (step / warmup if step < warmup else
+                     (1 + math.cos(math.pi * (step - warmup) / (steps - warmup))) / 2)
             for group in optimizer.param_groups:
                 group["lr"] = options.rate * share
             scores, lengths = scores_of(net, batch)
