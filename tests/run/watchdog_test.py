@@ -84,17 +84,36 @@ with Scratch() as scratch:
     check(result.code == 76 and "the replica of rank 1 differs" in first_cause(result), result.text)
 
 # A rank that the kernel kills for want of memory: each has a control group of its own, as Slurm
-# makes them, and another process takes what there is in that of rank 1, the larger one.
+# makes them, and another process, which the kernel would rather spare, takes what there is in that
+# of rank 1.
+GREEDY = """
+import time
+hoard = []
+while True:
+    hoard.append(bytearray(16 << 20))
+    time.sleep(0.02)
+"""
 GROUPS = pathlib.Path("/sys/fs/cgroup/memory")
 LIMITS = [GROUPS / f"lockstep-{os.getpid()}-{rank}" for rank in range(2)]
+
+
+def remove(group):
+    """Once the last process has left it, which may take a moment."""
+    for _ in range(100):
+        try:
+            return group.rmdir()
+        except OSError:
+            time.sleep(0.1)
+    sys.exit(f"failed: {group} is still in use")
 
 
 def starved(directory):
     job = subprocess.Popen(
         [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2", "sh", "-c",
-         f"echo $$ > {GROUPS}/lockstep-{os.getpid()}-$OMPI_COMM_WORLD_RANK/cgroup.procs; exec \"$@\"",
+         f"echo $$ > {GROUPS}/lockstep-{os.getpid()}-$OMPI_COMM_WORLD_RANK/cgroup.procs; "
+         "echo 500 > /proc/$$/oom_score_adj; exec \"$@\"",
          "sh", LOCKSTEP, "train", DECK, "--data.train", DATA / "train.h5", "--data.validation", "",
-         "--train.steps", "100000", "--run.directory", directory],
+         "--train.steps", "100000", "--train.epochs", "0", "--run.directory", directory],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     records_file = directory / "metrics.jsonl"
     while not (records_file.exists() and '"step"' in records_file.read_text()):
@@ -102,8 +121,8 @@ def starved(directory):
         time.sleep(0.1)
     used = int((LIMITS[1] / "memory.usage_in_bytes").read_text())
     (LIMITS[1] / "memory.limit_in_bytes").write_text(str(used + (32 << 20)))
-    greedy = subprocess.Popen(["sh", "-c", f"echo $$ > {LIMITS[1]}/cgroup.procs; exec {sys.executable} "
-                               "-c 'import time; a = bytearray(64 << 20); time.sleep(60)'"])
+    greedy = subprocess.Popen(["sh", "-c", f"echo $$ > {LIMITS[1]}/cgroup.procs; exec \"$@\"", "sh",
+                               sys.executable, "-c", GREEDY])
     text = job.communicate(timeout=60)[0]
     greedy.kill()
     greedy.wait()
@@ -122,4 +141,4 @@ else:
               line)
         print(line)
     for group in LIMITS:
-        group.rmdir()
+        remove(group)
