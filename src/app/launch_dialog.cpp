@@ -100,10 +100,7 @@ void ask_partition(LaunchChoice& choice, Scheduler const& scheduler) {
     if (!choice.partition.empty() || scheduler.partitions.size() < 2) {
         return;
     }
-    std::vector<std::string> names;
-    for (auto const& one : scheduler.partitions) {
-        names.push_back(one.name);
-    }
+    auto const names = scheduler.partition_names();
     auto const name = ask({"Partition", names.front(), one_of(names)});
     choice.partition = name == names.front() ? "" : name;
 }

@@ -31,12 +31,9 @@ void check_partition(LaunchChoice const& choice, Scheduler const& scheduler) {
     if (scheduler.partitions.empty() || scheduler.partition(choice.partition) != nullptr) {
         return;
     }
-    std::vector<std::string> names;
-    for (auto const& one : scheduler.partitions) {
-        names.push_back(one.name);
-    }
     refuse(concat("--partition ", choice.partition),
-           concat(scheduler.text, " has ", joined(names, ", ")), "Name one of them");
+           concat(scheduler.text, " has ", joined(scheduler.partition_names(), ", ")),
+           "Name one of them");
 }
 
 void check_size(LaunchChoice const& choice, config::Deck const& deck, Partition const& partition) {

@@ -69,6 +69,14 @@ Partition const* Scheduler::partition(std::string const& wanted) const {
     return found == partitions.end() ? nullptr : &*found;
 }
 
+std::vector<std::string> Scheduler::partition_names() const {
+    std::vector<std::string> names;
+    for (auto const& one : partitions) {
+        names.push_back(one.name);
+    }
+    return names;
+}
+
 Scheduler find_scheduler() {
     if (auto const job = batch_job(0); !job.scheduler.empty()) {
         return {.name = "",

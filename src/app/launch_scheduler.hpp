@@ -25,6 +25,7 @@ struct Scheduler {
 
     /// The named one, else the first; nullptr where it is not known.
     Partition const* partition(std::string const& wanted) const;
+    std::vector<std::string> partition_names() const;
 };
 
 /// Inside a job its text alone; else asks sinfo and qstat, each for a few seconds at most.

@@ -161,12 +161,24 @@ class Hdf5Source : public ImportSource {
   private:
     void add_fields(std::vector<std::string> const& paths, std::string const& only,
                     std::optional<h5::Type> type) {
+        if (paths.empty()) {
+            throw Error(ExitCode::usage,
+                        {concat("--", only, " names no dataset"), "samples have one at least",
+                         "Name it, or leave the option out"});
+        }
         for (auto const& path : paths) {
             add(path, paths.size() == 1 ? only : path, type);
         }
     }
 
     void add(std::string const& path, std::string const& name, std::optional<h5::Type> type) {
+        if (std::ranges::any_of(fields_, [&](auto const& field) {
+                return field.kept().name == name || field.path() == path;
+            })) {
+            throw Error(ExitCode::usage,
+                        {concat("dataset ", path, " for ", name), "it would be there twice",
+                         "Name each dataset once in --inputs, --targets and --weights"});
+        }
         fields_.emplace_back(file_, path, type, name);
         if (auto const& added = fields_.back(); added.samples() != fields_.front().samples()) {
             throw Error(ExitCode::data,

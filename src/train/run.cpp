@@ -75,6 +75,7 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
     }
     keep_in_memory(deck_.data, {work_.train.get(), work_.validation.get(), work_.test.get()},
                    world_);
+    auto const devices = devices_side_by_side(deck_.run, world_.size());
     engine_ = std::make_unique<Engine>(
         Engine::Parts{.world = world_,
                       .deck = deck_,
@@ -83,8 +84,8 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
                       .device = device_,
                       .another = [this] { return another_model(deck_, work_); },
                       .nodes = nodes,
-                      .devices = devices_side_by_side(deck_.run, world_.size())});
-    if (auto const devices = devices_side_by_side(deck_.run, world_.size()); !devices.empty()) {
+                      .devices = devices});
+    if (!devices.empty()) {
         std::vector<std::string> names;
         std::ranges::transform(devices, std::back_inserter(names), device_text);
         remark(concat("replicas side by side on ", joined(names, ", ")));

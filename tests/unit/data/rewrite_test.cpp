@@ -108,6 +108,15 @@ TEST_CASE("several inputs and targets, ragged ones and weights come along, in an
     options.targets = {"text/tokens_offsets"}; // five of them
     CHECK(test::says(test::error_of([&] { hdf5_source(options); }), "4 samples of text/tokens"));
     options.targets = {"price"};
+    options.weights = "price"; // which is the target
+    CHECK(test::error_of([&] { hdf5_source(options); }).code() == ExitCode::usage);
+    options.weights = "";
+    options.targets = {};
+    CHECK(test::error_of([&] { hdf5_source(options); }).code() == ExitCode::usage);
+    options.targets = {"price"};
+    options.inputs = {"sizes", "sizes"};
+    CHECK(test::error_of([&] { hdf5_source(options); }).code() == ExitCode::usage);
+    options.inputs = {"text/tokens"};
     options.weights = "sizes"; // two a sample, and below zero
     CHECK(test::error_of([&] { hdf5_source(options); }).code() == ExitCode::data);
 }
