@@ -70,4 +70,13 @@ std::vector<std::int64_t> OwnValues::integers(std::string const& key, std::int64
     return values;
 }
 
+std::vector<double> OwnValues::numbers(std::string const& key, double minimum,
+                                       double maximum) const {
+    std::vector<double> values;
+    for (auto const& part : split(values_.at(key), ',')) {
+        values.push_back(typed<double>(section_, key, part, between(minimum, maximum)));
+    }
+    return values;
+}
+
 } // namespace lockstep::config

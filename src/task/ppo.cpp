@@ -102,6 +102,8 @@ std::vector<config::OwnKey> ppo_keys() {
          "steps that a policy with a memory learns from in one piece; 0: rollout-steps"},
         {"gamma", "0.99", "discount of later rewards"},
         {"lambda", "0.95", "of generalised advantage estimation"},
+        {"observation-scale", "1",
+         "what observations are multiplied by: a number for all, or one for each"},
         {"reward-scale", "1", "of rewards that are learnt from; returns are told unscaled"},
         {"clip", "0.2", "how far a pass may change an action's odds, and a value"},
         {"clip-values", "true", "whether values are clipped too"},
@@ -154,7 +156,9 @@ TaskKind ppo_kind() {
                        Samples const& samples) { return std::make_unique<Ppo>(values, samples); },
             .environment =
                 [](config::OwnValues const& values, std::string const& files) {
-                    return rl::open_environment(values.text("environment"), {values, files});
+                    return rl::scaled(
+                        rl::open_environment(values.text("environment"), {values, files}),
+                        values.numbers("observation-scale", -1e9, 1e9));
                 }};
 }
 

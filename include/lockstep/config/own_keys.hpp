@@ -25,6 +25,7 @@ class OwnValues {
     bool boolean(std::string const& key) const;
     std::string text(std::string const& key) const;
     std::vector<std::int64_t> integers(std::string const& key, std::int64_t minimum) const;
+    std::vector<double> numbers(std::string const& key, double minimum, double maximum) const;
 
   private:
     std::string section_;

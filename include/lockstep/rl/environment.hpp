@@ -67,6 +67,12 @@ struct EnvironmentKind {
     std::function<EnvironmentMaker(EnvironmentSource const&)> open;
 };
 
+/// Environments whose observations are multiplied, number by number, before a policy sees them.
+///
+/// Shape   scale [observation / window], or [1] for all numbers of a moment alike
+/// Throws  Error 64, from what is returned, when the shape is another
+EnvironmentMaker scaled(EnvironmentMaker environments, std::vector<double> scale);
+
 /// All environments, by name.
 std::vector<EnvironmentKind> environment_kinds();
 

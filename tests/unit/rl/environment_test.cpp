@@ -95,6 +95,31 @@ TEST_CASE("the masked cart shows position and angle alone") {
     CHECK(seen[1] == static_cast<float>(masked->state()[2]));
 }
 
+TEST_CASE("what is seen is scaled, number by number, and nothing else is") {
+    auto const open = [](std::vector<double> scale) {
+        return scaled([](Period) { return make("cart-pole-masked"); },
+                      std::move(scale))(Period::training);
+    };
+    auto const plain = make("cart-pole-masked");
+    auto const each = open({2, 10});
+    auto const all = open({4});
+    float const push = 1;
+    for (auto* environment : {plain.get(), each.get(), all.get()}) {
+        environment->reset(3);
+        CHECK(environment->step(std::span(&push, 1)).reward == 1);
+        CHECK(
+            std::equal(plain->state().begin(), plain->state().end(), environment->state().begin()));
+    }
+    std::vector<float> raw(2), seen(2);
+    plain->observe(raw);
+    REQUIRE(raw[0] != 0);
+    each->observe(seen);
+    CHECK(seen == std::vector{raw[0] * 2, raw[1] * 10});
+    all->observe(seen);
+    CHECK(seen == std::vector{raw[0] * 4, raw[1] * 4});
+    CHECK(test::error_of([&] { open({1, 2, 3}); }).code() == ExitCode::usage);
+}
+
 TEST_CASE("an unknown environment is named with what is near") {
     auto const error = test::error_of([] { make("cartpole"); });
     CHECK(error.code() == ExitCode::usage);
