@@ -66,6 +66,9 @@ function(lockstep_add_unit_test path)
     endif()
 endfunction()
 
+# All that another MPI is tried with.
+add_custom_target(mpi_tests)
+
 function(lockstep_add_mpi_test path)
     cmake_parse_arguments(test "TORCH" "" "NP" ${ARGN})
     if(test_TORCH AND NOT LOCKSTEP_WITH_TORCH)
@@ -74,6 +77,7 @@ function(lockstep_add_mpi_test path)
     string(REPLACE "/" "." name ${path})
     get_filename_component(room ${path} DIRECTORY)
     lockstep_test_binary(mpi.${name} lockstep_mpi_main ${room} mpi/${path}_test.cpp ${test_TORCH})
+    add_dependencies(mpi_tests mpi.${name})
     foreach(ranks IN LISTS test_NP)
         add_test(NAME mpi.${name}.np${ranks}
                  COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
