@@ -4,7 +4,7 @@ through batch norm on their own, as they do on the replicas of a data-parallel r
 batch unless one is given, and the warm-up is the same number of samples.
 
     .venv/bin/python tests/peers/fashion_mnist.py datasets/fashion-mnist [--batch 128] [--epochs 5] [--seed 0]
-        [--warmup 25600] [--rate 0.4]
+        [--warmup 25600] [--rate 0.4] [--clip 0.1]
 """
 import argparse
 import math
@@ -45,6 +45,7 @@ def main():
     for name, value in (("batch", 128), ("epochs", 5), ("seed", 0), ("warmup", 25_600)):
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--rate", type=float)
+    parser.add_argument("--clip", type=float, default=math.inf)
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     torch.set_num_threads(1)
@@ -68,6 +69,7 @@ def main():
             for part in indices.tensor_split(math.ceil(len(indices) / PART)):
                 loss = nn.functional.cross_entropy(model(images[part]), labels[part], reduction="sum")
                 (loss / len(indices)).backward()
+            nn.utils.clip_grad_norm_(model.parameters(), options.clip)
             optimizer.step()
             step += 1
         print(f"epoch {epoch + 1}: accuracy {accuracy(model, *test):.4f}, "
