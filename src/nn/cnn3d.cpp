@@ -3,6 +3,12 @@
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
 
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/pooling.h>
+
 #include "models.hpp"
 #include "norm.hpp"
 #include "sample_layout.hpp"

@@ -1,5 +1,7 @@
 #include "lockstep/nn/legendre_memory.hpp"
 
+#include <torch/nn/init.h>
+
 #include <cmath>
 
 namespace lockstep::nn {

@@ -7,6 +7,10 @@
 #include "lockstep/nn/recompute.hpp"
 #include "lockstep/nn/sequence_model.hpp"
 
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+
 namespace lockstep::nn {
 
 namespace {

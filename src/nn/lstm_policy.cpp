@@ -1,3 +1,6 @@
+
+#include <torch/nn/modules/activation.h>
+
 #include "models.hpp"
 #include "policy_layers.hpp"
 

@@ -1,6 +1,10 @@
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
 
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+
 #include "models.hpp"
 
 namespace lockstep::nn {

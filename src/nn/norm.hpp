@@ -2,6 +2,9 @@
 
 #include "lockstep/nn/sync_batch_norm.hpp"
 
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/any.h>
+
 namespace lockstep::nn {
 
 /// Batch norm over [n, channels, height, width] or, of three dimensions, [n, channels, depth,

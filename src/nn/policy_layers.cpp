@@ -3,6 +3,9 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
+#include <torch/nn/init.h>
+#include <torch/nn/modules/activation.h>
+
 #include <cmath>
 
 namespace lockstep::nn {

@@ -3,6 +3,10 @@
 #include "lockstep/config/own_keys.hpp"
 #include "lockstep/nn/policy.hpp"
 
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/rnn.h>
+
 namespace lockstep::nn {
 
 /// A linear layer whose weights begin orthogonal, with this gain, and whose biases at zero, as

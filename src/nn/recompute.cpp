@@ -1,6 +1,7 @@
 #include "lockstep/nn/recompute.hpp"
 
 #include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 namespace lockstep::nn {

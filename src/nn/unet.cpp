@@ -1,6 +1,10 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+
 #include "models.hpp"
 #include "norm.hpp"
 #include "sample_layout.hpp"

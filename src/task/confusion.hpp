@@ -2,7 +2,7 @@
 
 #include "lockstep/task/task.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <string>

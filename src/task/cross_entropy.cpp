@@ -1,5 +1,7 @@
 #include "cross_entropy.hpp"
 
+#include <torch/nn/functional/loss.h>
+
 #include "class_weights.hpp"
 #include "confusion.hpp"
 

@@ -7,6 +7,8 @@
 #include "lockstep/train/trainer.hpp"
 
 #include <ATen/DeviceAccelerator.h>
+#include <torch/cuda.h>
+#include <torch/utils.h>
 
 namespace lockstep::train {
 

@@ -1,6 +1,7 @@
 #include "lane_threads.hpp"
 
-#include <torch/torch.h>
+#include <ATen/Context.h>
+#include <torch/utils.h>
 
 namespace lockstep::train {
 

@@ -5,6 +5,7 @@
 #include "lockstep/base/text.hpp"
 
 #include <ATen/autocast_mode.h>
+#include <torch/cuda.h>
 
 #include <cmath>
 #include <cstdlib>

@@ -9,6 +9,7 @@
 #include "lockstep/train/precision.hpp"
 
 #include <ATen/DeviceAccelerator.h>
+#include <torch/cuda.h>
 
 #include <limits>
 

@@ -2,7 +2,7 @@
 
 #include "lockstep/data/batch.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <vector>

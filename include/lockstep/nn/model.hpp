@@ -4,7 +4,8 @@
 #include "lockstep/nn/fields.hpp"
 #include "lockstep/nn/replica_sums.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <memory>

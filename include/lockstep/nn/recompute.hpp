@@ -2,6 +2,8 @@
 
 #include "lockstep/nn/model.hpp"
 
+#include <torch/nn/modules/container/sequential.h>
+
 #include <functional>
 
 namespace lockstep::nn {

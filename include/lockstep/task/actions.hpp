@@ -3,7 +3,7 @@
 #include "lockstep/rl/draws.hpp"
 #include "lockstep/rl/environment.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <span>
 

@@ -6,7 +6,7 @@
 #include "lockstep/comm/rounding.hpp"
 #include "lockstep/config/deck.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <vector>

@@ -3,7 +3,7 @@
 #include "lockstep/comm/topology.hpp"
 #include "lockstep/config/deck.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <vector>
 

@@ -4,7 +4,8 @@
 #include "lockstep/train/layout.hpp"
 #include "lockstep/train/report.hpp"
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <vector>
 

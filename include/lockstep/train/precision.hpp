@@ -2,7 +2,7 @@
 
 #include "lockstep/config/deck.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace lockstep::train {
 

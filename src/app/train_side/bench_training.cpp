@@ -6,6 +6,9 @@
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/train/device.hpp"
 
+#include <torch/nn/functional/loss.h>
+#include <torch/optim/adamw.h>
+
 #include <cerrno>
 #include <filesystem>
 #include <unistd.h>

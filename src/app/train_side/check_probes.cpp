@@ -9,6 +9,10 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/device.hpp"
 
+#include <torch/cuda.h>
+#include <torch/utils.h>
+#include <torch/version.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -3,6 +3,8 @@
 
 #include "lockstep/comm/collectives.hpp"
 
+#include <torch/nn/functional/loss.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -5,6 +5,11 @@
 #include "lockstep/nn/recompute.hpp"
 #include "lockstep/train/precision.hpp"
 
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+
 #include <algorithm>
 #include <thread>
 #include <utility>

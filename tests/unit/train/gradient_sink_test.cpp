@@ -1,6 +1,8 @@
 #include "lockstep/train/arena.hpp"
 #include "lockstep/train/gradient_sink.hpp"
 
+#include <torch/nn/modules/linear.h>
+
 #include <algorithm>
 
 #include "catch.hpp"

@@ -4,6 +4,9 @@
 #include "lockstep/train/entry_norms.hpp"
 #include "lockstep/train/optimizer.hpp"
 
+#include <ATen/Parallel.h>
+#include <torch/optim.h>
+
 #include <barrier>
 #include <cmath>
 #include <memory>

@@ -9,6 +9,8 @@
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/engine.hpp"
 
+#include <torch/utils.h>
+
 #include <cmath>
 #include <cstring>
 #include <exception>
