@@ -1,4 +1,6 @@
 // A network of a user's own: two layers and a skip.
+#include <torch/nn/modules/linear.h>
+
 #include <lockstep/nn/plugin.hpp>
 
 namespace {
