@@ -34,7 +34,7 @@ double action_parameters(Interface const& interface);
 /// Numbers of one observation.
 std::int64_t observation_size(Interface const& interface);
 
-/// Runs a cell over sequences; where an episode begins, it begins with zeros.
+/// Runs a cell over sequences; where an episode begins, it begins with zeros. Waits for a device.
 ///
 /// Shape  inputs [sequences, steps, …]; state [sequences, 2 × units]: what the cell shows and what
 ///        it keeps; returns [sequences, steps, units], and replaces `state`

@@ -7,6 +7,8 @@
 #include "lockstep/task/ppo.hpp"
 #include "lockstep/task/task.hpp"
 
+#include <torch/nn/modules/rnn.h>
+
 #include <array>
 #include <map>
 
@@ -142,6 +144,8 @@ TEST_CASE("a policy judges a sequence as it does its steps, and forgets where an
         auto const seen = torch::randn({4, 6, 2, 3});
         auto starts = torch::zeros({4, 6});
         starts.select(1, 3).fill_(1);
+        starts[1][0] = 1; // and of one sequence alone
+        starts[2][5] = 1;
         auto state = torch::randn({4, policy.state_size()});
         auto const whole = policy.judge({seen, starts, state});
         REQUIRE(whole.actions.sizes() == torch::IntArrayRef({4, 6, 3}));
@@ -160,6 +164,42 @@ TEST_CASE("a policy judges a sequence as it does its steps, and forgets where an
             {seen.narrow(1, 3, 3), starts.narrow(1, 3, 3), torch::zeros({4, policy.state_size()})});
         CHECK(torch::allclose(anew.actions, whole.actions.narrow(1, 3, 3), 1e-5, 1e-6));
         CHECK(policy.state_size() == (name == "mlp-policy" ? 0 : 20));
+    }
+}
+
+TEST_CASE("a memory is torch's cell step by step, in its gradients too") {
+    auto const model = make("lstm-policy", policies.at("lstm-policy"), {2, 3});
+    auto& policy = dynamic_cast<nn::Policy&>(*model);
+    torch::nn::LSTMCell cell(6, 5);
+    auto const ours = model->named_parameters();
+    {
+        torch::NoGradGuard const no_grad;
+        for (auto const& each : cell->named_parameters()) {
+            each.value().copy_(ours["actor_memory." + each.key()]);
+        }
+    }
+    auto const seen = torch::randn({4, 6, 2, 3});
+    auto starts = torch::zeros({4, 6});
+    starts[1][0] = 1;
+    starts[2][4] = 1;
+    auto const state = torch::randn({4, policy.state_size()});
+    auto const remembered = policy.judge({seen, starts, state}).state;
+    auto shown = state.narrow(1, 0, 5);
+    auto kept = state.narrow(1, 5, 5);
+    for (std::int64_t step = 0; step < 6; ++step) {
+        auto const goes_on = 1 - starts.narrow(1, step, 1);
+        std::tie(shown, kept) = cell->forward(seen.select(1, step).flatten(1),
+                                              std::make_tuple(shown * goes_on, kept * goes_on));
+    }
+    auto const expected = torch::cat({shown, kept}, 1);
+    CHECK(torch::allclose(remembered.narrow(1, 0, 10), expected, 1e-5, 1e-6));
+    auto const direction = torch::randn({4, 10});
+    (remembered.narrow(1, 0, 10) * direction).sum().backward();
+    (expected * direction).sum().backward();
+    for (auto const& each : cell->named_parameters()) {
+        CAPTURE(each.key());
+        CHECK(torch::allclose(ours["actor_memory." + each.key()].grad(), each.value().grad(), 1e-4,
+                              1e-5));
     }
 }
 
