@@ -22,6 +22,16 @@ Value typed(std::string const& section, std::string const& key, std::string cons
     return value;
 }
 
+template <class Value>
+std::vector<Value> listed(std::string const& section, std::string const& key,
+                          std::string const& text, Rule const& rule) {
+    std::vector<Value> values;
+    for (auto const& part : split(text, ',')) {
+        values.push_back(typed<Value>(section, key, part, rule));
+    }
+    return values;
+}
+
 } // namespace
 
 OwnValues::OwnValues(std::string section, OwnKeys const& given, std::vector<OwnKey> const& known)
@@ -62,21 +72,13 @@ std::string OwnValues::text(std::string const& key) const {
 }
 
 std::vector<std::int64_t> OwnValues::integers(std::string const& key, std::int64_t minimum) const {
-    std::vector<std::int64_t> values;
-    for (auto const& part : split(values_.at(key), ',')) {
-        values.push_back(
-            typed<std::int64_t>(section_, key, part, at_least(static_cast<double>(minimum))));
-    }
-    return values;
+    return listed<std::int64_t>(section_, key, values_.at(key),
+                                at_least(static_cast<double>(minimum)));
 }
 
 std::vector<double> OwnValues::numbers(std::string const& key, double minimum,
                                        double maximum) const {
-    std::vector<double> values;
-    for (auto const& part : split(values_.at(key), ',')) {
-        values.push_back(typed<double>(section_, key, part, between(minimum, maximum)));
-    }
-    return values;
+    return listed<double>(section_, key, values_.at(key), between(minimum, maximum));
 }
 
 } // namespace lockstep::config

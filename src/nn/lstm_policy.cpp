@@ -1,4 +1,3 @@
-
 #include <torch/nn/modules/activation.h>
 
 #include "models.hpp"
@@ -23,8 +22,9 @@ class LstmPolicy : public Policy {
         auto const features = features_of(input.observations);
         auto actor_state = input.state.narrow(1, 0, 2 * units_);
         auto critic_state = input.state.narrow(1, 2 * units_, 2 * units_);
-        auto const actor = run_cell(actor_memory_, features, input.starts, actor_state);
-        auto const critic = run_cell(critic_memory_, features, input.starts, critic_state);
+        auto const ends = stretch_ends(input.starts);
+        auto const actor = run_cell(actor_memory_, features, input.starts, ends, actor_state);
+        auto const critic = run_cell(critic_memory_, features, input.starts, ends, critic_state);
         return {actions_->of(actor_->forward(actor)), critic_->forward(critic).squeeze(-1),
                 torch::cat({actor_state, critic_state}, 1)};
     }

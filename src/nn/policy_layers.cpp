@@ -85,11 +85,7 @@ std::int64_t observation_size(Interface const& interface) {
     return size;
 }
 
-namespace {
-
-/// Where sequences are cut so that episodes begin at first steps alone: a stretch is one call of a
-/// fused LSTM, several times as fast as its steps one by one.
-std::vector<std::int64_t> stretches(torch::Tensor const& starts) {
+std::vector<std::int64_t> stretch_ends(torch::Tensor const& starts) {
     auto const begins = starts.ne(0).any(0).to(torch::kCPU).contiguous();
     auto const* const at = begins.const_data_ptr<bool>();
     std::vector<std::int64_t> ends;
@@ -102,10 +98,9 @@ std::vector<std::int64_t> stretches(torch::Tensor const& starts) {
     return ends;
 }
 
-} // namespace
-
 torch::Tensor run_cell(torch::nn::LSTMCell& cell, torch::Tensor const& inputs,
-                       torch::Tensor const& starts, torch::Tensor& state) {
+                       torch::Tensor const& starts, std::vector<std::int64_t> const& ends,
+                       torch::Tensor& state) {
     auto const units = state.size(1) / 2;
     auto shown = state.narrow(1, 0, units);
     auto kept = state.narrow(1, units, units);
@@ -115,7 +110,7 @@ torch::Tensor run_cell(torch::nn::LSTMCell& cell, torch::Tensor const& inputs,
         inputs.to(cell->weight_ih.scalar_type()); // also where layers before it are in 16 bits
     std::vector<torch::Tensor> outputs;
     std::int64_t first = 0;
-    for (auto const end : stretches(starts)) {
+    for (auto const end : ends) {
         auto const goes_on = 1 - starts.narrow(1, first, 1);
         auto const before = [&](torch::Tensor const& part) {
             return (part * goes_on).unsqueeze(0).contiguous();

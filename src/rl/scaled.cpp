@@ -45,6 +45,9 @@ class Scaled : public Environment {
 } // namespace
 
 EnvironmentMaker scaled(EnvironmentMaker environments, std::vector<double> scale) {
+    if (scale == std::vector{1.0}) {
+        return environments;
+    }
     return [environments = std::move(environments), scale = std::move(scale)](Period period) {
         return std::make_unique<Scaled>(environments(period), scale);
     };

@@ -1,7 +1,6 @@
-#include "lockstep/comm/tree_sum.hpp"
+#include "lockstep/comm/partition.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/train/arena.hpp"
-#include "lockstep/train/entry_norms.hpp"
 #include "lockstep/train/optimizer.hpp"
 
 #include <ATen/Parallel.h>
@@ -206,34 +205,6 @@ bool near(torch::Tensor const& ours, torch::Tensor const& expected) {
 
 } // namespace
 
-TEST_CASE("the layout covers every parameter once, on aligned places, in whole grains") {
-    auto const model = small_model();
-    auto const layout = Layout::of(*model);
-    std::int64_t parameters = 0;
-    std::int64_t next = 0;
-    for (auto const& entry : layout.entries) {
-        CHECK(entry.first % arena_unit == 0);
-        CHECK(entry.first >= next);
-        next = entry.first + entry.count;
-        parameters += entry.count;
-    }
-    CHECK(parameters == layout.parameters);
-    CHECK(layout.entries.back().name == "layers.hidden1.weight");
-    CHECK(layout.size % grain == 0);
-}
-
-TEST_CASE("parameters of the model are views of the arena") {
-    auto const model = small_model();
-    auto const layout = Layout::of(*model);
-    Arena arena(layout, torch::zeros({layout.size}));
-    arena.fill_from(*model, {{0, layout.size}});
-    auto const before = model->named_parameters()["layers.output.weight"].detach().clone();
-    arena.adopt(*model);
-    CHECK(torch::equal(before, model->named_parameters()["layers.output.weight"]));
-    arena.parameters().fill_(0.5);
-    CHECK(model->named_parameters()["layers.output.bias"][3].item<float>() == 0.5F);
-}
-
 TEST_CASE("an update has the same bits however the arena is cut, and on any number of threads") {
     auto const layout = Layout::of(*small_model());
     int const threads_before = at::get_num_threads();
@@ -407,19 +378,4 @@ TEST_CASE("a rule keeps the state it needs, of the owned ranges only") {
     CHECK(optimizer.state(0).numel() == 2 * grain);
     CHECK(torch::equal(optimizer.state(1), torch::cat({parameters.narrow(0, 0, grain),
                                                        parameters.narrow(0, 3 * grain, grain)})));
-}
-
-TEST_CASE("squares of units are the same sums by halves as by the loop") {
-    auto const values = torch::randn({5 * arena_unit});
-    auto const by_loop = torch::zeros({5}, torch::kFloat64);
-    write_unit_squares(values, by_loop);
-    CHECK(torch::allclose(by_loop, squares_by_halves(values), 1e-12));
-    CHECK(torch::allclose(by_loop, values.view({5, arena_unit}).to(torch::kFloat64).square().sum(1),
-                          1e-12));
-}
-
-TEST_CASE("squares of a grain are those that torch sums") {
-    auto const values = torch::randn({grain});
-    CHECK(comm::grain_squares(values.const_data_ptr<float>()) ==
-          Approx(values.to(torch::kFloat64).square().sum().item<double>()));
 }
