@@ -32,7 +32,7 @@ def keys(text):
     """A table for each section, of lines "  section.key (default) choices" and a meaning below."""
     section, lines = None, []
     for name, default, choices, meaning in re.findall(
-            r"^  ([a-z-]+\.[a-z*-]+)(?: \((.*?)\))?(.*)\n      (.*)$", text + "\n", re.M):
+            r"^  ([a-z-]+\.[a-z0-9*-]+)(?: \((.*?)\))?(.*)\n      (.*)$", text + "\n", re.M):
         if name.split(".")[0] != section:
             section = name.split(".")[0]
             lines += [f"\n### [{section}]\n", "| key | default | is |", "|---|---|---|"]

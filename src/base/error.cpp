@@ -4,6 +4,7 @@
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -70,6 +71,28 @@ std::optional<Error> out_of_device_memory(std::string const& text) {
                   gpu == std::string::npos ? "the device is full" : sentence(gpu), memory_remedy});
 }
 
+/// What LibTorch says of a GPU that broke down, beside mistakes of a program: the texts of
+/// cudaGetErrorString, which HIP shares.
+std::optional<Error> failed_device(std::string const& text) {
+    constexpr std::array marks{"CUDA error: ", "HIP error: "};
+    bool const of_device = std::any_of(marks.begin(), marks.end(), [&](char const* mark) {
+        return text.find(mark) != std::string::npos;
+    });
+    constexpr std::array failures{
+        "ECC",           "NVLink",     "nvlink", "ardware", "unspecified launch failure",
+        "unknown error", "GPU is lost"};
+    bool const broke = std::any_of(failures.begin(), failures.end(), [&](char const* failure) {
+        return text.find(failure) != std::string::npos;
+    });
+    if (!of_device || !broke) {
+        return std::nullopt;
+    }
+    return Error(ExitCode::rank_lost,
+                 {"a GPU failed", text,
+                  "Start again: the run goes on from its last checkpoint. When it comes again, "
+                  "leave this host out and have it looked at (dmesg, nvidia-smi -q)"});
+}
+
 /// What LibTorch's allocators say of a failure that they do not throw as std::bad_alloc.
 std::optional<std::string> failed_allocation(std::string const& text) {
     constexpr std::string_view tried = "tried to allocate ";
@@ -117,6 +140,9 @@ Error current_error() {
         text.erase(std::min(text.find('\n'), text.size()));
         if (auto const full = out_of_device_memory(text)) {
             return *full;
+        }
+        if (auto const failed = failed_device(text)) {
+            return *failed;
         }
         if (auto const needed = failed_allocation(text)) {
             return out_of_memory(*needed);

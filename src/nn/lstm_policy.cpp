@@ -1,3 +1,5 @@
+#include "lockstep/nn/recompute.hpp"
+
 #include <torch/nn/modules/activation.h>
 
 #include "models.hpp"
@@ -25,7 +27,8 @@ class LstmPolicy : public Policy {
         auto const ends = stretch_ends(input.starts);
         auto const actor = run_cell(actor_memory_, features, input.starts, ends, actor_state);
         auto const critic = run_cell(critic_memory_, features, input.starts, ends, critic_state);
-        return {actions_->of(actor_->forward(actor)), critic_->forward(critic).squeeze(-1),
+        return {actions_->of(run_head(actor_, actor, recompute_)),
+                run_head(critic_, critic, recompute_).squeeze(-1),
                 torch::cat({actor_state, critic_state}, 1)};
     }
 
@@ -44,7 +47,7 @@ class LstmPolicy : public Policy {
         : units_(values.integer("units", 1)), actor_memory_(features, units_),
           critic_memory_(features, units_), actor_(head(values, units_, interface.outputs, 0.01)),
           critic_(head(values, units_, 1, 1)),
-          actions_(std::make_shared<ActionParameters>(interface)) {
+          actions_(std::make_shared<ActionParameters>(interface)), recompute_(interface.recompute) {
         register_module("actor_memory", actor_memory_);
         register_module("critic_memory", critic_memory_);
         register_module("actor", actor_);
@@ -56,6 +59,7 @@ class LstmPolicy : public Policy {
     virtual torch::Tensor features_of(torch::Tensor const& observations) {
         return observations.flatten(2);
     }
+    bool recomputes() const { return recompute_; }
 
   private:
     std::int64_t units_;
@@ -64,6 +68,7 @@ class LstmPolicy : public Policy {
     torch::nn::Sequential actor_;
     torch::nn::Sequential critic_;
     std::shared_ptr<ActionParameters> actions_;
+    bool recompute_;
 };
 
 /// The moments that an observation shows: {moments, numbers of each}.
@@ -108,8 +113,16 @@ class CascadedLstmPolicy : public LstmPolicy {
         auto const steps = observations.size(1);
         auto const moments =
             observations.reshape({sequences * steps, window_.first, window_.second});
-        auto const outputs = std::get<0>(series_->forward(moments));
-        return features_->forward(outputs.flatten(1)).reshape({sequences, steps, -1});
+        Block block;
+        block.forward = [series = series_, features = features_](torch::Tensor shown) mutable {
+            return features->forward(std::get<0>(series->forward(shown)).flatten(1));
+        };
+        block.parameters = series_->parameters();
+        for (auto const& parameter : features_->parameters()) {
+            block.parameters.push_back(parameter);
+        }
+        auto const found = recomputes() ? recomputed(block, moments) : block.forward(moments);
+        return found.reshape({sequences, steps, -1});
     }
 
   private:

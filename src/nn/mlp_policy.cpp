@@ -11,7 +11,7 @@ class MlpPolicy : public Policy {
     MlpPolicy(config::OwnValues const& values, Interface const& interface)
         : actor_(head(values, observation_size(interface), interface.outputs, 0.01)),
           critic_(head(values, observation_size(interface), 1, 1)),
-          actions_(std::make_shared<ActionParameters>(interface)) {
+          actions_(std::make_shared<ActionParameters>(interface)), recompute_(interface.recompute) {
         register_module("actor", actor_);
         register_module("critic", critic_);
         register_module("actions", actions_);
@@ -19,14 +19,15 @@ class MlpPolicy : public Policy {
 
     PolicyOutput judge(PolicyInput const& input) override {
         auto const seen = input.observations.flatten(2);
-        return {actions_->of(actor_->forward(seen)), critic_->forward(seen).squeeze(-1),
-                input.state};
+        return {actions_->of(run_head(actor_, seen, recompute_)),
+                run_head(critic_, seen, recompute_).squeeze(-1), input.state};
     }
 
   private:
     torch::nn::Sequential actor_;
     torch::nn::Sequential critic_;
     std::shared_ptr<ActionParameters> actions_;
+    bool recompute_;
 };
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/nn/recompute.hpp"
 
 #include <torch/nn/init.h>
 #include <torch/nn/modules/activation.h>
@@ -49,6 +50,10 @@ torch::nn::Sequential head(config::OwnValues const& values, std::int64_t inputs,
     }
     layers->push_back("output", orthogonal_linear(inputs, outputs, gain));
     return layers;
+}
+
+torch::Tensor run_head(torch::nn::Sequential& head, torch::Tensor const& inputs, bool recompute) {
+    return recompute ? forward_recomputed(head, {0}, nullptr, inputs) : head->forward(inputs);
 }
 
 double head_parameters(config::OwnValues const& values, double inputs, double outputs) {

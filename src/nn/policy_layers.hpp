@@ -16,6 +16,8 @@ torch::nn::Linear orthogonal_linear(std::int64_t from, std::int64_t to, double g
 /// Hidden layers with tanh or ReLU, and a last one of `outputs` whose first weights have `gain`.
 torch::nn::Sequential head(config::OwnValues const& values, std::int64_t inputs,
                            std::int64_t outputs, double gain);
+/// Runs a head; again in backward where its inner values are not kept.
+torch::Tensor run_head(torch::nn::Sequential& head, torch::Tensor const& inputs, bool recompute);
 double head_parameters(config::OwnValues const& values, double inputs, double outputs);
 
 /// What the end of actor and critic share: the parameters of the actions' distribution.

@@ -30,7 +30,7 @@ class Classification : public Task {
         auto const logits = logits_of(model, batch);
         auto const& labels = batch.targets.only();
         auto loss = cross_entropy_.training_loss(logits, labels);
-        loss.correct = logits.detach().argmax(1).eq(labels).sum().item<std::int64_t>();
+        loss.counts = class_counts_of(logits.detach().argmax(1), labels, cross_entropy_.classes());
         return loss;
     }
 
@@ -40,7 +40,17 @@ class Classification : public Task {
 
     std::int64_t outputs() const override { return cross_entropy_.classes(); }
     std::size_t counts() const override { return names_.size() * names_.size(); }
-    bool knows_correct() const override { return true; }
+    std::size_t training_counts() const override {
+        return 3 * counted_classes(cross_entropy_.classes());
+    }
+    Metrics training_metrics(std::vector<std::int64_t> const& counts) const override {
+        auto const scores = scores_of_counts(counts);
+        Metrics metrics{{"accuracy", accuracy_of(scores)}};
+        if (scores.size() == names_.size()) {
+            metrics["f1"] = mean_score(scores, &ClassScore::f1);
+        }
+        return metrics;
+    }
     std::vector<double> class_weights() const override { return cross_entropy_.class_weights(); }
 
     /// Accuracy, and F1 averaged over the classes that occur or were predicted (macro F1, as

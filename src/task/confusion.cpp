@@ -5,9 +5,14 @@
 
 namespace lockstep::task {
 
-Confusion confusion_of(torch::Tensor const& predicted, torch::Tensor const& truth,
-                       std::int64_t classes) {
-    Confusion confusion(static_cast<std::size_t>(classes * classes), 0);
+namespace {
+
+constexpr std::int64_t most_counted = 128;
+
+/// Calls `count` with the guess and the truth of each.
+template <class Count>
+void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, std::int64_t classes,
+                   Count const& count) {
     auto const guesses = predicted.to(torch::kCPU).contiguous();
     auto const truths = truth.to(torch::kCPU).contiguous();
     auto const* const guess = guesses.const_data_ptr<std::int64_t>();
@@ -18,9 +23,45 @@ Confusion confusion_of(torch::Tensor const& predicted, torch::Tensor const& trut
                                          concat("there are ", classes, " classes"),
                                          "Correct the data, or name more classes"});
         }
-        ++confusion[static_cast<std::size_t>(right[i] * classes + guess[i])];
+        count(static_cast<std::size_t>(guess[i]), static_cast<std::size_t>(right[i]));
     }
+}
+
+} // namespace
+
+Confusion confusion_of(torch::Tensor const& predicted, torch::Tensor const& truth,
+                       std::int64_t classes) {
+    auto const width = static_cast<std::size_t>(classes);
+    Confusion confusion(width * width, 0);
+    for_each_pair(predicted, truth, classes, [&](std::size_t guess, std::size_t right) {
+        ++confusion[right * width + guess];
+    });
     return confusion;
+}
+
+std::size_t counted_classes(std::int64_t classes) {
+    return classes <= most_counted ? static_cast<std::size_t>(classes) : 1;
+}
+
+std::vector<std::int64_t> class_counts_of(torch::Tensor const& predicted,
+                                          torch::Tensor const& truth, std::int64_t classes) {
+    auto const counted = counted_classes(classes);
+    std::vector<std::int64_t> counts(3 * counted, 0);
+    for_each_pair(predicted, truth, classes, [&](std::size_t guess, std::size_t right) {
+        auto const at = [&](std::size_t which) { return counted == 1 ? 0 : 3 * which; };
+        counts[at(right)] += guess == right ? 1 : 0;
+        ++counts[at(right) + 1];
+        ++counts[at(guess) + 2];
+    });
+    return counts;
+}
+
+std::vector<ClassScore> scores_of_counts(std::vector<std::int64_t> const& counts) {
+    std::vector<ClassScore> scores;
+    for (std::size_t at = 0; at + 2 < counts.size(); at += 3) {
+        scores.push_back({counts[at], counts[at + 1], counts[at + 2]});
+    }
+    return scores;
 }
 
 double ClassScore::f1() const {
@@ -60,21 +101,29 @@ double accuracy_of(std::vector<ClassScore> const& scores) {
     return total == 0 ? 0 : static_cast<double>(hit) / static_cast<double>(total);
 }
 
+double mean_score(std::vector<ClassScore> const& scores, double (ClassScore::*score)() const) {
+    double sum = 0;
+    int present = 0;
+    for (auto const& each : scores) {
+        if (each.present()) {
+            sum += (each.*score)();
+            ++present;
+        }
+    }
+    return present == 0 ? 0 : sum / present;
+}
+
 void add_by_class(Metrics& metrics, std::string const& name,
                   std::vector<std::string> const& class_names,
                   std::vector<ClassScore> const& scores, double (ClassScore::*score)() const) {
-    double sum = 0;
-    int present = 0;
     for (std::size_t c = 0; c < scores.size(); ++c) {
         if (scores[c].present()) {
-            auto const value = (scores[c].*score)();
-            sum += value;
-            ++present;
             metrics[concat(name, ".",
-                           c < class_names.size() ? class_names[c] : std::to_string(c))] = value;
+                           c < class_names.size() ? class_names[c] : std::to_string(c))] =
+                (scores[c].*score)();
         }
     }
-    metrics[name] = present == 0 ? 0 : sum / present;
+    metrics[name] = mean_score(scores, score);
 }
 
 } // namespace lockstep::task

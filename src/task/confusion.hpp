@@ -34,8 +34,23 @@ struct ClassScore {
 
 std::vector<ClassScore> scores_of(Confusion const& confusion);
 
+/// How many classes a training batch is counted by: all, or 1 that stands for more of them than
+/// every step should tell all ranks of.
+std::size_t counted_classes(std::int64_t classes);
+
+/// The same without the matrix.
+///
+/// Shape   hit, truly, predicted of each counted class
+/// Throws  Error 65 for a truth that is no class
+std::vector<std::int64_t> class_counts_of(torch::Tensor const& predicted,
+                                          torch::Tensor const& truth, std::int64_t classes);
+std::vector<ClassScore> scores_of_counts(std::vector<std::int64_t> const& counts);
+
 /// Share of all that was predicted rightly.
 double accuracy_of(std::vector<ClassScore> const& scores);
+
+/// The mean over the classes that are present.
+double mean_score(std::vector<ClassScore> const& scores, double (ClassScore::*score)() const);
 
 /// Adds `name`, the mean over the classes that are present, and `name.CLASS` of each class.
 void add_by_class(Metrics& metrics, std::string const& name,

@@ -49,7 +49,6 @@ class Ppo : public Task {
         auto const number = [](torch::Tensor const& tensor) { return tensor.item<double>(); };
         return {std::move(loss),
                 static_cast<double>(advantages.numel()),
-                0,
                 // The KL divergence by the estimator that is never negative (Schulman, 2020).
                 {number(policy_loss), number(value_loss), number(entropy),
                  number((ratio - 1 - log_ratio).sum()),

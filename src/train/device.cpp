@@ -2,6 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/gpus.hpp"
+#include "lockstep/base/memory.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/train/trainer.hpp"
@@ -110,6 +111,11 @@ DeviceMemory device_memory(torch::Device device) {
     auto const all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
     return {stats.allocated_bytes[all].current, stats.reserved_bytes[all].current,
             stats.allocated_bytes[all].peak};
+}
+
+std::uint64_t memory_to_train_in(torch::Device device, int ranks_on_host) {
+    return device.is_cpu() ? memory_share(ranks_on_host)
+                           : at::accelerator::getMemoryInfo(device.index()).first;
 }
 
 void release_device_cache(torch::Device device) {

@@ -86,16 +86,17 @@ Engine::Engine(Parts parts)
     : world_(parts.world), options_(parts.deck.optimizer), communication_(parts.deck.communication),
       replicas_(static_cast<int>(parts.deck.run.replicas)),
       seed_(static_cast<std::uint64_t>(parts.deck.run.seed)),
-      figures_(static_cast<int>(parts.task.figures().size())), layout_(Layout::of(parts.model)),
+      figures_(static_cast<int>(parts.task.figures().size())),
+      counts_(static_cast<int>(parts.task.training_counts())), layout_(Layout::of(parts.model)),
       nodes_(parts.nodes.empty() ? comm::subtrees_of_ranks(replicas_, world_.size()) : parts.nodes),
       buffers_(parts.model), kept_buffers_(kept_buffers(parts.model)), exchange_([&] {
           require_same_model(world_, layout_);
-          return choose_exchange(
-              world_, communication_, parts.device,
-              needs_of(
-                  parts, nodes_, layout_,
-                  Vote::Form{replicas_, world_.size(), figures_, layout_.entries.size()}.count(),
-                  buffers_.bytes().size()));
+          return choose_exchange(world_, communication_, parts.device,
+                                 needs_of(parts, nodes_, layout_,
+                                          Vote::Form{replicas_, world_.size(), figures_, counts_,
+                                                     layout_.entries.size()}
+                                              .count(),
+                                          buffers_.bytes().size()));
       }()),
       arena_(layout_, borrowed(exchange_->parameters(), layout_.size, parts.device)),
       updated_(exchange_->sums_everywhere() ? std::vector<Range>{{0, layout_.size}}
@@ -186,16 +187,16 @@ StepOutcome Engine::step(StepInput const& input) {
     }
     outcome.local = local_.times();
 
-    Vote vote({replicas_, world_.size(), figures_, layout_.entries.size()});
+    Vote vote({replicas_, world_.size(), figures_, counts_, layout_.entries.size()});
     auto const node = nodes_[static_cast<std::size_t>(world_.rank())];
     for (int replica = node.first; replica < node.first + node.count; ++replica) {
         auto const& result = local_.results()[static_cast<std::size_t>(replica - node.first)];
         vote.of_replica(replica, 0) = result.loss_sum;
         vote.of_replica(replica, 1) = result.weight;
-        vote.of_replica(replica, 2) = static_cast<double>(result.correct);
         for (std::size_t i = 0; i < result.figures.size(); ++i) {
-            vote.of_replica(replica, 3 + static_cast<int>(i)) = result.figures[i];
+            vote.figure(replica, static_cast<int>(i)) = result.figures[i];
         }
+        vote.add_counts(result.counts);
     }
     vote.signal(world_.rank()) = input.signal;
     vote.waited(world_.rank()) = waited_s_;
@@ -212,10 +213,8 @@ StepOutcome Engine::step(StepInput const& input) {
 
     outcome.loss_sum = vote.sum(0);
     outcome.weight = vote.sum(1);
-    outcome.correct = static_cast<std::int64_t>(vote.sum(2));
-    for (int figure = 0; figure < figures_; ++figure) {
-        outcome.figures.push_back(vote.sum(3 + figure));
-    }
+    outcome.figures = vote.figures();
+    outcome.counts = vote.counts();
     outcome.minutes_passed = vote.minutes() != 0;
     for (int rank = 0; rank < world_.size(); ++rank) {
         if (vote.signal(rank) != 0) {

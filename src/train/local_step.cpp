@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 
+#include "add_to.hpp"
 #include "lane_threads.hpp"
 
 namespace lockstep::train {
@@ -183,10 +184,8 @@ void LocalStep::run_micro_batch(Lane& lane, int replica, int micro, task::Tensor
     (loss_scale_ == 1 ? loss.sum : loss.sum * loss_scale_).backward();
     result.loss_sum += loss.sum.item<double>();
     result.weight += loss.weight;
-    result.correct += loss.correct;
-    result.figures.resize(loss.figures.size(), 0);
-    std::transform(loss.figures.begin(), loss.figures.end(), result.figures.begin(),
-                   result.figures.begin(), std::plus<>());
+    add_to(result.figures, loss.figures);
+    add_to(result.counts, loss.counts);
     times.backward += watch.restart();
 }
 

@@ -30,7 +30,6 @@ double real_of(checkpoint::Record const& record, std::string const& name) {
 
 void Progress::write_to(checkpoint::Record& record) const {
     record.integers["step"] = step;
-    record.integers["epoch_correct"] = epoch_correct;
     record.integers["best_step"] = best_step;
     record.integers["owes_validation"] = owes_validation ? 1 : 0;
     record.reals["epoch_loss_sum"] = epoch_loss_sum;
@@ -39,13 +38,15 @@ void Progress::write_to(checkpoint::Record& record) const {
     for (std::size_t i = 0; i < epoch_figures.size(); ++i) {
         record.reals[concat("epoch_figure_", i)] = epoch_figures[i];
     }
+    for (std::size_t i = 0; i < epoch_counts.size(); ++i) {
+        record.integers[concat("epoch_count_", i)] = epoch_counts[i];
+    }
     record.history = history;
 }
 
 Progress Progress::read_from(checkpoint::Record const& record) {
     Progress progress;
     progress.step = integer_of(record, "step");
-    progress.epoch_correct = integer_of(record, "epoch_correct");
     progress.best_step = integer_of(record, "best_step");
     auto const owes = record.integers.find("owes_validation"); // older checkpoints never owe
     progress.owes_validation = owes != record.integers.end() && owes->second != 0;
@@ -54,6 +55,9 @@ Progress Progress::read_from(checkpoint::Record const& record) {
     progress.best = real_of(record, "best");
     for (std::size_t i = 0; record.reals.contains(concat("epoch_figure_", i)); ++i) {
         progress.epoch_figures.push_back(record.reals.at(concat("epoch_figure_", i)));
+    }
+    for (std::size_t i = 0; record.integers.contains(concat("epoch_count_", i)); ++i) {
+        progress.epoch_counts.push_back(record.integers.at(concat("epoch_count_", i)));
     }
     progress.history = record.history;
     return progress;

@@ -36,13 +36,13 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
     forget_peak_memory();
     auto& parts = *parts_;
     auto const topology = comm::Topology::discover(world);
-    auto const share = memory_share(topology.local_size);
     comm::agree(world, "opening the data and the model", [&] {
         auto& run = parts.deck.run;
         settle_new(parts.deck, world.size());
         parts.device = choose_device(run, topology);
         configure_torch(run);
         configure_precision(parts.deck.precision, run.deterministic);
+        auto const share = memory_to_train_in(parts.device, topology.local_size);
         if (parts.device.is_cpu()) {
             limit_memory(share);
         } else {
@@ -114,6 +114,10 @@ RehearsedStep Rehearsal::step() {
             .imbalance = outcome.exchange.imbalance_s,
             .hidden = outcome.exchange.hidden_s,
             .update = outcome.update_s};
+}
+
+std::uint64_t Rehearsal::free_bytes() const {
+    return parts_->device.is_cpu() ? available_memory() : memory_to_train_in(parts_->device, 1);
 }
 
 std::uint64_t Rehearsal::peak_bytes() const {

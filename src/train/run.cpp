@@ -10,31 +10,27 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/task/remarks.hpp"
 #include "lockstep/train/device.hpp"
-#include "lockstep/train/pictures.hpp"
 #include "lockstep/train/placement.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <unistd.h>
 
+#include "add_to.hpp"
 #include "data_cache.hpp"
 #include "first_weights.hpp"
 #include "make_feed.hpp"
 
 namespace lockstep::train {
 
-Ended train(comm::Communicator const& world, Order const& order, SignalRequests const& signals) {
-    return Run(world, order, signals).execute();
-}
-
-Run::Run(comm::Communicator const& world, Order const& order, SignalRequests const& signals)
-    : world_(world), order_(order), signals_(signals), topology_(comm::Topology::discover(world)),
-      opened_(open_run(world, order)), deck_(opened_.deck),
-      store_(
-          std::filesystem::path(deck_.run.directory) / "checkpoints",
-          static_cast<int>(deck_.checkpoint.keep), [this] { opened_.directory->require_ours(); },
-          opened_.local),
-      walltime_(world.is_root() ? order.seconds_left : std::nullopt) {
+Run::Run(comm::Communicator const& world, Order order, SignalRequests const& signals)
+    : world_(world), order_(std::move(order)), signals_(signals),
+      topology_(comm::Topology::discover(world)), opened_(open_run(world, order_)),
+      deck_(opened_.deck), store_(
+                               std::filesystem::path(deck_.run.directory) / "checkpoints",
+                               static_cast<int>(deck_.checkpoint.keep),
+                               [this] { opened_.directory->require_ours(); }, opened_.local),
+      walltime_(world.is_root() ? order_.seconds_left : std::nullopt) {
     keep_large_blocks();
     comm::PhaseScope const phase(world_, comm::Phase::start_up);
     comm::agree(world_, "start-up", [&] {
@@ -49,10 +45,10 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
             observers_ = order_.observers(deck_);
         }
     });
-    auto const share = memory_share(topology_.local_size);
     auto local = deck_;
     local.data = with_local_copies(deck_.data, world_);
     comm::agree(world_, "opening the data and the model", [&] {
+        auto const share = memory_to_train_in(device_, topology_.local_size);
         if (device_.is_cpu()) {
             limit_memory(share);
         }
@@ -93,6 +89,7 @@ Run::Run(comm::Communicator const& world, Order const& order, SignalRequests con
     attempt_ = concat(utc_now(), "-", ::getpid());
     comm::broadcast_text(world_, attempt_);
     std::replace(attempt_.begin(), attempt_.end(), ':', '-');
+    begin();
 }
 
 void Run::remark(std::string text) {
@@ -113,32 +110,85 @@ std::vector<comm::TreeNode> Run::place_replicas() {
                                                    *work_.task, work_.samples, device_));
 }
 
-Ended Run::execute() {
+void Run::begin() {
     restore();
     bool const already_done =
         opened_.found && done() && !progress_.owes_validation && finished_before();
     announce();
     if (already_done) {
         ended_.reason = "already finished";
-    } else {
-        if (!opened_.found) {
-            warn_of_space();
-            save_checkpoint(); // from here on there is always one to go back to
+        return;
+    }
+    if (!opened_.found) {
+        warn_of_space();
+        save_checkpoint(); // from here on there is always one to go back to
+    }
+    make_background_writer();
+}
+
+/// Does a part of training. A failure that all ranks know of is told after the checkpoint that is
+/// being written, if there is one.
+template <class Work>
+void Run::training(Work const& work) {
+    comm::PhaseScope const phase(world_, comm::Phase::train);
+    try {
+        work();
+    } catch (AgreedError const&) {
+        if (background_) {
+            note_background(background_->wait()); // all ranks are there: it ends
         }
-        make_background_writer();
-        try {
-            loop();
-        } catch (AgreedError const&) {
-            if (background_) {
-                note_background(background_->wait()); // all ranks are there: it ends
+        throw;
+    }
+}
+
+void Run::open_batches() {
+    batches_ = feed_->batches(progress_.step, total_steps_);
+    pictured_.emplace(*batches_, wanted_pictures(), channels_last());
+    vote_to_leave(); // whoever was signalled while we started
+    if (progress_.owes_validation && ended_.reason.empty()) {
+        validate();
+        saved_step_ = -1; // the checkpoint says that it is owed
+    }
+}
+
+bool Run::train_epoch() {
+    auto const before = progress_.step;
+    if (ended_.reason.empty()) {
+        training([&] {
+            if (!batches_) {
+                open_batches();
             }
-            throw;
-        }
+            while (!over()) {
+                take_step();
+                if (progress_.step % feed_->steps_per_epoch() == 0) {
+                    break;
+                }
+            }
+        });
+    }
+    return progress_.step > before;
+}
+
+void Run::take_step() {
+    Stopwatch watch;
+    auto const outcome = one_step();
+    account(outcome, watch.seconds());
+    if (auto const pictures = pictured_->take(); !pictures.empty()) {
+        tell(Pictures{progress_.step, pictures});
+    }
+    after_step(outcome);
+}
+
+Ended Run::finish() {
+    if (ended_.reason != "already finished") {
+        training([&] { save_newest(); }); // the last one: its failure is the run's
+        pictured_.reset();
+        batches_.reset();
         if (ended_.reason.empty()) {
             test();
         }
         if (ended_.reason.empty()) {
-            ended_.reason = "finished";
+            ended_.reason = done() ? "finished" : "stopped";
         }
     }
     ended_.step = progress_.step;
@@ -182,31 +232,7 @@ void Run::restore() {
     saved_step_ = progress_.step;
 }
 
-void Run::loop() {
-    auto const batches = feed_->batches(progress_.step, total_steps_);
-    comm::PhaseScope const phase(world_, comm::Phase::train);
-    vote_to_leave(); // whoever was signalled while we started
-    if (progress_.owes_validation && ended_.reason.empty()) {
-        validate();
-        saved_step_ = -1; // the checkpoint says that it is owed
-    }
-    PicturedBatches pictured(*batches, wanted_pictures(), channels_last());
-    while (!done() && ended_.reason.empty()) {
-        Stopwatch watch;
-        auto const outcome = one_step(pictured);
-        account(outcome, watch.seconds());
-        if (auto const pictures = pictured.take(); !pictures.empty()) {
-            tell(Pictures{progress_.step, pictures});
-        }
-        after_step(outcome);
-    }
-    settle_background();
-    if (saved_step_ != progress_.step) {
-        save_checkpoint(); // the last one: its failure is the run's
-    }
-}
-
-StepOutcome Run::one_step(BatchSource& batches) {
+StepOutcome Run::one_step() {
     auto const in_epoch = progress_.step % feed_->steps_per_epoch();
     auto const minutes = deck_.checkpoint.every_minutes;
     try {
@@ -214,7 +240,7 @@ StepOutcome Run::one_step(BatchSource& batches) {
         auto const damage = inject_fault(world_.rank(), progress_.step + 1);
         feed_->prepare(progress_.step);
         auto outcome = engine_->step(
-            {.batches = batches,
+            {.batches = *pictured_,
              .step = progress_.step,
              .micro_batches = feed_->micro_batches(in_epoch),
              .samples = feed_->samples_in_step(in_epoch),
@@ -242,11 +268,8 @@ void Run::account(StepOutcome const& outcome, double step_s) {
     ++progress_.step;
     progress_.epoch_loss_sum += outcome.loss_sum;
     progress_.epoch_weight += outcome.weight;
-    progress_.epoch_correct += outcome.correct;
-    progress_.epoch_figures.resize(outcome.figures.size(), 0);
-    for (std::size_t i = 0; i < outcome.figures.size(); ++i) {
-        progress_.epoch_figures[i] += outcome.figures[i];
-    }
+    add_to(progress_.epoch_figures, outcome.figures);
+    add_to(progress_.epoch_counts, outcome.counts);
     ++ended_.steps_done;
     samples_done_ += samples;
     epoch_samples_ += samples;

@@ -4,9 +4,11 @@
 #include "lockstep/checkpoint/background_writer.hpp"
 #include "lockstep/train/engine.hpp"
 #include "lockstep/train/feed.hpp"
+#include "lockstep/train/pictures.hpp"
 #include "lockstep/train/progress.hpp"
 #include "lockstep/train/schedule.hpp"
 #include "lockstep/train/stragglers.hpp"
+#include "lockstep/train/trainer.hpp"
 #include "lockstep/train/walltime.hpp"
 
 #include <optional>
@@ -20,18 +22,29 @@ namespace lockstep::train {
 /// order on all ranks; only rank 0 has observers.
 class Run {
   public:
-    Run(comm::Communicator const& world, Order const& order, SignalRequests const& signals);
+    /// Opens everything, resumes, and writes the first checkpoint of a run that begins.
+    Run(comm::Communicator const& world, Order order, SignalRequests const& signals);
 
-    Ended execute();
+    bool train_epoch();
+    std::optional<Measured> measure_validation();
+    void save_newest();
+    Ended finish();
+
+    std::int64_t step() const { return progress_.step; }
+    nn::Model& model() { return *work_.model; }
 
   private:
+    void begin();
+    void open_batches();
+    void take_step();
+    template <class Work>
+    void training(Work const& work);
     std::vector<comm::TreeNode> place_replicas();
     void remark(std::string text);
     void restore();
     void announce();
     bool finished_before() const;
-    void loop();
-    StepOutcome one_step(BatchSource& batches);
+    StepOutcome one_step();
     void account(StepOutcome const& outcome, double step_s);
     void after_step(StepOutcome const& outcome);
     int asked_to_leave() const;
@@ -62,10 +75,11 @@ class Run {
     bool done() const {
         return progress_.step >= total_steps_ || feed_->is_exhausted(progress_.step);
     }
+    bool over() const { return done() || !ended_.reason.empty(); }
     double epochs_done() const;
 
     comm::Communicator const& world_;
-    Order const& order_;
+    Order order_;
     SignalRequests const& signals_;
     comm::Topology topology_;
     OpenedRun opened_;
@@ -75,6 +89,8 @@ class Run {
     task::MetricKind best_metric_;
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Feed> feed_;
+    std::unique_ptr<BatchSource> batches_; ///< null: before the first step, and after the last
+    std::optional<PicturedBatches> pictured_;
     std::optional<Schedule> schedule_;
     checkpoint::Store store_;
     std::unique_ptr<checkpoint::BackgroundWriter> background_; ///< null: all are synchronous

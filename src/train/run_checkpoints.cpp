@@ -112,6 +112,14 @@ void Run::save_checkpoint() {
     advise_interval(written.seconds);
 }
 
+/// One of this step, unless there is one.
+void Run::save_newest() {
+    settle_background();
+    if (saved_step_ != progress_.step) {
+        save_checkpoint();
+    }
+}
+
 /// One between the first and the last, which the run can do without. When the one before is still
 /// being written this waits: a checkpoint that was skipped would need a vote of all ranks, and the
 /// run's files would depend on the speed of a disk.

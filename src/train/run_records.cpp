@@ -94,12 +94,12 @@ std::map<std::string, double> Run::figures_of(std::vector<double> const& sums,
 void Run::end_epoch() {
     auto const epoch = progress_.step / feed_->steps_per_epoch();
     auto const seconds = epoch_watch_.restart();
+    auto figures = work_.task->training_metrics(progress_.epoch_counts);
     std::optional<double> accuracy;
-    if (work_.task->knows_correct()) {
-        accuracy = static_cast<double>(progress_.epoch_correct) /
-                   static_cast<double>(feed_->samples_per_epoch());
+    if (auto const found = figures.extract("accuracy")) {
+        accuracy = found.mapped();
     }
-    auto figures = figures_of(progress_.epoch_figures, progress_.epoch_weight);
+    figures.merge(figures_of(progress_.epoch_figures, progress_.epoch_weight));
     figures.merge(feed_->epoch_figures());
     Epoch const report{.epoch = epoch,
                        .step = progress_.step,
@@ -121,7 +121,7 @@ void Run::end_epoch() {
     progress_.epoch_figures.clear();
     progress_.epoch_loss_sum = 0;
     progress_.epoch_weight = 0;
-    progress_.epoch_correct = 0;
+    progress_.epoch_counts.clear();
     epoch_samples_ = 0;
     tell(report);
     if (world_.is_root() && wants_histograms("weights")) {
@@ -159,6 +159,15 @@ std::optional<Measured> Run::measure(Feed::Set set) {
                     .metrics = result->metrics,
                     .seconds = result->seconds,
                     .best_metric = best_metric_.name};
+}
+
+std::optional<Measured> Run::measure_validation() {
+    if (!feed_->has(Feed::Set::validation)) {
+        return std::nullopt;
+    }
+    comm::PhaseScope const phase(world_, comm::Phase::validation);
+    auto const averaged = engine_->averaged_weights();
+    return measure(Feed::Set::validation);
 }
 
 void Run::validate() {

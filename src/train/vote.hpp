@@ -9,20 +9,23 @@
 
 namespace lockstep::train {
 
-/// What all ranks tell each other: three values for each replica and the task's figures, non-zero
-/// on the rank that hosts it only; a signal number for each rank, and how long it waited in the
-/// step before; rank 0's clock; and for each parameter on how many ranks it got a gradient.
+/// What all ranks tell each other: the loss, its weight and the task's figures of each replica,
+/// non-zero on the rank that hosts it only; a signal number for each rank, and how long it waited
+/// in the step before; rank 0's clock; the task's counts, each rank's part of them; and for each
+/// parameter on how many ranks it got a gradient.
 class Vote {
   public:
     struct Form {
         int replicas = 1;
         int ranks = 1;
         int figures = 0; ///< of the task
+        int counts = 0;  ///< of the task
         std::size_t entries = 0;
 
-        int of_replica() const { return 3 + figures; }
+        int of_replica() const { return 2 + figures; }
         std::size_t count() const {
-            return static_cast<std::size_t>(of_replica() * replicas + 2 * ranks + 1) + entries;
+            return static_cast<std::size_t>(of_replica() * replicas + 2 * ranks + 1 + counts) +
+                   entries;
         }
     };
 
@@ -33,6 +36,20 @@ class Vote {
     double& signal(int rank) { return of_replica(form_.replicas, rank); }
     double& waited(int rank) { return signal(form_.ranks + rank); }
     double& minutes() { return signal(2 * form_.ranks); }
+    double& figure(int replica, int which) { return of_replica(replica, 2 + which); }
+
+    /// Whole numbers, exact in any order.
+    void add_counts(std::vector<std::int64_t> const& of_one) {
+        std::transform(
+            of_one.begin(), of_one.end(), first_count(), first_count(),
+            [](std::int64_t more, double before) { return before + static_cast<double>(more); });
+    }
+    std::vector<std::int64_t> counts() {
+        std::vector<std::int64_t> counts;
+        std::transform(first_count(), ranks_with_gradient(), std::back_inserter(counts),
+                       [](double count) { return static_cast<std::int64_t>(count); });
+        return counts;
+    }
 
     double sum(int which) {
         std::vector<double> of_all;
@@ -40,6 +57,13 @@ class Vote {
             of_all.push_back(of_replica(replica, which));
         }
         return comm::tree_sum(of_all);
+    }
+    std::vector<double> figures() {
+        std::vector<double> sums;
+        for (int which = 0; which < form_.figures; ++which) {
+            sums.push_back(sum(2 + which));
+        }
+        return sums;
     }
 
     void set_used(std::vector<char> const& used) {
@@ -55,6 +79,7 @@ class Vote {
 
   private:
     double& at(int index) { return values_[static_cast<std::size_t>(index)]; }
+    std::vector<double>::iterator first_count() { return ranks_with_gradient() - form_.counts; }
     std::vector<double>::iterator ranks_with_gradient() {
         return values_.end() - static_cast<std::ptrdiff_t>(form_.entries);
     }

@@ -7,13 +7,15 @@ import re
 import subprocess
 import sys
 
+import h5py
+
 from harness import BUILD, DATA, SOURCE, Scratch, check, records, run, same_state
 
 DECK = """
 [run]
 replicas = 4
 [data]
-train = {data}/train.h5
+train = {train}
 validation = {data}/test.h5
 global-batch = 64
 [model]
@@ -34,11 +36,21 @@ def call(*words):
 
 
 def deck(path, model):
-    path.write_text(DECK.format(data=DATA, model=model))
+    path.write_text(DECK.format(train=path.parent / "train.h5", data=DATA, model=model))
     return path
 
 
+def write_part(path, samples):
+    """The first samples of the training set: few enough for epochs of ten steps."""
+    with h5py.File(DATA / "train.h5") as whole, h5py.File(path, "w") as part:
+        for name in ("inputs", "targets"):
+            part[name] = whole[name][:samples]
+        for name in ("mean", "std", "classes"):
+            part.attrs[name] = whole.attrs[name]
+
+
 with Scratch() as scratch:
+    write_part(scratch / "train.h5", 640)
     prefix, consumer = scratch / "prefix", scratch / "consumer"
     call("cmake", "--install", BUILD, "--prefix", prefix)
     check("lockstep" in call(prefix / "bin/lockstep", "--version"), "the installed program starts")
@@ -81,9 +93,16 @@ with Scratch() as scratch:
 
     own = deck(scratch / "own.ini", "name = mlp")
     own.write_text(own.read_text().replace("name = mlp", ""))
+    # One epoch on two ranks; the others in another start, of one process with threads.
     told = call(os.environ["LOCKSTEP_MPIEXEC"], "-n", 2, consumer / "own_trainer", own,
-                scratch / "by-api")
+                scratch / "by-api", 1)
     check("validation: accuracy" in told, f"the program's own observer was told:\n{told}")
+    steps = int(re.search(r"at step (\d+): accuracy", told)[1])
+    check(0 < steps < 20, f"it stopped after its first epoch:\n{told}")
+    own.write_text(own.read_text().replace("[run]\n", "[run]\nmode = dp\n"))
+    told = call(os.environ["LOCKSTEP_MPIEXEC"], "-n", 1, consumer / "own_trainer", own,
+                scratch / "by-api")
+    check("at step 20: accuracy" in told and "epoch 1:" not in told, f"and went on:\n{told}")
 
     library = consumer / "libown_model.so"
     plug = deck(scratch / "plug.ini", f"name = plugin:{library}:skip\nhidden = 32")

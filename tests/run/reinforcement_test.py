@@ -48,11 +48,11 @@ with Scratch() as scratch:
     check(measured[0] == measured[1], f"measured alike on any number of ranks: {measured}")
 
     write_prices(scratch / "prices.h5")
-    trading = ["--data.train", scratch / "prices.h5", "--data.batch", 16, "--model.units", 8,
-               "--model.window-units", 6, "--model.features", 8, "--model.hidden", 8,
-               "--task.window", 5, "--task.rollout-steps", 32, "--task.sequence", 8,
-               "--task.environments", 2, "--task.episode-days", 20, "--task.trade-from",
-               "1970-04-10", "--task.turbulence-history", 20, "--task.episodes", 0]
+    market = ["--data.train", scratch / "prices.h5", "--task.episode-days", 20, "--task.trade-from",
+              "1970-04-10", "--task.turbulence-history", 20, "--task.episodes", 0]
+    trading = [*market, "--data.batch", 16, "--model.units", 8, "--model.window-units", 6,
+               "--model.features", 8, "--model.hidden", 8, "--task.window", 5,
+               "--task.rollout-steps", 32, "--task.sequence", 8, "--task.environments", 2]
 
     # A checkpoint every 3 steps of the 10 of an iteration, and a kill between two of them.
     for name, deck, options in (
@@ -77,6 +77,10 @@ with Scratch() as scratch:
         train(deck, killed, *options, ranks=4).expect(0, "at step 15", "finished")
         check(same_state(first, killed), f"{name}: resumed in an iteration, the same state")
         check(episodes(first)[-1] == episodes(killed)[-1], f"{name}: and the same figures")
+    for deck, options in (("acrobot.ini", []), ("trading_small.ini", market),
+                          ("trading_cascade.ini", market)):
+        train(deck, scratch / deck, *SHORT, *options, "--train.steps", 2, ranks=2).expect(
+            0, "finished at step 2")
     other = scratch / "seed"
     train("cartpole.ini", other, *SHORT, "--train.steps", 25, "--run.seed", 1).expect(0)
     check(not same_state(scratch / "mlp-1", other), "another seed is another run")

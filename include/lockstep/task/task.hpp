@@ -28,8 +28,8 @@ struct Tensors {
 struct Loss {
     torch::Tensor sum;
     double weight = 0;
-    std::int64_t correct = 0; ///< samples that were right; 0 where the task knows no such thing
-    std::vector<double> figures{}; ///< sums of what Task::figures names
+    std::vector<double> figures{};      ///< sums of what Task::figures names
+    std::vector<std::int64_t> counts{}; ///< of length Task::training_counts
 };
 
 /// Sums over an evaluated batch. Counts are whole numbers, so adding them is exact in any order;
@@ -68,8 +68,11 @@ class Task {
     virtual std::size_t sums() const { return 0; }   ///< length of Tally::sums
     /// From the tallies of all batches together. `loss` is added by the caller.
     virtual Metrics metrics(Tally const& total) const = 0;
-    /// Whether Loss::correct is counted.
-    virtual bool knows_correct() const { return false; }
+    virtual std::size_t training_counts() const { return 0; } ///< length of Loss::counts
+    /// Of an epoch while it was learnt, from the counts of all its batches together.
+    virtual Metrics training_metrics(std::vector<std::int64_t> const& /*counts*/) const {
+        return {};
+    }
     /// Of the training loss; empty: all 1.
     virtual std::vector<double> class_weights() const { return {}; }
     /// Parts of the training loss that are told of steps and epochs, as means by weight.

@@ -22,10 +22,10 @@ class Vote;
 struct StepOutcome {
     double loss_sum = 0;
     double weight = 0;
-    std::int64_t correct = 0;
-    std::vector<double> figures; ///< sums over all replicas, as Loss::figures
-    double grad_norm = 0;        ///< before clipping
-    int signal = 0;              ///< that some rank was asked to end by, 0: none
+    std::vector<double> figures;      ///< sums over all replicas, as Loss::figures
+    std::vector<std::int64_t> counts; ///< the same, as Loss::counts
+    double grad_norm = 0;             ///< before clipping
+    int signal = 0;                   ///< that some rank was asked to end by, 0: none
     int signalled_rank = 0;
     bool minutes_passed = false; ///< rank 0's clock: the next checkpoint is due
     LocalTimes local;
@@ -134,6 +134,7 @@ class Engine {
     int replicas_;
     std::uint64_t seed_;
     int figures_; ///< of the task
+    int counts_;  ///< of the task
     Layout layout_;
     std::vector<comm::TreeNode> nodes_;
     Buffers buffers_;

@@ -22,8 +22,8 @@ class LaneThreads;
 struct ReplicaResult {
     double loss_sum = 0;
     double weight = 0;
-    std::int64_t correct = 0;
-    std::vector<double> figures; ///< as Loss::figures; empty where there was no batch
+    std::vector<double> figures;      ///< as Loss::figures; empty where there was no batch
+    std::vector<std::int64_t> counts; ///< as Loss::counts; the same
 };
 
 /// Seconds of one step, by what they went to.

@@ -14,8 +14,8 @@ struct Progress {
     std::int64_t step = 0;     ///< steps done
     double epoch_loss_sum = 0; ///< over the epoch so far
     double epoch_weight = 0;
-    std::int64_t epoch_correct = 0;
-    std::vector<double> epoch_figures; ///< the task's
+    std::vector<double> epoch_figures;      ///< the task's
+    std::vector<std::int64_t> epoch_counts; ///< the task's
     double best = 0;
     std::int64_t best_step = -1;  ///< -1: nothing measured yet
     bool owes_validation = false; ///< was asked to leave before this step's validation was done

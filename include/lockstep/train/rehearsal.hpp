@@ -56,6 +56,8 @@ class Rehearsal {
     /// The most bytes that this rank's process had in use since this was made: of its device, or of
     /// the host for a CPU.
     std::uint64_t peak_bytes() const;
+    /// What is left beside that now: of its device, or of the host for all ranks on it.
+    std::uint64_t free_bytes() const;
 
   private:
     struct Parts;

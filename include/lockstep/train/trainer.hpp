@@ -13,6 +13,10 @@
 #include <string>
 #include <vector>
 
+namespace lockstep::nn {
+class Model;
+}
+
 namespace lockstep::train {
 
 /// What a run is started with.
@@ -24,6 +28,42 @@ struct Order {
     std::optional<double> seconds_left;
     /// Makes rank 0's observers, once the run's directory stands.
     std::function<std::vector<std::unique_ptr<Observer>>(config::Deck const&)> observers;
+};
+
+class Run;
+
+/// A run whose epochs are in the hands of its caller, for loops that decide between them.
+///
+/// Collective  every function, over `world`; same order on all ranks
+/// Throws      each: AgreedError on every rank for what can be agreed on; RankError on one rank
+///             alone in the middle of a step, after which the caller must end the job
+class Trainer {
+  public:
+    /// Sets up: opens the data, makes the model, and resumes from the newest good checkpoint or
+    /// writes the first one. `world` and `signals` must outlive it.
+    Trainer(comm::Communicator const& world, Order order, SignalRequests const& signals);
+    Trainer(Trainer&&) noexcept;
+    Trainer& operator=(Trainer&&) noexcept;
+    ~Trainer();
+
+    /// Steps to the end of an epoch, with the validations and checkpoints that the deck asks for;
+    /// false where no step was left to do, or the run was asked to leave.
+    bool train_epoch();
+    /// Measures the validation set with the weights as they are, beside what the deck asks for:
+    /// nothing is recorded. Nothing where there is no such set, or the run was asked to leave.
+    std::optional<Measured> validate();
+    /// Writes a checkpoint of this step, unless there is one.
+    void save_checkpoint();
+    /// Writes the last checkpoint and, unless the run was asked to leave, measures the test set
+    /// with the best model. `reason` is "stopped" when epochs were left: the next start goes on.
+    Ended finish();
+
+    std::int64_t step() const; ///< steps done
+    /// With the weights as they are. Whoever changes them changes the run.
+    nn::Model& model();
+
+  private:
+    std::unique_ptr<Run> run_;
 };
 
 /// Trains what the deck says: opens the data, resumes from the newest good checkpoint or starts

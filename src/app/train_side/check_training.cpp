@@ -1,7 +1,6 @@
 #include "check_training.hpp"
 
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/memory.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/rehearsal.hpp"
@@ -35,14 +34,17 @@ double median_step(comm::Communicator const& world, train::Rehearsal& rehearsal)
 void check_memory(CheckContext const& context, train::Rehearsal const& rehearsal) {
     auto const& world = context.world;
     auto const used = comm::all_reduce(world, rehearsal.peak_bytes(), comm::Reduce::maximum);
-    auto const free = comm::all_reduce(world, available_memory(), comm::Reduce::minimum);
+    auto const free = comm::all_reduce(world, rehearsal.free_bytes(), comm::Reduce::minimum);
     bool const on_host = world.device() == "cpu";
-    auto const of_host = static_cast<double>(used) * context.topology.local_size;
-    bool const tight = on_host && static_cast<double>(free) < 0.1 * of_host; // beside what is used
-    context.report.add({tight ? Colour::yellow : Colour::green, "memory",
-                        concat("training takes ", bytes_text(used), " a rank",
-                               on_host ? concat("; ", bytes_text(free), " stay free") : ""),
-                        tight ? "Lower data.batch, or start fewer ranks per host" : ""});
+    auto const of_all = static_cast<double>(used) * (on_host ? context.topology.local_size : 1);
+    bool const tight = static_cast<double>(free) < 0.1 * of_all; // beside what is used
+    context.report.add(
+        {tight ? Colour::yellow : Colour::green, "memory",
+         concat("training takes ", bytes_text(used), " a rank; ", bytes_text(free),
+                on_host ? " stay free" : " of its GPU stay free"),
+         tight ? concat("Lower data.batch", on_host ? ", or start fewer ranks per host"
+                                                    : " and raise optimizer.accumulate")
+               : ""});
 }
 
 void check_exchange(CheckContext const& context, train::RehearsedSize const& size) {

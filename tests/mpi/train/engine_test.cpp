@@ -4,6 +4,8 @@
 #include "lockstep/comm/collectives.hpp"
 
 #include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/utils/clip_grad.h>
 
 #include <algorithm>
 #include <cmath>
@@ -38,6 +40,38 @@ std::map<int, std::vector<float>> kept_buffers(train::Engine& engine, comm::Tree
     return kept;
 }
 
+/// One layer that learns, one that never takes part, and one that does for few of the samples, and
+/// so on some replicas only.
+class Branching : public nn::Model {
+  public:
+    explicit Branching(bool branches)
+        : branches_(branches), used_(torch::nn::Linear(side * side, 3)),
+          spare_(torch::nn::Linear(side * side, 3)), rare_(torch::nn::Linear(side * side, 3)) {
+        torch::NoGradGuard const no_grad;
+        for (auto const& [layer, name] :
+             {std::pair{used_, "used"}, std::pair{spare_, "spare"}, std::pair{rare_, "rare"}}) {
+            register_module(name, layer);
+            layer->weight.fill_(0.1);
+            layer->bias.zero_();
+        }
+    }
+
+    torch::Tensor forward(nn::Fields const& inputs) override {
+        auto const flat = inputs.only().flatten(1);
+        auto found = used_->forward(flat);
+        if (branches_ && std::fmod(flat.sum().item<double>() * 255, 3) < 1) {
+            found = found + rare_->forward(flat);
+        }
+        return found;
+    }
+
+  private:
+    bool branches_;
+    torch::nn::Linear used_;
+    torch::nn::Linear spare_;
+    torch::nn::Linear rare_;
+};
+
 } // namespace
 
 TEST_CASE("weights, buffers and figures have the bits of one rank after every step") {
@@ -60,7 +94,8 @@ TEST_CASE("weights, buffers and figures have the bits of one rank after every st
             auto const expected = reference.step();
             CHECK(outcome.loss_sum == expected.loss_sum);
             CHECK(outcome.weight == expected.weight);
-            CHECK(outcome.correct == expected.correct);
+            CHECK(outcome.counts == expected.counts);
+            CHECK(outcome.counts.size() == 9);
             CHECK(outcome.grad_norm == expected.grad_norm);
             CHECK(outcome.grad_norm > 0);
             CHECK(same_bits(ours.model(), reference.model()));
@@ -190,7 +225,8 @@ TEST_CASE("a step is that of the mean loss over all samples, as torch alone take
     auto deck = deck_with({"mlp", {{"hidden", "70, 33"}}});
     deck.optimizer.name = "sgd";
     deck.optimizer.weight_decay = 0;
-    deck.optimizer.clip_norm = 0;
+    deck.optimizer.clip_norm = GENERATE(0.0, 0.01, 1e3);
+    CAPTURE(deck.optimizer.clip_norm);
     Training training(world(), set.get(), deck);
     auto const outcome = training.step(0.1);
 
@@ -205,17 +241,62 @@ TEST_CASE("a step is that of the mean loss over all samples, as torch alone take
                                                            tensors.targets.only());
     loss.backward();
     CHECK(outcome.loss_sum / outcome.weight == Approx(loss.item<double>()).epsilon(1e-5));
+    auto const norm = torch::nn::utils::clip_grad_norm_(
+        model->parameters(), deck.optimizer.clip_norm > 0 ? deck.optimizer.clip_norm : 1e9);
+    CHECK(outcome.grad_norm == Approx(norm).epsilon(1e-5));
+    CHECK(norm > 0.1); // so that 0.01 clips
 
     torch::NoGradGuard const no_grad;
-    double squares = 0;
     auto const ours = training.model().named_parameters();
     for (auto const& parameter : model->named_parameters()) {
-        auto const& gradient = parameter.value().grad();
-        squares += gradient.to(torch::kFloat64).square().sum().item<double>();
-        auto const expected = parameter.value() - 0.1 * gradient;
-        CHECK(torch::allclose(ours[parameter.key()], expected, 1e-5, 1e-6));
+        auto const expected = parameter.value() - 0.1 * parameter.value().grad();
+        CHECK(torch::allclose(ours[parameter.key()], expected, 1e-5, 1e-7));
     }
-    CHECK(outcome.grad_norm == Approx(std::sqrt(squares)).epsilon(1e-5));
+}
+
+TEST_CASE("a parameter that no replica used stays as it is, and so does what one used alone") {
+    train::configure_torch(config::Run{});
+    SharedSet const set(world());
+    auto const alone = comm::Communicator::self();
+    auto deck = deck_with({"mlp", {}});
+    deck.optimizer.name = "adamw";
+    deck.optimizer.weight_decay = 0.1; // would move it
+    deck.communication.unused_parameters = true;
+    deck.communication.static_graph = GENERATE(false, true);
+    CAPTURE(deck.communication.static_graph);
+    auto const make = [&] { return std::make_shared<Branching>(!deck.communication.static_graph); };
+    Training ours(world(), set.get(), deck, 0, {}, make);
+    Training reference(alone, set.get(), deck, 0, {}, make);
+    auto const before = ours.model().named_parameters()["spare.weight"].clone();
+    auto const rare_before = ours.model().named_parameters()["rare.weight"].clone();
+    for (int step = 0; step < 4; ++step) {
+        ours.step();
+        reference.step();
+        CHECK(same_bits(ours.model(), reference.model()));
+    }
+    CHECK(torch::equal(ours.model().named_parameters()["spare.weight"], before));
+    CHECK(torch::equal(ours.model().named_parameters()["rare.weight"], rare_before) ==
+          deck.communication.static_graph);
+    CHECK_NOTHROW(ours.engine().check_replicas(4));
+}
+
+TEST_CASE("a parameter that no replica used is named on all ranks") {
+    SharedSet const set(world());
+    auto const deck = deck_with({"mlp", {}});
+    Training training(world(), set.get(), deck, 0, {},
+                      [] { return std::make_shared<Branching>(true); });
+    std::string message;
+    auto code = ExitCode::ok;
+    try {
+        training.step();
+    } catch (AgreedError const& error) {
+        message = error.what();
+        code = error.code();
+    }
+    CHECK(code == ExitCode::usage);
+    CAPTURE(message);
+    CHECK(message.find("parameter spare.") != std::string::npos);
+    CHECK(message.find("got no gradient") != std::string::npos);
 }
 
 TEST_CASE("a step's figures are over the samples of all replicas") {
@@ -225,7 +306,9 @@ TEST_CASE("a step's figures are over the samples of all replicas") {
     for (std::int64_t step = 0; step < training.plan().steps_per_epoch(); ++step) {
         auto const outcome = training.step();
         CHECK(outcome.weight == static_cast<double>(training.plan().samples_in_step(step)));
-        CHECK(outcome.correct <= training.plan().samples_in_step(step));
+        auto const& counts = outcome.counts; // hit, truly, predicted of three classes
+        CHECK(counts[1] + counts[4] + counts[7] == training.plan().samples_in_step(step));
+        CHECK(counts[2] + counts[5] + counts[8] == training.plan().samples_in_step(step));
         samples_seen += outcome.weight;
     }
     CHECK(samples_seen == samples);

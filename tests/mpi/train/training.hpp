@@ -6,6 +6,7 @@
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/engine.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -80,13 +81,14 @@ class SharedSet {
 class Training {
   public:
     Training(comm::Communicator const& comm, data::Dataset const& set, config::Deck const& deck,
-             int ranks_per_host = 0, std::vector<torch::Device> const& devices = {})
+             int ranks_per_host = 0, std::vector<torch::Device> const& devices = {},
+             std::function<std::shared_ptr<nn::Model>()> const& make = {})
         : deck_(deck), plan_({.samples = samples,
                               .batch = deck.data.batch,
                               .replicas = static_cast<int>(deck.run.replicas),
                               .accumulate = static_cast<int>(deck.optimizer.accumulate),
                               .seed = static_cast<std::uint64_t>(deck.run.seed)}),
-          model_(nn::make_model(deck.model, interface(), plan_seed())),
+          model_(make ? make() : nn::make_model(deck.model, interface(), plan_seed())),
           task_(task::make_task(deck.task, task::Samples::of(set))),
           engine_({comm,
                    deck_,

@@ -31,6 +31,21 @@ TEST_CASE("whatever is thrown becomes an error with an exit code") {
     CHECK(code_of([] { throw Error(ExitCode::data, {}); }) == ExitCode::data);
 }
 
+TEST_CASE("a GPU that broke down is a lost rank, a mistake on one is not") {
+    auto const code_of = [](std::string const& text) {
+        try {
+            throw std::runtime_error(text);
+        } catch (...) {
+            return current_error().code();
+        }
+    };
+    CHECK(code_of("CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be") ==
+          ExitCode::rank_lost);
+    CHECK(code_of("HIP error: unspecified launch failure") == ExitCode::rank_lost);
+    CHECK(code_of("CUDA error: invalid argument") == ExitCode::software);
+    CHECK(code_of("unknown error") == ExitCode::software);
+}
+
 TEST_CASE("memory and threads that are not there are told with what was needed") {
     auto const text_of = [](auto const& thrower) {
         try {

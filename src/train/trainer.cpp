@@ -1,0 +1,45 @@
+#include "lockstep/train/trainer.hpp"
+
+#include "run.hpp"
+
+namespace lockstep::train {
+
+Trainer::Trainer(comm::Communicator const& world, Order order, SignalRequests const& signals)
+    : run_(std::make_unique<Run>(world, std::move(order), signals)) {}
+
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+Trainer::~Trainer() = default;
+
+bool Trainer::train_epoch() {
+    return run_->train_epoch();
+}
+
+std::optional<Measured> Trainer::validate() {
+    return run_->measure_validation();
+}
+
+void Trainer::save_checkpoint() {
+    run_->save_newest();
+}
+
+Ended Trainer::finish() {
+    return run_->finish();
+}
+
+std::int64_t Trainer::step() const {
+    return run_->step();
+}
+
+nn::Model& Trainer::model() {
+    return run_->model();
+}
+
+Ended train(comm::Communicator const& world, Order const& order, SignalRequests const& signals) {
+    Trainer trainer(world, order, signals);
+    while (trainer.train_epoch()) {
+    }
+    return trainer.finish();
+}
+
+} // namespace lockstep::train

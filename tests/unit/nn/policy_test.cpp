@@ -1,0 +1,82 @@
+#include "lockstep/nn/policy.hpp"
+#include "lockstep/nn/registry.hpp"
+
+#include <torch/csrc/autograd/function.h>
+
+#include <set>
+
+#include "catch.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+constexpr std::int64_t sequences = 3;
+constexpr std::int64_t steps = 5;
+
+torch::Tensor waves(std::vector<std::int64_t> const& shape, double pace) {
+    std::int64_t count = 1;
+    for (auto const extent : shape) {
+        count *= extent;
+    }
+    return torch::sin(pace * torch::arange(count).to(torch::kFloat32)).reshape(shape);
+}
+
+/// Whether a part of the graph below is run again in backward.
+bool runs_again(torch::autograd::Node* node, std::set<torch::autograd::Node*>& seen) {
+    if (node == nullptr || !seen.insert(node).second) {
+        return false;
+    }
+    bool found = node->name().find("Recompute") != std::string::npos;
+    for (auto const& edge : node->next_edges()) {
+        found = runs_again(edge.function.get(), seen) || found;
+    }
+    return found;
+}
+
+struct Judged {
+    torch::Tensor all;       ///< what the policy gave
+    torch::Tensor gradients; ///< of its parameters
+    bool again = false;
+};
+
+Judged judged(config::Model const& chosen, bool recompute) {
+    auto const model = std::dynamic_pointer_cast<nn::Policy>(nn::make_model(
+        chosen, {.sample_shape = {4, 6}, .outputs = 2, .recompute = recompute, .continuous = true},
+        3));
+    auto starts = torch::zeros({sequences, steps});
+    starts[1][2] = 1;
+    auto const output = model->judge({waves({sequences, steps, 4, 6}, 0.7), starts,
+                                      waves({sequences, model->state_size()}, 0.3)});
+    auto const all = torch::cat({output.actions.flatten(), output.values.flatten()});
+    std::set<torch::autograd::Node*> seen;
+    Judged result{
+        .all = all.detach(), .gradients = {}, .again = runs_again(all.grad_fn().get(), seen)};
+    all.square().sum().backward();
+    std::vector<torch::Tensor> gradients;
+    for (auto const& parameter : model->parameters()) {
+        gradients.push_back(parameter.grad().flatten());
+    }
+    result.gradients = torch::cat(gradients);
+    return result;
+}
+
+} // namespace
+
+TEST_CASE("policies that compute inner values again have the bits of those that keep them") {
+    for (config::Model const& chosen :
+         {config::Model{"mlp-policy", {{"hidden", "8, 8"}}},
+          config::Model{"lstm-policy", {{"hidden", "8"}, {"units", "7"}}},
+          config::Model{
+              "clstm-policy",
+              {{"hidden", "8"}, {"units", "7"}, {"window-units", "5"}, {"features", "9"}}}}) {
+        CAPTURE(chosen.name);
+        auto const kept = judged(chosen, false);
+        auto const again = judged(chosen, true);
+        CHECK_FALSE(kept.again);
+        CHECK(again.again);
+        CHECK(torch::equal(kept.all, again.all));
+        CHECK(torch::equal(kept.gradients, again.gradients));
+        CHECK(kept.gradients.abs().max().item<double>() > 0);
+    }
+}
