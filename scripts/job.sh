@@ -107,16 +107,12 @@ act_on_code() {
         say "interrupted, the checkpoint is complete"
         put_back
         ;;
-    76 | 134 | 137 | 139 | 205) # mpirun says 134, 137, 139 or 205 for some ends of a rank
-        lost
+    6[4-9] | 7[0134] | 12[67]) # the run's own word, or there is no such program
+        say "stopped with exit code $code, see docs/errors.md" >&2
+        stop_chain
         ;;
-    *)
-        if [ "$asked" = yes ] && { [ "$code" -lt 64 ] || [ "$code" -gt 78 ]; }; then
-            lost # the launcher itself was ended, before the ranks could
-        else
-            say "stopped with exit code $code, see docs/errors.md" >&2
-            stop_chain
-        fi
+    *) # 76; or mpirun's 1, 134, 137, 139, 143, 205: a rank or the launcher came to no end of its own
+        lost
         ;;
     esac
 }

@@ -31,6 +31,14 @@ bool take_flag(std::vector<std::string>& arguments, std::string const& name) {
     return std::erase(arguments, name) > 0;
 }
 
+void require_one_of(std::string const& option, std::string const& value,
+                    std::vector<std::string> const& names) {
+    if (std::find(names.begin(), names.end(), value) == names.end()) {
+        throw Error(ExitCode::usage, {concat(option, " ", value), "there is no such one",
+                                      concat("There are ", joined(names, ", "))});
+    }
+}
+
 void expect_arguments(std::vector<std::string> const& arguments, std::size_t least,
                       std::size_t most, std::string const& usage) {
     for (auto const& argument : arguments) {

@@ -30,6 +30,11 @@ Options parsed(std::vector<std::string> arguments) {
         1'000'000;
     options.repeats = whole_number("--repeats", take_option(arguments, "--repeats", "5"));
     options.variant = take_option(arguments, "--variant", "");
+    if (!options.variant.empty()) {
+        require_one_of(
+            "--variant", options.variant,
+            {"raw-write", "synchronous", "copy", "stall", "checksum", "raw-read", "load"});
+    }
     options.directory = take_option(arguments, "--directory", ".");
     expect_arguments(arguments, 0, 0,
                      "lockstep bench checkpoint [--mb 1000] [--directory DIR] [--json]");

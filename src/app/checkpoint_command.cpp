@@ -124,6 +124,10 @@ ExitCode diff(std::filesystem::path const& a, std::filesystem::path const& b) {
 }
 
 ExitCode prune(std::filesystem::path const& run, int keep) {
+    if (!std::filesystem::is_directory(run)) {
+        throw Error(ExitCode::no_input, {concat(run.string(), " is no run's directory"),
+                                         "its checkpoints would be pruned", "Name one"});
+    }
     files_of(run, false); // says where there is none
     for (auto const& path : checkpoint::Store(run / "checkpoints", keep).prune(keep)) {
         std::cout << "removed " << path.string() << "\n";
@@ -157,7 +161,12 @@ ExitCode checkpoint_command(Invocation const& invocation) {
         return checkpoint_export_command({arguments, invocation.argc, invocation.argv});
     }
     if (action == "prune") {
-        auto const keep = whole_number("--keep", take_option(arguments, "--keep", "0"));
+        auto const asked = take_option(arguments, "--keep", "");
+        if (asked.empty()) {
+            throw Error(ExitCode::usage, {"how many checkpoints are to stay is not said",
+                                          "the others are removed", "Add --keep N"});
+        }
+        auto const keep = whole_number("--keep", asked);
         expect_arguments(arguments, 1, 1, "lockstep checkpoint prune RUN --keep N");
         return prune(arguments[0], static_cast<int>(keep));
     }

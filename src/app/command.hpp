@@ -51,6 +51,9 @@ std::string take_option(std::vector<std::string>& arguments, std::string const& 
                         std::string const& otherwise);
 /// Takes "--name" out of the arguments; whether it was there.
 bool take_flag(std::vector<std::string>& arguments, std::string const& name);
+/// Throws Error 64 when an option has none of these values.
+void require_one_of(std::string const& option, std::string const& value,
+                    std::vector<std::string> const& names);
 /// Throws Error 64 when an argument is left that begins with "--", or when there are fewer
 /// arguments than `least` or more than `most`.
 void expect_arguments(std::vector<std::string> const& arguments, std::size_t least,

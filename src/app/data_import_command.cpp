@@ -349,6 +349,11 @@ ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> c
         auto const maker = source_maker(words.empty() ? "" : words.front(), arguments, split_by);
         auto const& positions = arguments.positions();
         options.out = positions[2];
+        if (std::error_code none; std::filesystem::equivalent(positions[1], positions[2], none)) {
+            throw Error(ExitCode::usage,
+                        {concat(positions[2], " is what is to be imported"),
+                         "it would be replaced while it is read", "Name another place for it"});
+        }
         source = maker(positions[1]);
     });
     options.before_part = [&] { stop_if_asked(signals); };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <unistd.h>
@@ -121,8 +122,8 @@ ExitCode submit(LaunchChoice const& choice, bool yes) {
     std::cout << command << " " << path << "\nlockstep watch " << deck_of(choice).run.directory
               << " waits for the run and shows it" << std::endl;
     ::execlp(command.c_str(), command.c_str(), path.c_str(), nullptr);
-    throw system_error(concat("cannot start ", command), errno,
-                       concat("Submit ", path, " where there is one"));
+    throw Error(ExitCode::unavailable, {concat("cannot start ", command), std::strerror(errno),
+                                        concat("Submit ", path, " where there is one")});
 }
 
 } // namespace

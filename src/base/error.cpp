@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -129,6 +130,9 @@ Error current_error() {
         return out_of_memory(concat(bytes_text(failure.bytes()), " were needed"));
     } catch (std::bad_alloc const&) {
         return out_of_memory("an allocation failed");
+    } catch (std::filesystem::filesystem_error const& error) {
+        return system_error(error.what(), error.code().value(),
+                            "Check that it is there, who owns it and that the disk has space");
     } catch (std::system_error const& error) {
         if (error.code() == std::errc::resource_unavailable_try_again) {
             return no_thread();

@@ -60,6 +60,10 @@ File::File(std::filesystem::path path, int flags) : path_(std::move(path)) {
 }
 
 File File::open_read(std::filesystem::path const& path) {
+    if (std::filesystem::is_directory(path)) {
+        throw Error(ExitCode::no_input,
+                    {concat("cannot open ", path.string()), "it is a directory", "Name a file"});
+    }
     return {path, O_RDONLY};
 }
 File File::open_write(std::filesystem::path const& path) {
@@ -175,12 +179,16 @@ std::string read_text(std::filesystem::path const& path) {
 void write_text_durably(std::filesystem::path const& path, std::string const& text) {
     auto const temporary =
         std::filesystem::path(path.string() + ".partial-" + std::to_string(::getpid()));
-    {
+    try {
         auto const file = File::create(temporary);
         file.write_at(0, std::as_bytes(std::span(text)));
         file.sync();
+        rename_durably(temporary, path);
+    } catch (...) {
+        std::error_code ignored; // the failure that brought us here is the one to tell
+        std::filesystem::remove(temporary, ignored);
+        throw;
     }
-    rename_durably(temporary, path);
 }
 
 void rename_durably(std::filesystem::path const& from, std::filesystem::path const& to) {

@@ -53,6 +53,12 @@ void agree_on(Communicator const& comm, std::string_view phase,
                       first, parts[4]);
 }
 
+std::string place_of_rank(Communicator const& comm, int rank) {
+    auto place = concat("rank ", rank, " (", host_name(), ", ", comm.device(), ")");
+    broadcast_text(comm, place, rank);
+    return place;
+}
+
 std::string host_name() {
     std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
     int length = 0;

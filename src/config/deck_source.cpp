@@ -86,7 +86,9 @@ struct Assign {
             bool const known =
                 std::find(names.keys.begin(), names.keys.end(), key) != names.keys.end();
             if (section_of(key) == section && !known) {
-                keys[key.substr(key.find('.') + 1)] = written.value;
+                auto const name = key.substr(key.find('.') + 1);
+                keys[name] = written.value;
+                keys.origins[name] = written.origin;
             }
         }
     }

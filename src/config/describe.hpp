@@ -42,7 +42,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.directory", deck.run.directory, any(AtResume::renewed),
           "where everything goes; runs/NAME");
     visit("run.seed", deck.run.seed, at_least(0, fixed), "of all random numbers");
-    visit("run.replicas", deck.run.replicas, at_least(0, fixed),
+    visit("run.replicas", deck.run.replicas, between(0, 1 << 20, fixed),
           "logical data-parallel replicas; 0: the ranks of the first start");
     visit("run.device", deck.run.device, any(), "auto, cpu, cuda or cuda:N");
     visit("run.devices", deck.run.devices, any(),
@@ -118,7 +118,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "of lars: share of a weight's norm that a step may change");
     visit("optimizer.clip-norm", optimizer.clip_norm, at_least(0, fixed),
           "largest norm of the gradient; 0: off");
-    visit("optimizer.accumulate", optimizer.accumulate, at_least(1, fixed),
+    visit("optimizer.accumulate", optimizer.accumulate, between(1, 1 << 20, fixed),
           "micro-batches per step");
     visit("optimizer.update", optimizer.update, one_of({"sharded", "replicated"}),
           "each rank its part, or each rank all of it");
@@ -177,7 +177,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "steps between checkpoints; 0: only first and last");
     visit("checkpoint.every-minutes", deck.checkpoint.every_minutes, at_least(0),
           "minutes between checkpoints; 0: off");
-    visit("checkpoint.keep", deck.checkpoint.keep, at_least(1), "checkpoints that are kept");
+    visit("checkpoint.keep", deck.checkpoint.keep, between(1, 1 << 20),
+          "checkpoints that are kept");
     visit("checkpoint.asynchronous", deck.checkpoint.asynchronous, any(),
           "checkpoints are written while training goes on");
     visit("checkpoint.resume", deck.checkpoint.resume, any(AtResume::renewed),

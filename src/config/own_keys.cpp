@@ -9,27 +9,23 @@ namespace lockstep::config {
 
 namespace {
 
+/// " (deck.ini:3)", where that is known.
+std::string place_of(OwnKeys const& keys, std::string const& key) {
+    auto const found = keys.origins.find(key);
+    return found == keys.origins.end() ? "" : concat(" (", found->second, ")");
+}
+
 template <class Value>
-Value typed(std::string const& section, std::string const& key, std::string const& text,
+Value typed(std::string const& name, std::string const& place, std::string const& text,
             Rule const& rule) {
     Value value{};
     try {
         assign(value, text, rule);
     } catch (std::string const& expected) {
-        throw Error(ExitCode::usage, {concat(section, ".", key, " = ", text),
+        throw Error(ExitCode::usage, {concat(name, " = ", text, place),
                                       concat("expected ", expected), "Correct the value"});
     }
     return value;
-}
-
-template <class Value>
-std::vector<Value> listed(std::string const& section, std::string const& key,
-                          std::string const& text, Rule const& rule) {
-    std::vector<Value> values;
-    for (auto const& part : split(text, ',')) {
-        values.push_back(typed<Value>(section, key, part, rule));
-    }
-    return values;
 }
 
 } // namespace
@@ -45,26 +41,41 @@ OwnValues::OwnValues(std::string section, OwnKeys const& given, std::vector<OwnK
         if (!values_.contains(name)) {
             auto const near = nearest_name(name, names);
             throw Error(ExitCode::usage,
-                        {concat("unknown key ", section_, ".", name),
+                        {concat("unknown key ", section_, ".", name, place_of(given, name)),
                          concat("known here: ", joined(names, ", ")),
                          near.empty() ? concat("Take it out of [", section_, "]")
                                       : concat("Did you mean ", section_, ".", near, "?")});
         }
         values_[name] = value;
     }
+    values_.origins = given.origins;
+}
+
+template <class Value>
+Value OwnValues::one(std::string const& key, Rule const& rule) const {
+    return typed<Value>(concat(section_, ".", key), place_of(values_, key), values_.at(key), rule);
+}
+
+template <class Value>
+std::vector<Value> OwnValues::list(std::string const& key, Rule const& rule) const {
+    std::vector<Value> values;
+    for (auto const& part : split(values_.at(key), ',')) {
+        values.push_back(
+            typed<Value>(concat(section_, ".", key), place_of(values_, key), part, rule));
+    }
+    return values;
 }
 
 std::int64_t OwnValues::integer(std::string const& key, std::int64_t minimum) const {
-    return typed<std::int64_t>(section_, key, values_.at(key),
-                               at_least(static_cast<double>(minimum)));
+    return one<std::int64_t>(key, at_least(static_cast<double>(minimum)));
 }
 
 double OwnValues::number(std::string const& key, double minimum, double maximum) const {
-    return typed<double>(section_, key, values_.at(key), between(minimum, maximum));
+    return one<double>(key, between(minimum, maximum));
 }
 
 bool OwnValues::boolean(std::string const& key) const {
-    return typed<bool>(section_, key, values_.at(key), any());
+    return one<bool>(key, any());
 }
 
 std::string OwnValues::text(std::string const& key) const {
@@ -72,13 +83,12 @@ std::string OwnValues::text(std::string const& key) const {
 }
 
 std::vector<std::int64_t> OwnValues::integers(std::string const& key, std::int64_t minimum) const {
-    return listed<std::int64_t>(section_, key, values_.at(key),
-                                at_least(static_cast<double>(minimum)));
+    return list<std::int64_t>(key, at_least(static_cast<double>(minimum)));
 }
 
 std::vector<double> OwnValues::numbers(std::string const& key, double minimum,
                                        double maximum) const {
-    return listed<double>(section_, key, values_.at(key), between(minimum, maximum));
+    return list<double>(key, between(minimum, maximum));
 }
 
 } // namespace lockstep::config

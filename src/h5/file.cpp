@@ -1,6 +1,7 @@
 #include "lockstep/h5/file.hpp"
 
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <hdf5.h>
@@ -119,6 +120,7 @@ File File::open(std::filesystem::path const& path) {
         throw Error(ExitCode::no_input, {concat("cannot open ", path.string()), "no such file",
                                          "Check the path, or make the file first"});
     }
+    lockstep::File::open_read(path); // says what HDF5 does not: no permission, a directory
     auto const access = property_list(H5P_FILE_ACCESS);
     // Nobody writes a finished file, and file systems without locks must still be readable.
     H5Pset_file_locking(access.id(), false, true);

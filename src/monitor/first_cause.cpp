@@ -2,6 +2,7 @@
 
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/monitor/ledger.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,11 @@ void FirstCause::set_run_directory(std::filesystem::path directory) {
     directory_ = std::move(directory);
 }
 
+void FirstCause::set_on_record() {
+    std::scoped_lock const lock(mutex_);
+    on_record_ = true;
+}
+
 void FirstCause::tell(std::string const& cause, Error const& error) {
     std::scoped_lock const lock(mutex_);
     auto const line = concat("lockstep: first cause: ", cause, ": ", error.what(), "\n");
@@ -23,11 +29,15 @@ void FirstCause::tell(std::string const& cause, Error const& error) {
     }
     try {
         File::append(directory_ / "log.txt").append_text(line);
+        if (!on_record_) {
+            return; // metrics.jsonl and history.jsonl are of attempts before this one
+        }
         nlohmann::ordered_json const record{
             {"event", "failure"},      {"cause", cause},
             {"message", error.what()}, {"exit_code", static_cast<int>(error.code())},
             {"time", utc_now()},       {"elapsed_s", since_start_.seconds()}};
         File::append(directory_ / "metrics.jsonl").append_text(record.dump() + "\n");
+        complete_history(directory_);
     } catch (Error const&) {
         // It was said on standard error; a log that cannot be written is not the first cause.
     }

@@ -69,17 +69,45 @@ void complete(Json& line, std::filesystem::path const& metrics) {
     share_out(line, records > 0 ? step_s / static_cast<double>(records) * steps : 0);
 }
 
+Json history_of(std::filesystem::path const& directory) {
+    auto lines = Json::array();
+    for_each_line(directory / "history.jsonl", [&](Json line) {
+        if (line.contains("attempt") && line.contains("lost_steps")) {
+            lines.push_back(std::move(line));
+        }
+    });
+    return lines;
+}
+
+void complete_all(Json& lines, std::filesystem::path const& directory) {
+    for (auto& line : lines) {
+        if (line["end"].is_null()) {
+            complete(line, directory / "metrics.jsonl");
+        }
+    }
+}
+
+void write_history(Json const& lines, std::filesystem::path const& directory) {
+    std::string text;
+    for (auto const& line : lines) {
+        text += line.dump() + "\n";
+    }
+    write_text_durably(directory / "history.jsonl", text);
+}
+
 } // namespace
+
+void complete_history(std::filesystem::path const& directory) {
+    auto lines = history_of(directory);
+    complete_all(lines, directory);
+    if (!lines.empty()) {
+        write_history(lines, directory);
+    }
+}
 
 Ledger::Ledger(std::filesystem::path directory, BatchJob job, Stopwatch since_start)
     : directory_(std::move(directory)), job_(std::move(job)), since_start_(since_start),
-      lines_(std::make_unique<Json>(Json::array())) {
-    for_each_line(directory_ / "history.jsonl", [&](Json line) {
-        if (line.contains("attempt") && line.contains("lost_steps")) {
-            lines_->push_back(std::move(line));
-        }
-    });
-}
+      lines_(std::make_unique<Json>(history_of(directory_))) {}
 
 Ledger::~Ledger() = default;
 
@@ -98,11 +126,7 @@ void Ledger::on(train::Event const& event) {
 }
 
 void Ledger::begin(train::Started const& event) {
-    for (auto& line : *lines_) {
-        if (line["end"].is_null()) {
-            complete(line, directory_ / "metrics.jsonl");
-        }
-    }
+    complete_all(*lines_, directory_);
     auto hosts = event.host_of_rank;
     std::sort(hosts.begin(), hosts.end());
     hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
@@ -163,11 +187,7 @@ void Ledger::end(train::Ended const& event) {
 }
 
 void Ledger::write() const {
-    std::string text;
-    for (auto const& line : *lines_) {
-        text += line.dump() + "\n";
-    }
-    write_text_durably(directory_ / "history.jsonl", text);
+    write_history(*lines_, directory_);
 }
 
 } // namespace lockstep::monitor

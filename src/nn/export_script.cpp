@@ -89,15 +89,15 @@ void require_same(Model& model, torch::jit::Module script,
 void export_script(Model& model, Interface const& interface, std::filesystem::path const& path) {
     torch::NoGradGuard const no_grad;
     model.eval();
-    File::create(path); // its errors are clearer than torch's
-    if (save_if_script(model, path)) {
-        return;
+    std::ostringstream out; // torch does not survive a full disk
+    if (!save_if_script(model, out)) {
+        require_one_input(interface);
+        auto script = traced(model, samples(interface.sample_shape, 3));
+        require_same(model, script, interface.sample_shape);
+        script.eval();
+        script.save(out);
     }
-    require_one_input(interface);
-    auto script = traced(model, samples(interface.sample_shape, 3));
-    require_same(model, script, interface.sample_shape);
-    script.eval();
-    script.save(path.string());
+    write_text_durably(path, out.str());
 }
 
 } // namespace lockstep::nn

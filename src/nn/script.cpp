@@ -2,6 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/hash.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <torch/script.h>
@@ -115,12 +116,14 @@ class Script : public Mirror<Model> {
 
     bool runs_on_threads() const override { return false; }
 
+    std::uint64_t fingerprint() const override { return hash64(read_text(file_)); }
+
     void train(bool on) override {
         Model::train(on);
         module_.train(on);
     }
 
-    void save(std::filesystem::path const& path) const { module_.save(path.string()); }
+    void save(std::ostream& out) const { module_.save(out); }
 
   private:
     void require_own_layers(Interface const& interface) const {
@@ -230,10 +233,10 @@ double count(config::OwnValues const& values, Interface const& /*interface*/) {
 
 } // namespace
 
-bool save_if_script(Model const& model, std::filesystem::path const& path) {
+bool save_if_script(Model const& model, std::ostream& out) {
     auto const* const script = dynamic_cast<Script const*>(&model);
     if (script != nullptr) {
-        script->save(path);
+        script->save(out);
     }
     return script != nullptr;
 }

@@ -2,11 +2,11 @@
 
 #include "lockstep/nn/model.hpp"
 
-#include <filesystem>
+#include <ostream>
 
 namespace lockstep::nn {
 
 /// Saves a model that is a script as it is; whether it is one.
-bool save_if_script(Model const& model, std::filesystem::path const& path);
+bool save_if_script(Model const& model, std::ostream& out);
 
 } // namespace lockstep::nn

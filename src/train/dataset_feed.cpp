@@ -1,5 +1,11 @@
 #include "dataset_feed.hpp"
 
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <cmath>
+
 #include "step_batches.hpp"
 
 namespace lockstep::train {
@@ -39,6 +45,31 @@ std::unique_ptr<BatchSource> DatasetFeed::batches(std::int64_t first_step,
                                 augmentation_.apply(batch, batches.epoch(k));
                             }},
         parts_.device);
+}
+
+void DatasetFeed::require_finite(std::int64_t step) const {
+    StepBatches const batches(plan_, parts_.own, parts_.deck.optimizer.accumulate,
+                              {step, step + 1});
+    auto const request = batches.request();
+    data::Scratch scratch;
+    for (std::int64_t k = 0; auto const indices = request(k); ++k) {
+        for (auto const index : *indices) {
+            data::Batch sample;
+            sample.indices = {index};
+            parts_.work.train->read(sample, scratch);
+            bool const finite = std::ranges::all_of(sample.fields, [](data::Values const& values) {
+                return std::ranges::all_of(values.reals,
+                                           [](float value) { return std::isfinite(value); });
+            });
+            if (!finite) {
+                throw Error(ExitCode::data,
+                            {concat("sample ", index, " of data.train is not finite"),
+                             "it holds NaN or infinity, and so did the loss of its batch",
+                             "Correct it or leave it out (the first sample is 0); the last "
+                             "checkpoint is from before"});
+            }
+        }
+    }
 }
 
 std::optional<Evaluation> DatasetFeed::measure(Set set, StopEvaluation const& stop) {

@@ -293,7 +293,7 @@ void Engine::settle_unused(Vote& vote, std::int64_t step) {
                 {concat("parameter ", layout_.entries[entry].name, " got no gradient"),
                  "it took no part in the loss on any replica",
                  "Set communication.unused-parameters = true, or take it out of the model"},
-                0, concat("rank 0 in training at step ", step));
+                0, concat(comm::place_of_rank(world_, 0), " in training at step ", step));
         }
         any = any || idle_[entry] != 0;
     }

@@ -4,6 +4,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/hash.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/engine.hpp"
 
@@ -17,12 +18,14 @@ namespace lockstep::train {
 
 namespace {
 
-[[noreturn]] void throw_diverged(int rank, std::int64_t step, std::string const& what) {
+[[noreturn]] void throw_diverged(comm::Communicator const& world, int rank, std::int64_t step,
+                                 std::string const& what) {
     throw AgreedError(ExitCode::usage,
                       {what, "training has diverged",
                        "Lower optimizer.learning-rate, warm up longer, or set "
                        "optimizer.clip-norm; the last checkpoint is from before"},
-                      rank, concat("rank ", rank, " in training at step ", step));
+                      rank,
+                      concat(comm::place_of_rank(world, rank), " in training at step ", step));
 }
 
 } // namespace
@@ -33,7 +36,7 @@ void Engine::check_losses(Vote& vote, std::int64_t step) const {
             auto const host = std::find_if(nodes_.begin(), nodes_.end(), [&](comm::TreeNode node) {
                 return replica < node.first + node.count;
             });
-            throw_diverged(static_cast<int>(host - nodes_.begin()), step,
+            throw_diverged(world_, static_cast<int>(host - nodes_.begin()), step,
                            concat("the loss of replica ", replica, " is not finite"));
         }
     }
@@ -71,7 +74,8 @@ void Engine::throw_not_finite(std::int64_t step) const {
     auto const at = std::max<std::int64_t>(places[static_cast<std::size_t>(rank)], first);
     auto const entry = std::find_if(layout_.entries.rbegin(), layout_.entries.rend(),
                                     [&](Entry const& each) { return each.first <= at; });
-    throw_diverged(rank, step, concat("the gradient of parameter ", entry->name, " is not finite"));
+    throw_diverged(world_, rank, step,
+                   concat("the gradient of parameter ", entry->name, " is not finite"));
 }
 
 void Engine::check_replicas(std::int64_t step) const {
@@ -99,7 +103,8 @@ void Engine::check_replicas(std::int64_t step) const {
                                                 "most: which are right cannot be told"),
                        "a rank's memory or processor is faulty, or the hosts' processors differ",
                        "Restart from the last checkpoint, without that host if it happens again"},
-                      rank, concat("rank ", rank, " in training at step ", step));
+                      rank,
+                      concat(comm::place_of_rank(world_, rank), " in training at step ", step));
 }
 
 } // namespace lockstep::train

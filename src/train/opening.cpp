@@ -139,7 +139,7 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
                          "Set run.mode = auto, or start one"});
         }
         if (world.is_root()) {
-            run.directory = std::make_unique<RunDirectory>(deck.run.directory,
+            run.directory = std::make_shared<RunDirectory>(deck.run.directory,
                                                            [&] { comm::progressed(world); });
             if (deck.checkpoint.resume == "none" && std::filesystem::exists(checkpoints)) {
                 run.directory->archive();
@@ -147,6 +147,9 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
             make_directories(checkpoints);
         }
     });
+    if (order.held) {
+        order.held();
+    }
     run.local = local_directory(world, deck, checkpoints);
     auto const& resume = deck.checkpoint.resume;
     if (resume == "auto") {

@@ -19,7 +19,7 @@ namespace lockstep::train {
 /// A run's directory and where the run goes on from; the deck with everything in it decided.
 struct OpenedRun {
     config::Deck deck;
-    std::unique_ptr<RunDirectory> directory; ///< on rank 0 only
+    std::shared_ptr<RunDirectory> directory; ///< on rank 0 only
     std::optional<checkpoint::Found> found;  ///< what to resume from
     std::filesystem::path local;             ///< the run's place in checkpoint.local; empty: none
     std::vector<std::string> forced;         ///< changes that --force allowed

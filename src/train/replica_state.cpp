@@ -4,6 +4,8 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/model_file.hpp"
 
+#include <map>
+
 namespace lockstep::train {
 
 namespace {
@@ -13,6 +15,14 @@ constexpr char const* floats_name = "state/buffers_f32";
 constexpr char const* integers_name = "state/buffers_i64";
 constexpr char const* kept_floats_name = "state/replicas/buffers_f32";
 constexpr char const* kept_integers_name = "state/replicas/buffers_i64";
+
+std::string shape_text(h5::Shape const& shape) {
+    std::vector<std::string> extents;
+    for (auto const extent : shape) {
+        extents.push_back(std::to_string(extent));
+    }
+    return concat("[", joined(extents, ", "), "]");
+}
 
 std::string state_name(std::string const& state) {
     return "state/" + state;
@@ -120,7 +130,38 @@ checkpoint::Snapshot ReplicaState::snapshot() {
     return snapshot;
 }
 
+/// Arrays may be as long as those of another model: what tells them apart is their parts.
+void ReplicaState::require_same_model(checkpoint::Reader const& reader) const {
+    std::map<std::string, h5::Shape> there;
+    for (auto const& view : reader.views()) {
+        if (view.source == parameters_name) {
+            there[view.path] = view.shape;
+        }
+    }
+    auto const throw_other = [&](std::string const& path, std::string const& why) {
+        throw Error(ExitCode::usage,
+                    {concat(path, " in ", reader.path().string()), why,
+                     "Resume with the model that was trained; or begin anew with "
+                     "--checkpoint.resume none and, for its weights, model.weights"});
+    };
+    for (auto const& view : parts_.layout.views("model", parameters_name)) {
+        auto const found = there.find(view.path);
+        if (found == there.end()) {
+            throw_other(view.path, "it is not there, the deck's model has such a parameter");
+        }
+        if (found->second != view.shape) {
+            throw_other(view.path, concat("it is of shape ", shape_text(found->second),
+                                          ", that of the deck's model ", shape_text(view.shape)));
+        }
+        there.erase(found);
+    }
+    if (!there.empty()) {
+        throw_other(there.begin()->first, "the deck's model has no such parameter");
+    }
+}
+
 void ReplicaState::restore(checkpoint::Reader const& reader) {
+    require_same_model(reader);
     torch::NoGradGuard const no_grad;
     auto const fill = [&](std::string const& name, std::int64_t first, torch::Tensor const& into,
                           std::int64_t whole) {

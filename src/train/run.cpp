@@ -23,13 +23,22 @@
 
 namespace lockstep::train {
 
+namespace {
+
+/// Like `walltime_over`: the walltime of the whole job is over before a step could be done.
+constexpr int job_too_short = -2;
+
+} // namespace
+
 Run::Run(comm::Communicator const& world, Order order, SignalRequests const& signals)
     : world_(world), order_(std::move(order)), signals_(signals),
       topology_(comm::Topology::discover(world)), opened_(open_run(world, order_)),
-      deck_(opened_.deck), store_(
-                               std::filesystem::path(deck_.run.directory) / "checkpoints",
-                               static_cast<int>(deck_.checkpoint.keep),
-                               [this] { opened_.directory->require_ours(); }, opened_.local),
+      deck_(opened_.deck),
+      store_(
+          std::filesystem::path(deck_.run.directory) / "checkpoints",
+          static_cast<int>(deck_.checkpoint.keep),
+          // A write in the background may outlive this object.
+          [directory = opened_.directory] { directory->require_ours(); }, opened_.local),
       walltime_(world.is_root() ? order_.seconds_left : std::nullopt) {
     keep_large_blocks();
     comm::PhaseScope const phase(world_, comm::Phase::start_up);
@@ -115,6 +124,9 @@ void Run::begin() {
     bool const already_done =
         opened_.found && done() && !progress_.owes_validation && finished_before();
     announce();
+    if (order_.begun) {
+        order_.begun();
+    }
     if (already_done) {
         ended_.reason = "already finished";
         return;
@@ -204,6 +216,19 @@ Ended Run::finish() {
     return ended_;
 }
 
+void Run::require_same_code(checkpoint::Reader const& reader) const {
+    auto const& integers = reader.record().integers;
+    auto const before = integers.find("model"); // older checkpoints have none
+    auto const now = static_cast<std::int64_t>(work_.model->fingerprint());
+    if (before != integers.end() && before->second != now && !order_.force) {
+        throw Error(ExitCode::usage,
+                    {concat("model.name = ", deck_.model.name, " is not what this run began with"),
+                     "the file's contents have changed",
+                     "Bring the old file back, allow it with --force, or begin anew with "
+                     "--checkpoint.resume none"});
+    }
+}
+
 void Run::restore() {
     if (!opened_.found) {
         return;
@@ -219,11 +244,19 @@ void Run::restore() {
                  "Bring the old files back, allow it with --force, or begin anew with "
                  "--checkpoint.resume none"});
         }
+        require_same_code(reader);
         engine_->state().restore(reader);
         restore_replica_arrays(reader, feed_->state(),
                                engine_->nodes()[static_cast<std::size_t>(world_.rank())],
                                deck_.run.replicas);
         progress_ = Progress::read_from(reader.record());
+        auto const& notes = reader.record().notes;
+        auto const chosen_by = notes.find("best_metric"); // older checkpoints do not tell
+        if (chosen_by != notes.end() && chosen_by->second != best_metric_.name) {
+            remark(concat("the best model is looked for anew: it was chosen by ", chosen_by->second,
+                          ", and is by ", best_metric_.name, " from here on"));
+            progress_.best_step = -1;
+        }
         engine_->loss_scale().restore(real_of(reader.record(), "loss_scale"),
                                       integer_of(reader.record(), "loss_scale_growth"),
                                       integer_of(reader.record(), "skipped_steps"));
@@ -254,7 +287,11 @@ StepOutcome Run::one_step() {
             engine_->flip_bit();
         }
         return outcome;
-    } catch (AgreedError const&) {
+    } catch (AgreedError const& error) {
+        if (error.code() == ExitCode::usage) { // diverged, which data can be the cause of
+            comm::agree(world_, concat("the samples of step ", progress_.step + 1),
+                        [&] { feed_->require_finite(progress_.step); });
+        }
         throw;
     } catch (...) {
         throw RankError(current_error(), concat("training at step ", progress_.step + 1));
@@ -342,7 +379,11 @@ void Run::after_step(StepOutcome const& outcome) {
 }
 
 int Run::asked_to_leave() const {
-    return signals_.pending() == 0 && walltime_.over() ? walltime_over : signals_.pending();
+    if (signals_.pending() != 0 || !walltime_.over()) {
+        return signals_.pending();
+    }
+    auto const needed = attempt_watch_.seconds() + walltime_.reserve();
+    return order_.seconds_of_job.value_or(needed) < needed ? job_too_short : walltime_over;
 }
 
 /// The vote of a step, where there is no step to carry it.
@@ -356,6 +397,16 @@ bool Run::vote_to_leave() {
 }
 
 void Run::leave(int signal, int rank) {
+    if (signal == job_too_short && ended_.steps_done == 0) {
+        // A new job would come no further, and job scripts would start one after the other.
+        throw AgreedError(
+            ExitCode::usage,
+            {"the job's time is over before its first step",
+             "starting up, a step and a checkpoint do not fit into a job as long as this one",
+             "Ask for more time (sbatch --time, qsub -l walltime, run.walltime-seconds)"},
+            rank, concat(comm::place_of_rank(world_, rank), " in training"));
+    }
+    signal = signal == job_too_short ? walltime_over : signal;
     ended_.reason = signal_name(signal);
     tell(Signalled{progress_.step, ended_.reason, rank});
 }

@@ -18,6 +18,9 @@
 
 namespace lockstep::train {
 
+/// What a run survives: the disk was full, or did not do what it was told.
+bool of_the_disk(Error const& failure);
+
 /// One attempt of a run, from its opening to its end. Everything collective is called in the same
 /// order on all ranks; only rank 0 has observers.
 class Run {
@@ -42,6 +45,7 @@ class Run {
     std::vector<comm::TreeNode> place_replicas();
     void remark(std::string text);
     void restore();
+    void require_same_code(checkpoint::Reader const& reader) const;
     void announce();
     bool finished_before() const;
     StepOutcome one_step();

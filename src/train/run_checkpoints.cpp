@@ -13,11 +13,6 @@ namespace lockstep::train {
 
 namespace {
 
-/// What the run survives: the disk was full, or did not do what it was told.
-bool of_the_disk(Error const& failure) {
-    return failure.code() == ExitCode::io || failure.code() == ExitCode::cannot_create;
-}
-
 /// Between SIGTERM and SIGKILL: Slurm's KillWait where nobody changed it.
 constexpr double grace_s = 30;
 
@@ -25,6 +20,10 @@ constexpr double grace_s = 30;
 constexpr double days_between_failures = 30;
 
 } // namespace
+
+bool of_the_disk(Error const& failure) {
+    return failure.code() == ExitCode::io || failure.code() == ExitCode::cannot_create;
+}
 
 /// Rank 0 looks before it is too late to clear up.
 void Run::warn_of_space() {

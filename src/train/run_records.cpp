@@ -8,7 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <fstream>
+#include <tuple>
 
 #include "run.hpp"
 
@@ -178,6 +180,10 @@ void Run::validate() {
         return;
     }
     progress_.owes_validation = false;
+    if (!std::isfinite(measured->loss)) {
+        tell(Remark{"warning: the loss of the validation set is not finite: a sample of it is not, "
+                    "or the model gives what is not"});
+    }
     nlohmann::json line{{"event", "validation"},
                         {"step", measured->step},
                         {"loss", measured->loss},
@@ -193,22 +199,31 @@ void Run::validate() {
 void Run::save_best(Measured& measured) {
     auto const& [metric, more] = best_metric_;
     double const value = metric == "loss" ? measured.loss : measured.metrics.at(metric);
-    measured.best =
+    bool const better =
         progress_.best_step < 0 || (more ? value > progress_.best : value < progress_.best);
+    measured.best = better && std::isfinite(value);
     if (!measured.best) {
         return;
     }
+    auto const before = std::pair{progress_.best, progress_.best_step};
     progress_.best = value;
     progress_.best_step = progress_.step;
     settle_background(); // HDF5 is for one thread at a time
-    comm::agree(world_, "writing the best model", [&] {
-        if (world_.is_root()) {
-            if (background_) {
-                note_background(background_->wait()); // one thread calls HDF5 at a time
+    try {
+        comm::agree(world_, "writing the best model", [&] {
+            if (world_.is_root()) {
+                engine_->state().write_model(opened_.directory->path() / "best.h5", record());
             }
-            engine_->state().write_model(opened_.directory->path() / "best.h5", record());
+        });
+    } catch (AgreedError const& failure) {
+        if (!of_the_disk(failure)) {
+            throw;
         }
-    });
+        std::tie(progress_.best, progress_.best_step) = before;
+        measured.best = false;
+        tell(Remark{concat("warning: the best model was not written, best.h5 stays as it was: ",
+                           failure.cause(), ": ", failure.what())});
+    }
 }
 
 checkpoint::Record Run::record() const {
@@ -220,10 +235,12 @@ checkpoint::Record Run::record() const {
     // The place in the data is the step alone: which samples that means is arithmetic.
     record.integers["cursor"] = progress_.step % feed_->steps_per_epoch();
     record.integers["data"] = static_cast<std::int64_t>(feed_->fingerprint());
+    record.integers["model"] = static_cast<std::int64_t>(work_.model->fingerprint());
     record.reals["learning_rate"] = schedule_->rate(progress_.step);
     record.reals["loss_scale"] = engine_->loss_scale().value();
     record.integers["loss_scale_growth"] = engine_->loss_scale().growth();
     record.integers["skipped_steps"] = engine_->loss_scale().skipped();
+    record.notes["best_metric"] = best_metric_.name;
     record.deck = config::to_text(deck_);
     record.notes["version"] = order_.version;
     record.notes["time"] = utc_now();

@@ -1,8 +1,12 @@
 """Every bad input: one clear message, its exit code, on 1, 2 and 4 ranks, within 10 seconds."""
+import json
 import os
 import shutil
 import struct
 import subprocess
+
+import h5py
+import numpy as np
 
 from harness import DATA, DECK, Scratch, check, records, run, train
 
@@ -26,6 +30,15 @@ def with_label(path, label):
     with open(path, "r+b") as file:
         file.seek(offset + 8 * 17)
         file.write(struct.pack("<q", label))
+
+
+def with_nan(source, path, sample):
+    """The same images as float32, one pixel of one of them not a number."""
+    with h5py.File(source) as good, h5py.File(path, "w") as file:
+        images = good["inputs"][:4000].astype(np.float32) / 255
+        images[sample, 3, 5] = np.nan
+        file["inputs"], file["targets"] = images, good["targets"][:4000]
+        file.attrs["classes"] = good.attrs["classes"]
 
 
 with Scratch() as scratch:
@@ -66,6 +79,35 @@ with Scratch() as scratch:
         shutil.rmtree(scratch / "logged")
         fails(70, ranks=ranks, env={"LOCKSTEP_INJECT": f"throw:rank={ranks - 1}:step=3"},
               phrases=[f"rank {ranks - 1} (", "in training at step 3", "an injected fault"])
+
+    # Values that are not numbers: of the training set its sample is named, of the validation set it
+    # is said and no model is the best by it.
+    for name in ("train", "test"):
+        with_nan(DATA / f"{name}.h5", scratch / f"nan-{name}.h5", 1234)
+    for ranks in (1, 2):
+        result = train(scratch / "nan", "--data.train", scratch / "nan-train.h5", "--train.steps", 0,
+                       "--train.epochs", 1, ranks=ranks)
+        result.expect(65, "sample 1234 of data.train is not finite", ", cpu) in ")
+        shutil.rmtree(scratch / "nan")
+    train(scratch / "nan", "--data.train", scratch / "nan-train.h5", "--data.validation",
+          scratch / "nan-test.h5", "--train.steps", 1, "--task.metric", "loss").expect(
+              0, "the loss of the validation set is not finite")
+    check(not (scratch / "nan/best.h5").exists(), "nothing is better than nothing")
+
+    # What is no part of a run is not written into its records.
+    train(scratch / "done", "--train.steps", 2).expect(0)
+    told = (scratch / "done/metrics.jsonl").read_text(), (scratch / "done/history.jsonl").read_text()
+    train(scratch / "done", "--optimizer.learning-rate", 0.5).expect(64)
+    check(told == ((scratch / "done/metrics.jsonl").read_text(),
+                   (scratch / "done/history.jsonl").read_text()), "a refused start leaves no trace")
+    train(scratch / "ends", env={"LOCKSTEP_INJECT": "nan:rank=0:step=2"}).expect(
+        64, "first cause: rank 0 (", ", cpu) in training at step 2")
+    attempt = json.loads((scratch / "ends/history.jsonl").read_text())
+    check((attempt["reason"], attempt["exit_code"]) == ("failed", 64), f"how it ended: {attempt}")
+
+    run(["checkpoint", "prune", scratch / "nowhere", "--keep", 1]).expect(66, "no run's directory")
+    run(["data", "import", "hdf5", few, few]).expect(64, "is what is to be imported")
+    run(["bench", "checkpoint", "--variant", "fast"]).expect(64, "there is no such one")
 
     mlp = scratch / "mlp.ini"
     mlp.write_text("[model]\nname = mlp\nhidden = 200000, 200000\n"

@@ -45,6 +45,13 @@ with Scratch() as scratch:
         0, "changed by --force")
     train(whole, "--monitor.log-every", 2, "--train.steps", 40, "--force").expect(0)
 
+    # Of another form, --force does not help: its weights would be of other places.
+    train(whole, "--model.hidden", 17, "--train.steps", 45, "--force").expect(
+        64, "is of shape [", "that of the deck's model [")
+    # The best model by another metric is looked for anew.
+    train(whole, "--task.metric", "loss", "--train.steps", 45, "--force").expect(
+        0, "the best model is looked for anew", "new best loss")
+
     # resume = none archives, and begins anew.
     train(whole, "--checkpoint.resume", "none", "--train.steps", 5).expect(0, "finished at step 5")
     check([p for p in scratch.iterdir() if p.name.startswith("whole.archived-")], "archived")

@@ -99,6 +99,17 @@ with Scratch() as scratch:
     check(same_state(scratch / "forced", scratch / "forced-2"), "a forced switch is as exact")
     check(not same_state(scratch / "forced", scratch / "one"), "from there on they keep their own")
 
+    # Other code in the file of that name is another model, even of the same form.
+    torch.jit.script(network).save(scratch / "changed.pt")
+    train("changed", "--train.steps", 3, file="changed.pt").expect(0)
+    with torch.no_grad():
+        network.output.bias += 1
+    torch.jit.script(network).save(scratch / "changed.pt")
+    with torch.no_grad():
+        network.output.bias -= 1
+    train("changed", file="changed.pt").expect(64, "is not what this run began with", "--force")
+    train("changed", "--force", file="changed.pt").expect(0, "resumed from")
+
     train("half", "--precision.compute", "bf16", ranks=2).expect(0)
 
     # The checkpoint's weights, in Python's own model, have the accuracy that was recorded.

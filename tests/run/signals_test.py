@@ -129,6 +129,7 @@ def before_the_walltime(scratch, whole):
     train(late, "--run.walltime-seconds", 100,
           env={"LOCKSTEP_JOB_STARTED": str(int(time.time()) - 200)}).expect(75)
     check(not records(late, "step"), "no time is left for a step")
+    train(late, "--run.walltime-seconds", 5).expect(64, "over before its first step")
     train(late, "--run.walltime-seconds", 1000).expect(0)
     check(same_state(whole, late), "and the next job goes on to the same bits")
 

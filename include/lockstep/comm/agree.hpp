@@ -28,6 +28,11 @@ void agree_on(Communicator const& comm, std::string_view phase,
 /// The error of `work`, if it has one. Not collective.
 std::optional<Error> failure_of(std::function<void()> const& work);
 
+/// "rank 3 (host, device)", of any rank.
+///
+/// Collective  over `comm`; same rank on all
+std::string place_of_rank(Communicator const& comm, int rank);
+
 /// This host's name, as MPI tells it.
 std::string host_name();
 

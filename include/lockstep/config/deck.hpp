@@ -45,7 +45,11 @@ struct Data {
 };
 
 /// Keys of a section that belong to what `name` or `kind` chooses; it checks them itself.
-using OwnKeys = std::map<std::string, std::string>;
+struct OwnKeys : std::map<std::string, std::string> {
+    using map::map;
+    /// Where each was written, "inputs/x.ini:12"; messages name it.
+    std::map<std::string, std::string> origins;
+};
 
 struct Model {
     std::string name;

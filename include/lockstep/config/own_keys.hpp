@@ -7,6 +7,8 @@
 
 namespace lockstep::config {
 
+struct Rule;
+
 /// A key that belongs to a model or a task: its name, default and meaning.
 struct OwnKey {
     std::string name;
@@ -28,6 +30,11 @@ class OwnValues {
     std::vector<double> numbers(std::string const& key, double minimum, double maximum) const;
 
   private:
+    template <class Value>
+    Value one(std::string const& key, Rule const& rule) const;
+    template <class Value>
+    std::vector<Value> list(std::string const& key, Rule const& rule) const;
+
     std::string section_;
     OwnKeys values_;
 };

@@ -16,6 +16,9 @@ class FirstCause {
     /// Whose log.txt and metrics.jsonl get the line, too, once they are there.
     void set_run_directory(std::filesystem::path directory);
 
+    /// From here on the attempt is in metrics.jsonl, and how it fails belongs there, too.
+    void set_on_record();
+
     /// `cause`: "rank 3 (host, device) in PHASE at step N".
     void tell(std::string const& cause, Error const& error);
 
@@ -25,6 +28,7 @@ class FirstCause {
   private:
     std::mutex mutex_;
     std::filesystem::path directory_;
+    bool on_record_ = false;
     Stopwatch since_start_;
 };
 

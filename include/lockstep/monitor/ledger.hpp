@@ -37,4 +37,8 @@ class Ledger : public train::Observer {
     double trained_s_ = 0;
 };
 
+/// Completes the lines of attempts that have no end, from what metrics.jsonl holds of them: by the
+/// process that tells why its attempt fails.
+void complete_history(std::filesystem::path const& directory);
+
 } // namespace lockstep::monitor

@@ -39,6 +39,10 @@ class Feed {
     ///
     /// Collective  over the world
     virtual void prepare(std::int64_t) {}
+    /// Looks at this rank's samples of a step whose loss was not finite.
+    ///
+    /// Throws  Error 65 that names the first of them that is not finite itself
+    virtual void require_finite(std::int64_t /*step*/) const {}
     /// More of an epoch that has ended, beside its losses; the same on all ranks.
     virtual std::map<std::string, double> epoch_figures() const { return {}; }
 

@@ -45,6 +45,7 @@ class ReplicaState {
     void write_model(std::filesystem::path const& path, checkpoint::Record const& record);
 
   private:
+    void require_same_model(checkpoint::Reader const& reader) const;
     std::int64_t place_in_state(Range range) const;
     torch::Tensor values_of(comm::Carried const& carried) const;
 

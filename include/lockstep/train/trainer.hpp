@@ -26,8 +26,13 @@ struct Order {
     std::string version; ///< of the program
     /// Until the job's time is over, from now on; rank 0's counts.
     std::optional<double> seconds_left;
+    std::optional<double> seconds_of_job; ///< from the job's start on; rank 0's counts
     /// Makes rank 0's observers, once the run's directory stands.
     std::function<std::vector<std::unique_ptr<Observer>>(config::Deck const&)> observers;
+    /// Called on every rank: once no other job has the run's directory, and once this attempt is on
+    /// record. Before, what goes wrong is no part of the run.
+    std::function<void()> held{};
+    std::function<void()> begun{};
 };
 
 class Run;

@@ -39,14 +39,6 @@ struct Options {
     std::int64_t replicas_of_rank() const { return variant == "dp" ? 2 : 1; }
 };
 
-void require_one_of(std::string const& option, std::string const& value,
-                    std::vector<std::string> const& names) {
-    if (std::find(names.begin(), names.end(), value) == names.end()) {
-        throw Error(ExitCode::usage, {concat(option, " ", value), "there is no such one",
-                                      concat("There are ", joined(names, ", "))});
-    }
-}
-
 Options parsed(std::vector<std::string> arguments) {
     Options options;
     options.json = take_flag(arguments, "--json");

@@ -1,6 +1,7 @@
 #include "deck_on_all_ranks.hpp"
 
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/config/deck_source.hpp"
@@ -20,6 +21,11 @@ DeckArguments read_deck(comm::Communicator const& world, std::vector<std::string
         for (auto const& argument : others) {
             bool const is_deck =
                 !argument.starts_with("--") && (decks == 0 || (name.empty() && decks == 1));
+            if (decks == 0 && !is_deck) {
+                throw Error(ExitCode::usage, {concat("unknown option ", argument),
+                                              "keys of the deck are --section.key VALUE",
+                                              "The command's --help lists all"});
+            }
             if (!is_deck) {
                 result.others.push_back(argument);
                 continue;

@@ -88,6 +88,11 @@ std::optional<double> seconds_left(config::Run const& run, BatchJob const& job) 
                                     : job.seconds_left;
 }
 
+std::optional<double> seconds_of_job(config::Run const& run, BatchJob const& job) {
+    auto const left = seconds_left(run, job);
+    return left ? std::optional(*left + job_age()) : std::nullopt;
+}
+
 } // namespace
 
 ExitCode train_command(Invocation const& invocation) {
@@ -114,7 +119,6 @@ ExitCode train_command(Invocation const& invocation) {
                 require_one(output);
                 expect_arguments(others, 0, 0, "lockstep train DECK... [--section.key VALUE]...");
             });
-            context.first_cause.set_run_directory(deck.run.directory);
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(context.world, deck.run));
             auto const job = context.world.is_root() ? batch_job() : BatchJob{};
@@ -124,10 +128,16 @@ ExitCode train_command(Invocation const& invocation) {
                               .force = force,
                               .version = build::version,
                               .seconds_left = seconds_left(deck.run, job),
+                              .seconds_of_job = seconds_of_job(deck.run, job),
                               .observers =
                                   [&](config::Deck const& resolved) {
                                       return observers(resolved, job, since_start, output);
-                                  }},
+                                  },
+                              .held =
+                                  [&, &deck = deck] {
+                                      context.first_cause.set_run_directory(deck.run.directory);
+                                  },
+                              .begun = [&] { context.first_cause.set_on_record(); }},
                              signals);
             bool const complete = ended.reason == "finished" || ended.reason == "already finished";
             return complete ? ExitCode::ok : ExitCode::interrupted;

@@ -72,6 +72,28 @@ TEST_CASE("errors name file, line, key, what was expected and the nearest name")
     CHECK_THROWS_AS(twice.read(path), Error);
 }
 
+TEST_CASE("keys of a model or a task are told with their file and line, too") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "deck.ini", "[model]\nhiden = 9\nhidden = nine\n");
+    DeckSource source;
+    source.read(scratch / "deck.ini");
+    auto const deck = DeckSource::unpacked(source.packed()).parse();
+    auto const told = [&](std::vector<OwnKey> const& known) -> std::string {
+        try {
+            OwnValues const values("model", deck.model.own, known);
+            values.integers("hidden", 1);
+        } catch (Error const& error) {
+            return error.what();
+        }
+        return "";
+    };
+    OwnKey const hidden{"hidden", "1", ""};
+    CHECK(contains(told({hidden}), "unknown key model.hiden ("));
+    CHECK(contains(told({hidden}), "deck.ini:2)"));
+    CHECK(contains(told({hidden, {"hiden", "1", ""}}), "model.hidden = nine ("));
+    CHECK(contains(told({hidden, {"hiden", "1", ""}}), "deck.ini:3)"));
+}
+
 TEST_CASE("a printed deck gives the same deck again") {
     DeckSource source;
     source.set("optimizer.learning-rate", {"0.1", "test"});
