@@ -5,7 +5,8 @@ models that lockstep trained, and PPO of stable-baselines3 with the decks' netwo
     pip install stable-baselines3 sb3-contrib gymnasium
     python tests/peers/trading.py datasets/sp500.h5 yardsticks
     python tests/peers/trading.py datasets/sp500.h5 play runs/trading_small/best.h5
-    python tests/peers/trading.py datasets/sp500.h5 learn [--deck trading] [--seed 0] [--episodes 1000] [--seconds CPU]
+    python tests/peers/trading.py datasets/sp500.h5 learn [--deck trading_cascade] [--seed 0]
+        [--episodes 1000] [--seconds CPU]
 """
 import argparse
 import datetime
@@ -17,6 +18,15 @@ import numpy as np
 
 UNIT, FEE, LARGEST, CASH = 10_000, 1_000, 100, 1_000_000  # hundredths of a cent; millionths; shares
 DAYS, HISTORY, QUANTILE, EPISODE = 30, 252, 0.9, 250
+# What differs between the decks; sizes are those of [model], keys those of stable-baselines3.
+DECKS = {
+    "trading_small": dict(window=1, sizes=None, episodes=1000,
+                          keys=dict(batch_size=512, n_epochs=10, learning_rate=1e-3, ent_coef=0.0)),
+    "trading_cascade": dict(window=10, sizes=dict(series=32, features=32, units=64), episodes=1000,
+                            keys=dict(batch_size=512, n_epochs=10, learning_rate=1e-3, ent_coef=0.0)),
+    "trading": dict(window=30, sizes=dict(series=128, features=128, units=512), episodes=5000,
+                    keys=dict(batch_size=2048, n_epochs=4, learning_rate=3e-4, ent_coef=0.01, clip_range_vf=0.2)),
+}
 TRADE_FROM = datetime.datetime(2016, 1, 1, tzinfo=datetime.timezone.utc).timestamp()
 
 
@@ -181,12 +191,13 @@ def learn(market, options):
     from torch import nn
 
     class Cascade(BaseFeaturesExtractor):
-        def __init__(self, space):
-            super().__init__(space, 128)
+        def __init__(self, space, series, features):
+            super().__init__(space, features)
             window, width = space.shape
-            self.series = nn.LSTM(width, 128, batch_first=True)
-            self.layers = nn.Sequential(nn.Linear(window * 128, 128), nn.Tanh(), nn.Linear(128, 128), nn.Tanh(),
-                                        nn.Linear(128, 128), nn.Tanh())
+            self.series = nn.LSTM(width, series, batch_first=True)
+            self.layers = nn.Sequential(nn.Linear(window * series, features), nn.Tanh(),
+                                        nn.Linear(features, features), nn.Tanh(),
+                                        nn.Linear(features, features), nn.Tanh())
 
         def forward(self, seen):
             return self.layers(self.series(seen)[0].flatten(1))
@@ -200,21 +211,18 @@ def learn(market, options):
             return len(finished) < episodes and time.process_time() - started < options.seconds
 
     torch.set_num_threads(1)
-    cascaded = options.deck == "trading"
-    episodes = options.episodes or (5000 if cascaded else 1000)
-    window = 30 if cascaded else 1
-    keys = dict(n_steps=128, seed=options.seed, device="cpu")
-    keys |= (dict(n_epochs=4, learning_rate=3e-4, ent_coef=0.01, clip_range_vf=0.2) if cascaded else
-             dict(n_epochs=10, learning_rate=1e-3, ent_coef=0.0))
+    deck = DECKS[options.deck]
+    window, sizes, episodes = deck["window"], deck["sizes"], options.episodes or deck["episodes"]
+    keys = dict(n_steps=128, seed=options.seed, device="cpu") | deck["keys"]
     made = make_vec_env(lambda: Trading(market, window), 16, seed=options.seed)
     finished, started = [], time.process_time()
-    if cascaded:
-        model = RecurrentPPO("MlpLstmPolicy", made, batch_size=2048, policy_kwargs=dict(
-            features_extractor_class=Cascade, lstm_hidden_size=512, enable_critic_lstm=True,
-            net_arch=dict(pi=[64], vf=[64])), **keys)
+    if sizes:
+        model = RecurrentPPO("MlpLstmPolicy", made, policy_kwargs=dict(
+            features_extractor_class=Cascade,
+            features_extractor_kwargs=dict(series=sizes["series"], features=sizes["features"]),
+            lstm_hidden_size=sizes["units"], enable_critic_lstm=True, net_arch=dict(pi=[64], vf=[64])), **keys)
     else:
-        model = PPO("MlpPolicy", made, batch_size=512, policy_kwargs=dict(net_arch=dict(pi=[64, 64], vf=[64, 64])),
-                    **keys)
+        model = PPO("MlpPolicy", made, policy_kwargs=dict(net_arch=dict(pi=[64, 64], vf=[64, 64])), **keys)
     model.learn(10**9, callback=Told())
     seconds = time.process_time() - started
     late = finished[-160:]
@@ -229,7 +237,7 @@ def main():
     parser.add_argument("data")
     parser.add_argument("what", choices=("yardsticks", "play", "learn"))
     parser.add_argument("model", nargs="?")
-    parser.add_argument("--deck", default="trading_small", choices=("trading_small", "trading"))
+    parser.add_argument("--deck", default="trading_small", choices=DECKS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--episodes", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=np.inf)
