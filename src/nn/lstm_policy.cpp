@@ -2,6 +2,8 @@
 
 #include <torch/nn/modules/activation.h>
 
+#include <cmath>
+
 #include "models.hpp"
 #include "policy_layers.hpp"
 
@@ -90,7 +92,8 @@ class CascadedLstmPolicy : public LstmPolicy {
         auto const features = values.integer("features", 1);
         auto width = window_.first * values.integer("window-units", 1);
         for (int layer = 1; layer <= 3; ++layer) {
-            features_->push_back(concat_name("layer", layer), torch::nn::Linear(width, features));
+            features_->push_back(concat_name("layer", layer),
+                                 orthogonal_linear(width, features, std::sqrt(2.0)));
             features_->push_back(concat_name("tanh", layer), torch::nn::Tanh());
             width = features;
         }

@@ -34,6 +34,21 @@ Measured measured(char const* set, Evaluation result) {
             .best_metric = {}};
 }
 
+/// What the model gives is of the classes that it was trained on, of which a set may lack some. The
+/// training set need not be here.
+task::Samples samples_of(data::Dataset const& dataset, config::Data const& data) {
+    auto samples = task::Samples::of(dataset);
+    comm::failure_of([&] {
+        auto const train = open_dataset(data, data.train);
+        if (train && train->classes() > dataset.classes()) {
+            auto const learnt = task::Samples::of(*train);
+            samples.class_names = learnt.class_names;
+            samples.class_counts = learnt.class_counts;
+        }
+    });
+    return samples;
+}
+
 /// The episodes of the test, or of validation where the deck has none.
 Measured evaluate_policy(comm::Communicator const& world, config::Deck const& deck,
                          rl::EnvironmentMaker const& environment,
@@ -86,7 +101,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
             throw Error(ExitCode::usage, {"data.test and data.validation are not set",
                                           "there is nothing to measure", "Set one of them"});
         }
-        auto const samples = task::Samples::of(*dataset);
+        auto const samples = samples_of(*dataset, deck.data);
         task = task::make_task(deck.task, samples);
         model = nn::make_model(deck.model, model_interface(deck, samples, *task),
                                static_cast<std::uint64_t>(deck.run.seed));

@@ -240,10 +240,11 @@ void open_datasets(config::Deck const& deck, Workload& work) {
     work.train = open_dataset(deck.data, deck.data.train, deck.data.sample_weights);
     work.validation = open_dataset(deck.data, deck.data.validation);
     work.test = open_dataset(deck.data, deck.data.test);
-    for (auto const* other : {work.validation.get(), work.test.get()}) {
+    for (auto const& [key, other] : {std::pair{"data.validation", work.validation.get()},
+                                     std::pair{"data.test", work.test.get()}}) {
         if (other != nullptr && !fits(*other, *work.train)) {
             throw Error(ExitCode::data,
-                        {"data.validation or data.test does not fit data.train",
+                        {concat(key, " does not fit data.train"),
                          "its samples have another shape, or it has classes that are never learnt",
                          "Import all sets alike"});
         }

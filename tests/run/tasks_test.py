@@ -144,6 +144,11 @@ def clips(scratch):
     check("up: 0 (0.00 %), weight 0.0000" in started and "has no sample of up" in started,
           "a class without samples is named, and weighs nothing")
     check(records(scratch / "clips-1", "end")[0]["best_metric"] == "f1", "F1 chose the best model")
+    learnt = [records(scratch / f"clips-{ranks}", "epoch")[-1]["f1"] for ranks in (1, 2, 4)]
+    check(learnt[0] > 0.5 and len(set(learnt)) == 1, f"training is told by F1, too: {learnt}")
+    write(scratch, "some", {"inputs": frames[labels < 2], "targets": labels[labels < 2]})
+    run(["evaluate", deck, scratch / "clips-1/best.h5", "--data.validation", scratch / "some.h5"])\
+        .expect(0, "accuracy")
 
 
 class Bert(nn.Module):
