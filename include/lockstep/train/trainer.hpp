@@ -46,6 +46,8 @@ class Trainer {
   public:
     /// Sets up: opens the data, makes the model, and resumes from the newest good checkpoint or
     /// writes the first one. `world` and `signals` must outlive it.
+    ///
+    /// Collective  over `world`
     Trainer(comm::Communicator const& world, Order order, SignalRequests const& signals);
     Trainer(Trainer&&) noexcept;
     Trainer& operator=(Trainer&&) noexcept;
