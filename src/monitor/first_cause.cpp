@@ -29,8 +29,9 @@ void FirstCause::tell(std::string const& cause, Error const& error) {
     }
     try {
         File::append(directory_ / "log.txt").append_text(line);
-        if (!on_record_) {
-            return; // metrics.jsonl and history.jsonl are of attempts before this one
+        if (std::error_code absent;
+            !on_record_ && std::filesystem::file_size(directory_ / "metrics.jsonl", absent) > 0) {
+            return; // the records are those of attempts before this one
         }
         nlohmann::ordered_json const record{
             {"event", "failure"},      {"cause", cause},
