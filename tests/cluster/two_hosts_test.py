@@ -79,7 +79,7 @@ with Scratch() as scratch, Hosts(3) as hosts:
     flipped = job("flipped", "host1:2,host2:1", "bitflip:rank=2:step=10",
                   "--communication.check-replicas-every", 5)
     check(flipped.code == 76, flipped.text)
-    first_cause(flipped, "rank 2 in training at step 10", "the replica of rank 2 differs")
+    first_cause(flipped, "rank 2 (host2, cpu) in training at step 10", "the replica of rank 2 differs")
 
     # The cable of the other host is pulled in the middle of training.
     directory = scratch / "cut"
