@@ -63,7 +63,7 @@ int SignalRequests::pending() const noexcept {
 }
 
 std::string signal_name(int number) {
-    if (number == walltime_over) {
+    if (number == walltime_over || number == job_too_short) {
         return "walltime";
     }
     char const* const name = sigabbrev_np(number);

@@ -92,10 +92,7 @@ Engine::Engine(Parts parts)
       buffers_(parts.model), kept_buffers_(kept_buffers(parts.model)), exchange_([&] {
           require_same_model(world_, layout_);
           return choose_exchange(world_, communication_, parts.device,
-                                 needs_of(parts, nodes_, layout_,
-                                          Vote::Form{replicas_, world_.size(), figures_, counts_,
-                                                     layout_.entries.size()}
-                                              .count(),
+                                 needs_of(parts, nodes_, layout_, empty_vote().values().size(),
                                           buffers_.bytes().size()));
       }()),
       arena_(layout_, borrowed(exchange_->parameters(), layout_.size, parts.device)),
@@ -110,6 +107,10 @@ Engine::Engine(Parts parts)
       state_({layout_, arena_, buffers_, parts.model, optimizer_,
               exchange_->partition().owned(world_.rank()), world_.is_root(), exchange_->carried(),
               kept_buffers_, nodes_[static_cast<std::size_t>(world_.rank())].first, replicas_}) {}
+
+Vote Engine::empty_vote() const {
+    return Vote({replicas_, world_.size(), figures_, counts_, layout_.entries.size()});
+}
 
 std::vector<Buffers> Engine::kept_buffers(nn::Model const& model) const {
     std::vector<Buffers> kept;
@@ -187,7 +188,7 @@ StepOutcome Engine::step(StepInput const& input) {
     }
     outcome.local = local_.times();
 
-    Vote vote({replicas_, world_.size(), figures_, counts_, layout_.entries.size()});
+    auto vote = empty_vote();
     auto const node = nodes_[static_cast<std::size_t>(world_.rank())];
     for (int replica = node.first; replica < node.first + node.count; ++replica) {
         auto const& result = local_.results()[static_cast<std::size_t>(replica - node.first)];

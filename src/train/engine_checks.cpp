@@ -20,12 +20,11 @@ namespace {
 
 [[noreturn]] void throw_diverged(comm::Communicator const& world, int rank, std::int64_t step,
                                  std::string const& what) {
-    throw AgreedError(ExitCode::usage,
-                      {what, "training has diverged",
-                       "Lower optimizer.learning-rate, warm up longer, or set "
-                       "optimizer.clip-norm; the last checkpoint is from before"},
-                      rank,
-                      concat(comm::place_of_rank(world, rank), " in training at step ", step));
+    throw Diverged(ExitCode::usage,
+                   {what, "training has diverged",
+                    "Lower optimizer.learning-rate, warm up longer, or set "
+                    "optimizer.clip-norm; the last checkpoint is from before"},
+                   rank, concat(comm::place_of_rank(world, rank), " in training at step ", step));
 }
 
 } // namespace

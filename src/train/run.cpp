@@ -4,7 +4,6 @@
 #include "lockstep/base/inject.hpp"
 #include "lockstep/base/memory.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
@@ -23,13 +22,6 @@
 
 namespace lockstep::train {
 
-namespace {
-
-/// Like `walltime_over`: the walltime of the whole job is over before a step could be done.
-constexpr int job_too_short = -2;
-
-} // namespace
-
 Run::Run(comm::Communicator const& world, Order order, SignalRequests const& signals)
     : world_(world), order_(std::move(order)), signals_(signals),
       topology_(comm::Topology::discover(world)), opened_(open_run(world, order_)),
@@ -39,7 +31,8 @@ Run::Run(comm::Communicator const& world, Order order, SignalRequests const& sig
           static_cast<int>(deck_.checkpoint.keep),
           // A write in the background may outlive this object.
           [directory = opened_.directory] { directory->require_ours(); }, opened_.local),
-      walltime_(world.is_root() ? order_.seconds_left : std::nullopt) {
+      walltime_(world.is_root() ? Walltime(order_.seconds_left, order_.seconds_of_job)
+                                : Walltime()) {
     keep_large_blocks();
     comm::PhaseScope const phase(world_, comm::Phase::start_up);
     comm::agree(world_, "start-up", [&] {
@@ -216,55 +209,6 @@ Ended Run::finish() {
     return ended_;
 }
 
-void Run::require_same_code(checkpoint::Reader const& reader) const {
-    auto const& integers = reader.record().integers;
-    auto const before = integers.find("model"); // older checkpoints have none
-    auto const now = static_cast<std::int64_t>(work_.model->fingerprint());
-    if (before != integers.end() && before->second != now && !order_.force) {
-        throw Error(ExitCode::usage,
-                    {concat("model.name = ", deck_.model.name, " is not what this run began with"),
-                     "the file's contents have changed",
-                     "Bring the old file back, allow it with --force, or begin anew with "
-                     "--checkpoint.resume none"});
-    }
-}
-
-void Run::restore() {
-    if (!opened_.found) {
-        return;
-    }
-    comm::agree(world_, "reading the checkpoint", [&] {
-        checkpoint::Reader const reader(opened_.found->path);
-        auto const stored = static_cast<std::uint64_t>(integer_of(reader.record(), "data"));
-        if (stored != feed_->fingerprint() && !order_.force) {
-            throw Error(
-                ExitCode::usage,
-                {concat("data.train is not what ", opened_.found->path.string(), " was trained on"),
-                 "the files' contents have changed",
-                 "Bring the old files back, allow it with --force, or begin anew with "
-                 "--checkpoint.resume none"});
-        }
-        require_same_code(reader);
-        engine_->state().restore(reader);
-        restore_replica_arrays(reader, feed_->state(),
-                               engine_->nodes()[static_cast<std::size_t>(world_.rank())],
-                               deck_.run.replicas);
-        progress_ = Progress::read_from(reader.record());
-        auto const& notes = reader.record().notes;
-        auto const chosen_by = notes.find("best_metric"); // older checkpoints do not tell
-        if (chosen_by != notes.end() && chosen_by->second != best_metric_.name) {
-            remark(concat("the best model is looked for anew: it was chosen by ", chosen_by->second,
-                          ", and is by ", best_metric_.name, " from here on"));
-            progress_.best_step = -1;
-        }
-        engine_->loss_scale().restore(real_of(reader.record(), "loss_scale"),
-                                      integer_of(reader.record(), "loss_scale_growth"),
-                                      integer_of(reader.record(), "skipped_steps"));
-    });
-    feed_->restored(progress_.step);
-    saved_step_ = progress_.step;
-}
-
 StepOutcome Run::one_step() {
     auto const in_epoch = progress_.step % feed_->steps_per_epoch();
     auto const minutes = deck_.checkpoint.every_minutes;
@@ -287,11 +231,11 @@ StepOutcome Run::one_step() {
             engine_->flip_bit();
         }
         return outcome;
-    } catch (AgreedError const& error) {
-        if (error.code() == ExitCode::usage) { // diverged, which data can be the cause of
-            comm::agree(world_, concat("the samples of step ", progress_.step + 1),
-                        [&] { feed_->require_finite(progress_.step); });
-        }
+    } catch (Diverged const&) { // which data can be the cause of
+        comm::agree(world_, concat("the samples of step ", progress_.step + 1),
+                    [&] { feed_->require_finite(progress_.step); });
+        throw;
+    } catch (AgreedError const&) {
         throw;
     } catch (...) {
         throw RankError(current_error(), concat("training at step ", progress_.step + 1));
@@ -379,11 +323,8 @@ void Run::after_step(StepOutcome const& outcome) {
 }
 
 int Run::asked_to_leave() const {
-    if (signals_.pending() != 0 || !walltime_.over()) {
-        return signals_.pending();
-    }
-    auto const needed = attempt_watch_.seconds() + walltime_.reserve();
-    return order_.seconds_of_job.value_or(needed) < needed ? job_too_short : walltime_over;
+    auto const signal = signals_.pending();
+    return signal != 0 ? signal : walltime_.reason();
 }
 
 /// The vote of a step, where there is no step to carry it.
@@ -406,7 +347,6 @@ void Run::leave(int signal, int rank) {
              "Ask for more time (sbatch --time, qsub -l walltime, run.walltime-seconds)"},
             rank, concat(comm::place_of_rank(world_, rank), " in training"));
     }
-    signal = signal == job_too_short ? walltime_over : signal;
     ended_.reason = signal_name(signal);
     tell(Signalled{progress_.step, ended_.reason, rank});
 }

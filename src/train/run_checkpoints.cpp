@@ -1,6 +1,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/board.hpp"
 #include "lockstep/comm/session.hpp"
@@ -23,6 +24,55 @@ constexpr double days_between_failures = 30;
 
 bool of_the_disk(Error const& failure) {
     return failure.code() == ExitCode::io || failure.code() == ExitCode::cannot_create;
+}
+
+void Run::require_same_code(checkpoint::Reader const& reader) const {
+    auto const& integers = reader.record().integers;
+    auto const before = integers.find("model"); // older checkpoints have none
+    auto const now = static_cast<std::int64_t>(work_.model->fingerprint());
+    if (before != integers.end() && before->second != now && !order_.force) {
+        throw Error(ExitCode::usage,
+                    {concat("model.name = ", deck_.model.name, " is not what this run began with"),
+                     "the file's contents have changed",
+                     "Bring the old file back, allow it with --force, or begin anew with "
+                     "--checkpoint.resume none"});
+    }
+}
+
+void Run::restore() {
+    if (!opened_.found) {
+        return;
+    }
+    comm::agree(world_, "reading the checkpoint", [&] {
+        checkpoint::Reader const reader(opened_.found->path);
+        auto const stored = static_cast<std::uint64_t>(integer_of(reader.record(), "data"));
+        if (stored != feed_->fingerprint() && !order_.force) {
+            throw Error(
+                ExitCode::usage,
+                {concat("data.train is not what ", opened_.found->path.string(), " was trained on"),
+                 "the files' contents have changed",
+                 "Bring the old files back, allow it with --force, or begin anew with "
+                 "--checkpoint.resume none"});
+        }
+        require_same_code(reader);
+        engine_->state().restore(reader);
+        restore_replica_arrays(reader, feed_->state(),
+                               engine_->nodes()[static_cast<std::size_t>(world_.rank())],
+                               deck_.run.replicas);
+        progress_ = Progress::read_from(reader.record());
+        auto const& notes = reader.record().notes;
+        auto const chosen_by = notes.find("best_metric"); // older checkpoints do not tell
+        if (chosen_by != notes.end() && chosen_by->second != best_metric_.name) {
+            remark(concat("the best model is looked for anew: it was chosen by ", chosen_by->second,
+                          ", and is by ", best_metric_.name, " from here on"));
+            progress_.best_step = -1;
+        }
+        engine_->loss_scale().restore(real_of(reader.record(), "loss_scale"),
+                                      integer_of(reader.record(), "loss_scale_growth"),
+                                      integer_of(reader.record(), "skipped_steps"));
+    });
+    feed_->restored(progress_.step);
+    saved_step_ = progress_.step;
 }
 
 /// Rank 0 looks before it is too late to clear up.

@@ -132,7 +132,7 @@ with Scratch() as scratch:
             for ranks in (1, 2, 4):
                 # A checkpoint of this net takes 135 KiB; nine of them do not fit, after nine steps.
                 result = train(disk / f"run{ranks}", "--checkpoint.keep", 9, "--checkpoint.every-steps",
-                               1, ranks=ranks)
+                               1, "--train.steps", 12, ranks=ranks)
                 result.expect(74, "first cause", "no room")
                 check(result.seconds < LIMIT, "a full disk is said at once")
                 run(["checkpoint", "verify", disk / f"run{ranks}"]).expect(0)

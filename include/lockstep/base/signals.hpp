@@ -22,7 +22,10 @@ class SignalRequests {
 /// Stands for a signal where the end of the job's time is the reason to leave.
 constexpr int walltime_over = -1;
 
-/// "SIGTERM" for 15, and so on; "walltime" for `walltime_over`.
+/// Like `walltime_over`, where the whole of the job's time would be too short, too.
+constexpr int job_too_short = -2;
+
+/// "SIGTERM" for 15, and so on; "walltime" for `walltime_over` and `job_too_short`.
 std::string signal_name(int number);
 
 } // namespace lockstep

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/base/error.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/train/averaged_weights.hpp"
 #include "lockstep/train/choose_exchange.hpp"
@@ -37,6 +38,12 @@ struct StepOutcome {
     double loss_scale = 1;
     bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
     std::vector<Histogram> gradients; ///< before clipping, where the step was asked for them
+};
+
+/// The loss or the gradient of a step is not finite; all ranks throw it.
+class Diverged : public AgreedError {
+  public:
+    using AgreedError::AgreedError;
 };
 
 /// Bytes that training a model of so many parameters takes on one rank that hosts `replicas` of
@@ -86,9 +93,9 @@ class Engine {
     /// One optimizer step.
     ///
     /// Collective  over the world
-    /// Throws      AgreedError 64 when the loss or the gradient is not finite, or when a parameter
-    ///             has no gradient and communication.unused-parameters is false; any error on one
-    ///             rank alone while that rank computes; Error 76 when a rank does not come
+    /// Throws      Diverged (64); AgreedError 64 when a parameter has no gradient and
+    ///             communication.unused-parameters is false; any error on one rank alone while
+    ///             that rank computes; Error 76 when a rank does not come
     StepOutcome step(StepInput const& input);
 
     /// Puts the averaged weights into the model until the returned object dies; does nothing
@@ -123,6 +130,7 @@ class Engine {
     std::unique_ptr<ThreadReplicaSums> make_sums();
     std::vector<Buffers> kept_buffers(nn::Model const& model) const;
     double timeout_s() const { return static_cast<double>(communication_.timeout_seconds); }
+    Vote empty_vote() const;
     void check_losses(Vote& vote, std::int64_t step) const;
     void settle_unused(Vote& vote, std::int64_t step);
     void update(double rate, std::int64_t step, double divisor, double norm);

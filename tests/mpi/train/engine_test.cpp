@@ -72,6 +72,19 @@ class Branching : public nn::Model {
     torch::nn::Linear rare_;
 };
 
+/// What a step says that ends with 64 on this rank.
+template <class Failure>
+std::string refused_step(Training& training) {
+    try {
+        training.step();
+    } catch (Failure const& error) {
+        CHECK(error.code() == ExitCode::usage);
+        return error.what();
+    }
+    CHECK(false); // it went well
+    return {};
+}
+
 } // namespace
 
 TEST_CASE("weights, buffers and figures have the bits of one rank after every step") {
@@ -285,15 +298,7 @@ TEST_CASE("a parameter that no replica used is named on all ranks") {
     auto const deck = deck_with({"mlp", {}});
     Training training(world(), set.get(), deck, 0, {},
                       [] { return std::make_shared<Branching>(true); });
-    std::string message;
-    auto code = ExitCode::ok;
-    try {
-        training.step();
-    } catch (AgreedError const& error) {
-        message = error.what();
-        code = error.code();
-    }
-    CHECK(code == ExitCode::usage);
+    auto const message = refused_step<AgreedError>(training);
     CAPTURE(message);
     CHECK(message.find("parameter spare.") != std::string::npos);
     CHECK(message.find("got no gradient") != std::string::npos);
@@ -347,15 +352,7 @@ TEST_CASE("a loss that is not finite ends all ranks alike, and names the replica
     SharedSet const set(world());
     Training training(world(), set.get(), deck_with({"mlp", {}}));
     training.step(std::numeric_limits<double>::infinity());
-    std::string message;
-    auto code = ExitCode::ok;
-    try {
-        training.step();
-    } catch (AgreedError const& error) {
-        message = error.what();
-        code = error.code();
-    }
-    CHECK(code == ExitCode::usage);
+    auto const message = refused_step<train::Diverged>(training);
     CHECK(message.find("the loss of replica 0 is not finite") != std::string::npos);
 }
 
