@@ -73,7 +73,9 @@ std::string nearest_name(std::string_view name, std::vector<std::string> const& 
     auto const apart = [&](std::string const& candidate) {
         return std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size());
     };
-    std::size_t best_distance = std::max<std::size_t>(2, name.size() / 2) + 1;
+    // Of a third of its letters another name is not a slip any more.
+    std::size_t best_distance =
+        (name.size() < 4 ? 1 : std::max<std::size_t>(2, name.size() / 3)) + 1;
     for (auto const& candidate : candidates) {
         auto const distance = edit_distance(name, candidate);
         // Of equally near ones that of the same length: a wrong letter is likelier than one more.

@@ -44,6 +44,10 @@ std::string section_of(std::string const& key) {
     return key.substr(0, key.find('.'));
 }
 
+std::string name_in_section(std::string const& key) {
+    return key.substr(key.find('.') + 1);
+}
+
 /// The line on which each key of an INI text stands, by "section.key", first line is 1.
 std::map<std::string, std::vector<int>> line_numbers(std::string const& text) {
     std::map<std::string, std::vector<int>> lines;
@@ -82,11 +86,16 @@ struct Assign {
 
     void own(char const* section, OwnKeys& keys) {
         Names const names = known_names();
+        for (auto const& key : names.keys) {
+            if (section_of(key) == section) {
+                keys.common.push_back(name_in_section(key));
+            }
+        }
         for (auto const& [key, written] : values) {
             bool const known =
                 std::find(names.keys.begin(), names.keys.end(), key) != names.keys.end();
             if (section_of(key) == section && !known) {
-                auto const name = key.substr(key.find('.') + 1);
+                auto const name = name_in_section(key);
                 keys[name] = written.value;
                 keys.origins[name] = written.origin;
             }

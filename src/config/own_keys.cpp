@@ -39,7 +39,9 @@ OwnValues::OwnValues(std::string section, OwnKeys const& given, std::vector<OwnK
     }
     for (auto const& [name, value] : given) {
         if (!values_.contains(name)) {
-            auto const near = nearest_name(name, names);
+            auto candidates = names;
+            candidates.insert(candidates.end(), given.common.begin(), given.common.end());
+            auto const near = nearest_name(name, candidates);
             throw Error(ExitCode::usage,
                         {concat("unknown key ", section_, ".", name, place_of(given, name)),
                          concat("known here: ", joined(names, ", ")),

@@ -64,7 +64,7 @@ with Scratch() as scratch:
         result = run(["train", typo], ranks).expect(
             64, f"{typo}:4", "learning-rat ", "Did you mean optimizer.learning-rate?")
         fails(64, "--data.batch", "none", ranks=ranks, phrases=["data.batch = none", "whole number"])
-        fails(64, "--model.nam", "cnn", ranks=ranks, phrases=["model.nam"])
+        fails(64, "--model.nam", "cnn", ranks=ranks, phrases=["model.nam ", "Did you mean model.name?"])
         fails(66, "--data.train", scratch / "none.h5", ranks=ranks, phrases=["none.h5"])
         fails(65, "--data.train", cut, ranks=ranks, phrases=["cut.h5", "cut short"])
         fails(65, "--data.train", label, ranks=ranks, phrases=["label 10 of sample 17", "label.h5"])

@@ -49,6 +49,7 @@ struct OwnKeys : std::map<std::string, std::string> {
     using map::map;
     /// Where each was written, "inputs/x.ini:12"; messages name it.
     std::map<std::string, std::string> origins;
+    std::vector<std::string> common; ///< the section's other keys, which hints name
 };
 
 struct Model {

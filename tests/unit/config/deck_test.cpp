@@ -74,10 +74,14 @@ TEST_CASE("errors name file, line, key, what was expected and the nearest name")
 
 TEST_CASE("keys of a model or a task are told with their file and line, too") {
     test::ScratchDir const scratch;
-    write_text_durably(scratch / "deck.ini", "[model]\nhiden = 9\nhidden = nine\n");
-    DeckSource source;
-    source.read(scratch / "deck.ini");
-    auto const deck = DeckSource::unpacked(source.packed()).parse();
+    auto const source_of = [&](std::string const& text) {
+        write_text_durably(scratch / "deck.ini", text);
+        DeckSource source;
+        source.read(scratch / "deck.ini");
+        return source;
+    };
+    auto deck =
+        DeckSource::unpacked(source_of("[model]\nhiden = 9\nhidden = nine\n").packed()).parse();
     auto const told = [&](std::vector<OwnKey> const& known) -> std::string {
         try {
             OwnValues const values("model", deck.model.own, known);
@@ -89,9 +93,12 @@ TEST_CASE("keys of a model or a task are told with their file and line, too") {
     };
     OwnKey const hidden{"hidden", "1", ""};
     CHECK(contains(told({hidden}), "unknown key model.hiden ("));
+    CHECK(contains(told({hidden}), "Did you mean model.hidden?"));
     CHECK(contains(told({hidden}), "deck.ini:2)"));
     CHECK(contains(told({hidden, {"hiden", "1", ""}}), "model.hidden = nine ("));
     CHECK(contains(told({hidden, {"hiden", "1", ""}}), "deck.ini:3)"));
+    deck = source_of("[model]\nnam = mlp\n").parse();
+    CHECK(contains(told({hidden}), "Did you mean model.name?"));
 }
 
 TEST_CASE("a printed deck gives the same deck again") {
