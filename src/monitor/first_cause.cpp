@@ -10,9 +10,15 @@
 
 namespace lockstep::monitor {
 
-void FirstCause::set_run_directory(std::filesystem::path directory) {
+void FirstCause::set_run(std::filesystem::path directory, std::function<bool()> is_ours) {
     std::scoped_lock const lock(mutex_);
     directory_ = std::move(directory);
+    is_ours_ = std::move(is_ours);
+}
+
+void FirstCause::forget_run() {
+    std::scoped_lock const lock(mutex_);
+    directory_.clear();
 }
 
 void FirstCause::set_on_record() {
@@ -28,6 +34,9 @@ void FirstCause::tell(std::string const& cause, Error const& error) {
         return;
     }
     try {
+        if (!is_ours_()) {
+            return;
+        }
         File::append(directory_ / "log.txt").append_text(line);
         if (std::error_code absent;
             !on_record_ && std::filesystem::file_size(directory_ / "metrics.jsonl", absent) > 0) {

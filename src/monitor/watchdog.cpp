@@ -250,7 +250,7 @@ void Watchdog::end_job(ErrorText text, RankView const& view, bool in_log) {
     if (!told) {
         show_stacks(view);
         if (!in_log) {
-            first_cause_.set_run_directory({});
+            first_cause_.forget_run();
         }
         first_cause_.tell(place_of(view), Error(ExitCode::rank_lost, text));
     }

@@ -119,6 +119,10 @@ void renew(int descriptor, std::stop_token const& stop, double period_s) {
 
 } // namespace
 
+bool has_newer_life(std::filesystem::path const& directory, std::int64_t number) {
+    return read_claim(directory / Life::file_name).number > number;
+}
+
 std::string job_id() {
     for (char const* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"}) {
         char const* const value = std::getenv(name);

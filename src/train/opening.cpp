@@ -147,8 +147,10 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
             make_directories(checkpoints);
         }
     });
+    auto const life =
+        comm::all_reduce(world, run.directory ? run.directory->life() : 0, comm::Reduce::maximum);
     if (order.held) {
-        order.held();
+        order.held(life);
     }
     run.local = local_directory(world, deck, checkpoints);
     auto const& resume = deck.checkpoint.resume;

@@ -1,5 +1,6 @@
 """A requeued job takes its directory over from its older life; files written by 4 ranks are read by
 1, 2, 3 and 8; checkpoint.local."""
+import json
 import os
 import shutil
 import subprocess
@@ -24,6 +25,9 @@ with Scratch() as scratch:
     output = older.communicate(timeout=120)[0]
     check(older.returncode == 76, f"the older life ends with 76, not {older.returncode}: {output}")
     check("a newer life has taken it over: job 5.server" in output, output)
+    check(not records(both, "failure"), "how it ended is no part of the newer life's records")
+    lives = list(map(json.loads, (both / "history.jsonl").read_text().splitlines()))
+    check([life["exit_code"] for life in lives] == [None, 0], f"{lives}")
     run(["checkpoint", "verify", both]).expect(0)
 
     # Written by 4 ranks, gone on with by others.

@@ -4,6 +4,7 @@
 #include "lockstep/base/error.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <string>
 
@@ -13,8 +14,11 @@ namespace lockstep::monitor {
 /// job has a run directory, in its log and its records. Any thread may use it.
 class FirstCause {
   public:
-    /// Whose log.txt and metrics.jsonl get the line, too, once they are there.
-    void set_run_directory(std::filesystem::path directory);
+    /// Whose log.txt and metrics.jsonl get the line, too, once they are there, while `is_ours` says
+    /// that no newer life has taken the directory over.
+    void set_run(std::filesystem::path directory, std::function<bool()> is_ours);
+    /// From here on standard error alone gets it.
+    void forget_run();
 
     /// From here on the attempt is in metrics.jsonl, and how it fails belongs there, too.
     void set_on_record();
@@ -27,7 +31,8 @@ class FirstCause {
 
   private:
     std::mutex mutex_;
-    std::filesystem::path directory_;
+    std::filesystem::path directory_; ///< empty: no run's
+    std::function<bool()> is_ours_;
     bool on_record_ = false;
     Stopwatch since_start_;
 };

@@ -49,6 +49,9 @@ class Life {
     std::jthread renewal_;
 };
 
+/// Whether a directory was taken over by a life with a greater number. Not collective.
+bool has_newer_life(std::filesystem::path const& directory, std::int64_t number);
+
 /// The scheduler's id of this job, which a requeued job keeps; empty outside one.
 std::string job_id();
 

@@ -30,6 +30,7 @@ class RunDirectory {
     void archive() const;
 
     std::filesystem::path const& path() const noexcept { return path_; }
+    std::int64_t life() const noexcept { return life_->number(); }
 
   private:
     std::filesystem::path path_;

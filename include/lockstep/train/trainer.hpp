@@ -29,9 +29,9 @@ struct Order {
     std::optional<double> seconds_of_job; ///< from the job's start on; rank 0's counts
     /// Makes rank 0's observers, once the run's directory stands.
     std::function<std::vector<std::unique_ptr<Observer>>(config::Deck const&)> observers;
-    /// Called on every rank: once no other job has the run's directory, and once this attempt is on
-    /// record. Before, what goes wrong is no part of the run.
-    std::function<void()> held{};
+    /// Called on every rank: once no other job has the run's directory, with the number of this
+    /// life, and once this attempt is on record. Before, what goes wrong is no part of the run.
+    std::function<void(std::int64_t life)> held{};
     std::function<void()> begun{};
 };
 

@@ -10,8 +10,10 @@
 #include "lockstep/monitor/report.hpp"
 #include "lockstep/monitor/tensorboard.hpp"
 #include "lockstep/monitor/tolerant.hpp"
+#include "lockstep/train/life.hpp"
 #include "lockstep/train/trainer.hpp"
 
+#include <filesystem>
 #include <iostream>
 
 #include "build_info.hpp"
@@ -122,23 +124,25 @@ ExitCode train_command(Invocation const& invocation) {
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(context.world, deck.run));
             auto const job = context.world.is_root() ? batch_job() : BatchJob{};
-            auto const ended =
-                train::train(context.world,
-                             {.deck = deck,
-                              .force = force,
-                              .version = build::version,
-                              .seconds_left = seconds_left(deck.run, job),
-                              .seconds_of_job = seconds_of_job(deck.run, job),
-                              .observers =
-                                  [&](config::Deck const& resolved) {
-                                      return observers(resolved, job, since_start, output);
-                                  },
-                              .held =
-                                  [&, &deck = deck] {
-                                      context.first_cause.set_run_directory(deck.run.directory);
-                                  },
-                              .begun = [&] { context.first_cause.set_on_record(); }},
-                             signals);
+            auto const ended = train::train(
+                context.world,
+                {.deck = deck,
+                 .force = force,
+                 .version = build::version,
+                 .seconds_left = seconds_left(deck.run, job),
+                 .seconds_of_job = seconds_of_job(deck.run, job),
+                 .observers =
+                     [&](config::Deck const& resolved) {
+                         return observers(resolved, job, since_start, output);
+                     },
+                 .held =
+                     [&, directory = std::filesystem::path(deck.run.directory)](std::int64_t life) {
+                         context.first_cause.set_run(directory, [directory, life] {
+                             return !train::has_newer_life(directory, life);
+                         });
+                     },
+                 .begun = [&] { context.first_cause.set_on_record(); }},
+                signals);
             bool const complete = ended.reason == "finished" || ended.reason == "already finished";
             return complete ? ExitCode::ok : ExitCode::interrupted;
         });
