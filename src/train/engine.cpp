@@ -242,7 +242,7 @@ StepOutcome Engine::step(StepInput const& input) {
         throw_not_finite(input.step + 1);
     }
     // Skipped steps do not count for the rule's bias correction.
-    auto const step = input.step + 1 - loss_scale_.skipped();
+    auto const step = input.step + 1 - loss_scale_.skipped() - steps_of_others_;
     loss_scale_.update(finite);
     if (finite && input.histograms) {
         outcome.gradients =

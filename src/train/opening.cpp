@@ -128,7 +128,8 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
 } // namespace
 
 OpenedRun open_run(comm::Communicator const& world, Order const& order) {
-    OpenedRun run{order.deck, nullptr, std::nullopt, {}, {}};
+    OpenedRun run;
+    run.deck = order.deck;
     auto& deck = run.deck;
     auto const checkpoints = std::filesystem::path(deck.run.directory) / "checkpoints";
     comm::agree(world, "opening the run's directory", [&] {
@@ -171,6 +172,7 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
             auto comparable = deck;
             settle_batch(comparable);
             run.forced = config::forbidden_changes(before, comparable);
+            run.shares_state = share_state(before.optimizer.name, deck.optimizer.name);
             if (!run.forced.empty() && !order.force) {
                 throw Error(ExitCode::usage,
                             {concat("the deck of run ", deck.run.directory, " was changed"),

@@ -21,6 +21,7 @@ struct OpenedRun {
     config::Deck deck;
     std::shared_ptr<RunDirectory> directory; ///< on rank 0 only
     std::optional<checkpoint::Found> found;  ///< what to resume from
+    bool shares_state = true;                ///< the optimizer of `found` with the deck's
     std::filesystem::path local;             ///< the run's place in checkpoint.local; empty: none
     std::vector<std::string> forced;         ///< changes that --force allowed
 };

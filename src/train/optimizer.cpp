@@ -45,6 +45,12 @@ std::vector<std::string> state_names(config::Optimizer const& options) {
     return names;
 }
 
+bool share_state(std::string const& name, std::string const& other) {
+    // The momentum of LARS is of gradients that were scaled.
+    auto const alone = [](std::string const& each) { return each == "sgd" || each == "lars"; };
+    return name == other || (!alone(name) && !alone(other));
+}
+
 std::vector<bool> exempt_entries(config::Optimizer const& options, Layout const& layout) {
     std::vector<bool> exempt(layout.entries.size(), false);
     for (auto const& pattern : split(options.no_decay, ',')) {
@@ -89,10 +95,7 @@ SliceOptimizer::SliceOptimizer(config::Optimizer const& options, Layout const& l
     rule_ = adapts_to_trust(options_) ? trust_ratio_rule(options_, layout, pieces)
                                       : fused_rule(options_, pieces);
     if (averages()) {
-        torch::NoGradGuard const no_grad;
-        for_each_owned([&](std::int64_t first, std::int64_t own, std::int64_t size) {
-            average().narrow(0, own, size).copy_(parameters.narrow(0, first, size));
-        });
+        begin_average(parameters);
     }
 }
 
@@ -115,6 +118,13 @@ void SliceOptimizer::update_average(torch::Tensor const& parameters) {
             auto const weights = parameters.narrow(0, first + begin, end - begin);
             average().narrow(0, own + begin, end - begin).lerp_(weights, 1 - options_.ema);
         });
+    });
+}
+
+void SliceOptimizer::begin_average(torch::Tensor const& parameters) const {
+    torch::NoGradGuard const no_grad;
+    for_each_owned([&](std::int64_t first, std::int64_t own, std::int64_t size) {
+        average().narrow(0, own, size).copy_(parameters.narrow(0, first, size));
     });
 }
 

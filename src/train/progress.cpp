@@ -24,6 +24,12 @@ std::int64_t integer_of(checkpoint::Record const& record, std::string const& nam
     return value_of(record.integers, name);
 }
 
+std::int64_t integer_of(checkpoint::Record const& record, std::string const& name,
+                        std::int64_t otherwise) {
+    auto const found = record.integers.find(name);
+    return found == record.integers.end() ? otherwise : found->second;
+}
+
 double real_of(checkpoint::Record const& record, std::string const& name) {
     return value_of(record.reals, name);
 }
@@ -48,8 +54,7 @@ Progress Progress::read_from(checkpoint::Record const& record) {
     Progress progress;
     progress.step = integer_of(record, "step");
     progress.best_step = integer_of(record, "best_step");
-    auto const owes = record.integers.find("owes_validation"); // older checkpoints never owe
-    progress.owes_validation = owes != record.integers.end() && owes->second != 0;
+    progress.owes_validation = integer_of(record, "owes_validation", 0) != 0;
     progress.epoch_loss_sum = real_of(record, "epoch_loss_sum");
     progress.epoch_weight = real_of(record, "epoch_weight");
     progress.best = real_of(record, "best");

@@ -160,7 +160,8 @@ void ReplicaState::require_same_model(checkpoint::Reader const& reader) const {
     }
 }
 
-void ReplicaState::restore(checkpoint::Reader const& reader) {
+std::vector<std::string> ReplicaState::restore(checkpoint::Reader const& reader,
+                                               bool shares_state) {
     require_same_model(reader);
     torch::NoGradGuard const no_grad;
     auto const fill = [&](std::string const& name, std::int64_t first, torch::Tensor const& into,
@@ -183,14 +184,30 @@ void ReplicaState::restore(checkpoint::Reader const& reader) {
     // All of the parameters on every rank: those of a host may be one array, and get the same
     // bytes.
     fill(parameters_name, 0, parts_.arena.parameters(), size);
+    std::vector<std::string> anew;
     for (std::size_t i = 0; i < parts_.optimizer.state_names().size(); ++i) {
+        auto const& name = parts_.optimizer.state_names()[i];
+        bool const is_average = name == "ema";
+        if (!reader.has(state_name(name)) || !(shares_state || is_average)) {
+            anew.push_back(name);
+            if (is_average) {
+                parts_.optimizer.begin_average(parts_.arena.parameters());
+            }
+            continue;
+        }
         for (auto const& range : parts_.optimizer.owned()) {
-            fill(state_name(parts_.optimizer.state_names()[i]), range.first,
+            fill(state_name(name), range.first,
                  parts_.optimizer.state(i).narrow(0, place_in_state(range), range.count()), size);
         }
     }
     for (auto const& carried : parts_.carried) {
-        fill(state_name(carried.name), carried.first, values_of(carried), carried.elements);
+        auto const name = state_name(carried.name);
+        if (reader.has(name) &&
+            reader.array(name).elements == static_cast<std::uint64_t>(carried.elements)) {
+            fill(name, carried.first, values_of(carried), carried.elements);
+        } else {
+            anew.push_back(carried.name);
+        }
     }
     fill(floats_name, 0, parts_.buffers.floats, parts_.buffers.floats.numel());
     fill(integers_name, 0, parts_.buffers.integers, parts_.buffers.integers.numel());
@@ -215,6 +232,7 @@ void ReplicaState::restore(checkpoint::Reader const& reader) {
     fill_kept(kept_integers_name, &Buffers::integers);
     parts_.buffers.restore_into(parts_.model);
     parts_.arena.refresh();
+    return anew;
 }
 
 void ReplicaState::write_model(std::filesystem::path const& path,

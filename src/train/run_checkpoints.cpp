@@ -27,10 +27,8 @@ bool of_the_disk(Error const& failure) {
 }
 
 void Run::require_same_code(checkpoint::Reader const& reader) const {
-    auto const& integers = reader.record().integers;
-    auto const before = integers.find("model"); // older checkpoints have none
     auto const now = static_cast<std::int64_t>(work_.model->fingerprint());
-    if (before != integers.end() && before->second != now && !order_.force) {
+    if (integer_of(reader.record(), "model", now) != now && !order_.force) {
         throw Error(ExitCode::usage,
                     {concat("model.name = ", deck_.model.name, " is not what this run began with"),
                      "the file's contents have changed",
@@ -55,7 +53,7 @@ void Run::restore() {
                  "--checkpoint.resume none"});
         }
         require_same_code(reader);
-        engine_->state().restore(reader);
+        auto const anew = engine_->state().restore(reader, opened_.shares_state);
         restore_replica_arrays(reader, feed_->state(),
                                engine_->nodes()[static_cast<std::size_t>(world_.rank())],
                                deck_.run.replicas);
@@ -70,6 +68,12 @@ void Run::restore() {
         engine_->loss_scale().restore(real_of(reader.record(), "loss_scale"),
                                       integer_of(reader.record(), "loss_scale_growth"),
                                       integer_of(reader.record(), "skipped_steps"));
+        engine_->set_steps_of_others(opened_.shares_state
+                                         ? integer_of(reader.record(), "steps_of_others", 0)
+                                         : progress_.step - engine_->loss_scale().skipped());
+        if (!anew.empty()) {
+            remark(concat("not as in the checkpoint, these begin anew: ", joined(anew, ", ")));
+        }
     });
     feed_->restored(progress_.step);
     saved_step_ = progress_.step;

@@ -240,6 +240,9 @@ checkpoint::Record Run::record() const {
     record.reals["loss_scale"] = engine_->loss_scale().value();
     record.integers["loss_scale_growth"] = engine_->loss_scale().growth();
     record.integers["skipped_steps"] = engine_->loss_scale().skipped();
+    if (engine_->steps_of_others() > 0) {
+        record.integers["steps_of_others"] = engine_->steps_of_others();
+    }
     record.notes["best_metric"] = best_metric_.name;
     record.deck = config::to_text(deck_);
     record.notes["version"] = order_.version;

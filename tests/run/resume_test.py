@@ -45,6 +45,18 @@ with Scratch() as scratch:
         0, "changed by --force")
     train(whole, "--monitor.log-every", 2, "--train.steps", 40, "--force").expect(0)
 
+    # Another optimizer begins with none of its state, and counts its own steps.
+    own = ("--data.validation", "", "--schedule.name", "constant")
+    train(scratch / "sgd", *own, "--optimizer.name", "sgd", "--train.steps", 5).expect(0)
+    for name, ranks, stops in (("at-once", 1, (12,)), ("in-two", 2, (8, 12))):
+        shutil.copytree(scratch / "sgd", scratch / name)
+        force, told = ("--force",), ("begin anew: exp_avg, exp_avg_sq, ema",)
+        for stop in stops:
+            train(scratch / name, *own, "--optimizer.ema", 0.9, "--train.steps", stop, *force,
+                  ranks=ranks).expect(0, *told)
+            force = told = ()
+    check(same_state(scratch / "at-once", scratch / "in-two"), "a forced switch is as exact")
+
     # Of another form, --force does not help: its weights would be of other places.
     train(whole, "--model.hidden", 17, "--train.steps", 45, "--force").expect(
         64, "is of shape [", "that of the deck's model [")

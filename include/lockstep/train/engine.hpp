@@ -120,6 +120,9 @@ class Engine {
     ReplicaState& state() noexcept { return state_; }
     LossScale& loss_scale() noexcept { return loss_scale_; }
     LossScale const& loss_scale() const noexcept { return loss_scale_; }
+    /// Steps whose update was another optimizer's, which do not count for the bias correction.
+    std::int64_t steps_of_others() const noexcept { return steps_of_others_; }
+    void set_steps_of_others(std::int64_t steps) noexcept { steps_of_others_ = steps; }
     Layout const& layout() const noexcept { return layout_; }
     comm::Exchange const& exchange() const noexcept { return *exchange_; }
     std::vector<comm::TreeNode> const& nodes() const noexcept { return nodes_; }
@@ -160,6 +163,7 @@ class Engine {
     LossScale loss_scale_;
     double compression_scale_; ///< of gradients as they travel
     ReplicaState state_;
+    std::int64_t steps_of_others_ = 0;
     double waited_s_ = 0;         ///< in the last sum of gradients
     bool graph_is_known_ = false; ///< a step has shown which parameters get gradients
     std::vector<char> idle_;      ///< by entry: no gradient on any replica in the last step

@@ -33,6 +33,9 @@ struct UpdateStep {
 /// where weights are averaged.
 std::vector<std::string> state_names(config::Optimizer const& options);
 
+/// Whether what one optimizer keeps beside the averaged weights means the same to another.
+bool share_state(std::string const& name, std::string const& other);
+
 /// Which of the layout's entries optimizer.no-decay exempts.
 ///
 /// Throws  Error 64 for a pattern that no parameter's name fits
@@ -68,6 +71,10 @@ class SliceOptimizer {
                 UpdateStep const& step);
 
     bool averages() const noexcept { return options_.ema > 0; }
+    /// The averaged weights begin at these.
+    ///
+    /// Shape  parameters [layout.size], of which the owned ranges are used
+    void begin_average(torch::Tensor const& parameters) const;
     /// Writes the averaged weights of the owned ranges.
     ///
     /// Shape  parameters [layout.size]

@@ -28,6 +28,9 @@ struct Progress {
 
 /// A value of a record. Throws Error 65 when the record lacks it.
 std::int64_t integer_of(checkpoint::Record const& record, std::string const& name);
+/// The same of one that not all checkpoints have; else `otherwise`.
+std::int64_t integer_of(checkpoint::Record const& record, std::string const& name,
+                        std::int64_t otherwise);
 double real_of(checkpoint::Record const& record, std::string const& name);
 
 } // namespace lockstep::train

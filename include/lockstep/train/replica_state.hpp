@@ -36,10 +36,12 @@ class ReplicaState {
     /// memory of this object and of the parts: write it before the next step.
     checkpoint::Snapshot snapshot();
 
-    /// Takes everything from a checkpoint, whatever number of ranks wrote it.
+    /// Takes everything from a checkpoint, whatever number of ranks wrote it. What a forced resume
+    /// does not find there, or finds of an optimizer that does not share its state, begins anew.
     ///
-    /// Throws  Error 65 when its arrays are not this model's
-    void restore(checkpoint::Reader const& reader);
+    /// Returns the arrays that begin anew
+    /// Throws  Error 64 when its arrays are not this model's
+    std::vector<std::string> restore(checkpoint::Reader const& reader, bool shares_state);
 
     /// Writes the model as plain datasets, model/NAME. For one process.
     void write_model(std::filesystem::path const& path, checkpoint::Record const& record);
