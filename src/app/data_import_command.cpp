@@ -62,7 +62,8 @@ OUT is a file or, where there are several sets, a directory.
 
 Options of every kind
   --split 0.8,0.1,0.1       shares of train, validation and test, of each class alike
-  --split-by COLUMN|folder  keep together what is equal there: a speaker, a video
+  --split-by COLUMN|folder  keep together what is equal there: a speaker, a video; of HDF5
+                            files a dataset of one whole number a sample
   --seed N                  of the split (0)
   --shard-samples N         files of at most N samples
   --deflate LEVEL           compress, 1 to 9: smaller files, which take longer to read
@@ -159,13 +160,14 @@ SourceMaker idx(ImportArguments& arguments) {
     return [=](auto const& source) { return data::idx_source({source, classes}); };
 }
 
-SourceMaker hdf5(ImportArguments& arguments) {
+SourceMaker hdf5(ImportArguments& arguments, std::string const& split_by) {
     data::Hdf5Import options{.source = {},
                              .inputs = split(arguments.text("--inputs", "inputs"), ','),
                              .targets = split(arguments.text("--targets", "targets"), ','),
                              .weights = arguments.text("--weights"),
                              .classes = arguments.list("--classes"),
-                             .type = arguments.text("--type")};
+                             .type = arguments.text("--type"),
+                             .split_by = split_by};
     return [=](auto const& source) mutable {
         options.source = source;
         return data::hdf5_source(options);
@@ -265,14 +267,14 @@ SourceMaker source_maker(std::string const& kind, ImportArguments& arguments,
     if (kind == "series") {
         return series(arguments, split_by);
     }
+    if (kind == "hdf5") {
+        return hdf5(arguments, split_by);
+    }
     if (!split_by.empty()) {
         refuse("--split-by", split_by, concat("nothing for ", kind, ", which has no groups"));
     }
     if (kind == "idx") {
         return idx(arguments);
-    }
-    if (kind == "hdf5") {
-        return hdf5(arguments);
     }
     throw Error(ExitCode::usage, {concat("lockstep data import ", kind),
                                   "there are idx, images, video, speech, series and hdf5",

@@ -89,10 +89,10 @@ std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& 
     auto const type = *info.readable_as;
     if (info.shape.size() != 1 || !is_whole(type)) {
         refuse(file.path(), concat("dataset ", name, " does not hold one whole number a sample"),
-               "Store class labels as [samples] integers");
+               "Store classes or groups as [samples] integers");
     }
     if (info.shape.front() != samples) {
-        refuse(file.path(), concat(samples, " inputs but ", info.shape.front(), " targets"),
+        refuse(file.path(), concat(samples, " inputs but ", info.shape.front(), " of ", name),
                "Both need one entry a sample");
     }
     std::vector<std::int64_t> targets(samples);

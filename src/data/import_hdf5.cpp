@@ -120,6 +120,9 @@ class Hdf5Source : public ImportSource {
             add(options.weights, options.weights, std::nullopt);
             read_weights(file_, options.weights, items()); // refuses what no weight can be
         }
+        if (!options.split_by.empty()) {
+            groups_ = read_targets(file_, options.split_by, fields_.front().samples());
+        }
         std::tie(form_.mean, form_.std) = read_moments(file_, fields_.front().kept().row);
         for (auto const& field : fields_) {
             form_.fields.push_back(field.kept());
@@ -128,7 +131,7 @@ class Hdf5Source : public ImportSource {
 
     std::string identity() const override {
         return concat("hdf5 ", joined(options_.inputs, ","), " ", joined(options_.targets, ","),
-                      " ", options_.weights, " ", options_.type, " ",
+                      " ", options_.weights, " ", options_.type, " ", options_.split_by, " ",
                       joined(form_.class_names, ","), "\n", stamp(options_.source));
     }
     ImportForm const& form() const override { return form_; }
@@ -140,6 +143,10 @@ class Hdf5Source : public ImportSource {
     }
     std::int64_t label(std::int64_t item) const override {
         return labels_.empty() ? -1 : labels_[static_cast<std::size_t>(item)];
+    }
+    std::string group(std::int64_t item) const override {
+        return groups_.empty() ? ImportSource::group(item)
+                               : std::to_string(groups_[static_cast<std::size_t>(item)]);
     }
     std::int64_t items_at_once() const override {
         auto least = fields_.front().samples();
@@ -208,6 +215,7 @@ class Hdf5Source : public ImportSource {
     h5::File file_;
     mutable std::vector<SourceField> fields_; ///< they keep blocks for what is read next
     std::vector<std::int64_t> labels_;
+    std::vector<std::int64_t> groups_; ///< of each sample; empty: none were asked for
     ImportForm form_;
 };
 

@@ -85,6 +85,7 @@ struct Hdf5Import {
     std::string weights{};              ///< dataset of the samples' weights; empty: none
     std::vector<std::string> classes{}; ///< empty: the source's, or "0", "1", …
     std::string type{};                 ///< of the inputs; empty: as they are
+    std::string split_by{}; ///< dataset of a whole number a sample: what a split keeps together
 };
 
 /// Any HDF5 file with one entry a sample, or rows of each sample with NAME_offsets, whatever its

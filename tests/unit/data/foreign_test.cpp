@@ -6,7 +6,9 @@
 
 #include <hdf5.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 
 #include "catch.hpp"
@@ -160,4 +162,42 @@ TEST_CASE("a compressed file is imported value by value") {
     for (std::size_t i = 0; i < values.size(); ++i) {
         CHECK(values[i] == static_cast<float>(i));
     }
+}
+
+TEST_CASE("a dataset says which samples of others' files a split keeps together") {
+    test::ScratchDir const scratch;
+    std::vector<float> values(100);
+    std::iota(values.begin(), values.end(), 0.0F);
+    std::vector<std::int64_t> labels(100);
+    std::vector<std::int32_t> speakers(100);
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+        labels[i] = static_cast<std::int64_t>(i % 5);
+        speakers[i] = static_cast<std::int32_t>(i / 10 * 7);
+    }
+    auto file = h5::File::create(scratch / "theirs.h5");
+    file.create_dataset("x", h5::Type::f32, {100, 1});
+    file.write("x", h5::Type::f32, values.data());
+    file.create_dataset("y", h5::Type::i64, {100});
+    file.write("y", h5::Type::i64, labels.data());
+    file.create_dataset("speaker", h5::Type::i32, {100});
+    file.write("speaker", h5::Type::i32, speakers.data());
+    file.close();
+    auto const source_by = [&](std::string const& group) {
+        return hdf5_source({.source = scratch / "theirs.h5",
+                            .inputs = {"x"},
+                            .targets = {"y"},
+                            .split_by = group});
+    };
+    auto const report = test::import_to(scratch / "out", *source_by("speaker"),
+                                        {.split = {.shares = {0.6, 0, 0.4}, .by_group = true}});
+    REQUIRE(report.sets.size() == 2);
+    CHECK(report.sets[0].groups == 6);
+    CHECK(report.sets[1].groups == 4);
+    std::map<int, int> samples;
+    for (float const value : all_inputs(Dataset({.files = (scratch / "out/train.h5").string()}))) {
+        ++samples[static_cast<int>(value) / 10];
+    }
+    CHECK(samples.size() == 6);
+    CHECK(std::ranges::all_of(samples, [](auto const& each) { return each.second == 10; }));
+    CHECK(test::says(test::error_of([&] { source_by("x"); }), "one whole number a sample"));
 }
