@@ -40,7 +40,8 @@ class ReplicaState {
     /// does not find there, or finds of an optimizer that does not share its state, begins anew.
     ///
     /// Returns the arrays that begin anew
-    /// Throws  Error 64 when its arrays are not this model's
+    /// Throws  Error 64 when its parameters are not this model's, 65 when an array is not as long
+    ///         as they are
     std::vector<std::string> restore(checkpoint::Reader const& reader, bool shares_state);
 
     /// Writes the model as plain datasets, model/NAME. For one process.
