@@ -36,7 +36,9 @@ LifeRecord RunWatcher::life() const {
         bool const before =
             same_file && lines && static_cast<std::uintmax_t>(lines.tellg()) <= metrics_size_;
         life.started = life.started || (event == "start" && !before);
-        life.ended = life.ended || (event == "end" && !before);
+        if (event == "end" && !before) {
+            life.end = record.value("reason", "");
+        }
         if (event == "checkpoint") {
             life.saved_step = std::max(life.saved_step, record.value("step", std::int64_t{-1}));
         }

@@ -9,7 +9,7 @@ namespace lockstep::app {
 /// What the files of a run say of a life of it, from the outside.
 struct LifeRecord {
     bool started = false;         ///< it wrote a start record
-    bool ended = false;           ///< it wrote an end record
+    std::string end;              ///< the reason in its end record; empty: it wrote none
     std::int64_t saved_step = -1; ///< of the newest checkpoint of all lives, -1: none
 };
 

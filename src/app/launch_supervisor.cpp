@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <iostream>
+#include <optional>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -113,11 +114,16 @@ class Life {
     bool asked_ = false;
 };
 
-bool is_lost(int code, LifeRecord const& record) {
+/// The run's own word on how a life ended; nothing where a rank was lost. A launcher has another
+/// word where a signal came to it once more while it left: then the records tell.
+std::optional<ExitCode> word_of(int code, LifeRecord const& record) {
     if (code >= static_cast<int>(ExitCode::usage) && code < static_cast<int>(ExitCode::rank_lost)) {
-        return false; // the run's own word
+        return static_cast<ExitCode>(code);
     }
-    return code != 0 || !record.ended;
+    if (record.end.empty()) {
+        return std::nullopt;
+    }
+    return record.end.ends_with("finished") ? ExitCode::ok : ExitCode::interrupted;
 }
 
 std::string names_of(std::vector<Host> const& hosts) {
@@ -185,8 +191,8 @@ ExitCode supervise(LaunchPlan const& plan) {
         watcher.begin_life();
         int const code = Life(words, signals).wait(watcher, recovery_timeout_s);
         auto const record = watcher.life();
-        if (!is_lost(code, record)) {
-            return static_cast<ExitCode>(code);
+        if (auto const word = word_of(code, record)) {
+            return *word;
         }
         if (!record.started && recovery_timeout_s == 0 && code < 128) {
             throw Error(
@@ -195,7 +201,9 @@ ExitCode supervise(LaunchPlan const& plan) {
                  concat("See the messages above; it was started as: ", joined(words, " "))});
         }
         if (signals.pending() != 0) {
-            return ExitCode::rank_lost; // asked to end, and ended badly
+            std::cerr << "lockstep launch: asked to end, and a rank was lost (exit code " << code
+                      << ")\n";
+            return ExitCode::rank_lost;
         }
         without_progress = record.saved_step > saved_step ? 1 : without_progress + 1;
         saved_step = std::max(saved_step, record.saved_step);

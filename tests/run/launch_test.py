@@ -29,7 +29,12 @@ words=()
 while [ $# -gt 0 ]; do # the hosts of the test are names only
     if [ "$1" = --host ]; then shift 2; else words+=("$1"); shift; fi
 done
-exec {MPIRUN} "${{words[@]}}"
+[ -n "$DIES_LATE" ] || exec {MPIRUN} "${{words[@]}}"
+{MPIRUN} "${{words[@]}}" & # and a signal that comes when all is done
+trap "kill -USR1 $!" USR1
+while kill -0 $!; do wait $!; done
+trap - USR1
+kill -USR1 $$
 ''')
 
     def command(self, name, text):
@@ -87,12 +92,12 @@ def recovery_takes_too_long(scratch):
 
 def passes_signals_on(scratch):
     site = Site(scratch / "signals")
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number, late in ((signal.SIGTERM, ""), (signal.SIGINT, "yes")):
         directory = scratch / f"signalled-{number}"
         process = subprocess.Popen(
             [LOCKSTEP, *map(str, words(directory, "--train.steps", 0, "--train.epochs", 9))],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env={**os.environ, **site.environment()})
+            env={**os.environ, **site.environment(DIES_LATE=late)})
         while not (directory / "metrics.jsonl").exists() or not records(directory, "step"):
             check(process.poll() is None, "still training")
             time.sleep(0.05)
