@@ -114,13 +114,13 @@ class Life {
     bool asked_ = false;
 };
 
-/// The run's own word on how a life ended; nothing where a rank was lost. A launcher has another
-/// word where a signal came to it once more while it left: then the records tell.
+/// The run's own word on how a life ended; nothing where a rank was lost. A launcher that fell to a
+/// signal, such as one that came once more while it left, has none: then the records tell.
 std::optional<ExitCode> word_of(int code, LifeRecord const& record) {
     if (code >= static_cast<int>(ExitCode::usage) && code < static_cast<int>(ExitCode::rank_lost)) {
         return static_cast<ExitCode>(code);
     }
-    if (record.end.empty()) {
+    if (record.end.empty() || (code != 0 && code < 128)) {
         return std::nullopt;
     }
     return record.end.ends_with("finished") ? ExitCode::ok : ExitCode::interrupted;

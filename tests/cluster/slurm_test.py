@@ -14,8 +14,6 @@ import slurm  # noqa: E402
 STEPS = 450
 # A tenth of a second a step, in the first lives of a job.
 SLOW = 'export LOCKSTEP_INJECT=slow:rank=0; [[ ${{SLURM_RESTART_COUNT:-0}} -lt {} ]] || unset LOCKSTEP_INJECT'
-# Nothing takes that long; some of it takes long where others have most of the processor.
-LIMIT = 300
 # What Slurm itself starts must not be held up by variables of the tests.
 os.environ.update({"OMPI_MCA_btl_tcp_if_include": "eth0", "OMPI_MCA_oob_tcp_if_include": "eth0"})
 
@@ -56,16 +54,17 @@ class Job:
         return records(self.run, "step")[-1:] if (self.run / "metrics.jsonl").exists() else []
 
     def wait_for_step(self, count):
-        self.wait_until(lambda: any(step["step"] >= count for step in self.steps()), f"step {count}")
+        self.wait_until(lambda: any(step["step"] >= count for step in self.steps()), 90,
+                        f"step {count}")
 
-    def wait_until(self, condition, what):
+    def wait_until(self, condition, limit, what):
         try:
-            self.cluster.wait_until(condition, LIMIT, f"{self.name}: {what}")
+            self.cluster.wait_until(condition, limit, f"{self.name}: {what}")
         except RuntimeError as error:
             check(False, f"{error}\n{self.output()}")
 
-    def wait_for(self, *states):
-        self.wait_until(lambda: self.cluster.state(self.number) in states, states)
+    def wait_for(self, *states, limit=150):
+        self.wait_until(lambda: self.cluster.state(self.number) in states, limit, states)
 
     def lives(self):
         return list(map(json.loads, (self.run / "history.jsonl").read_text().splitlines()))
@@ -146,7 +145,7 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
 
     cancelled.wait_for_step(5)
     slurm.run("scancel", cancelled.number)
-    cancelled.wait_for("CANCELLED")
+    cancelled.wait_for("CANCELLED", limit=40)
     check("not requeued" in cancelled.output(), cancelled.output())
     ends = records(cancelled.run, "end")
     check(ends, f"it came to an end\n{cancelled.output()}")
@@ -169,12 +168,12 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
     crashed.wait_for_step(5)
     urgent = slurm.run("sbatch", "--parsable", "--partition=urgent", "--nodes=2", "--exclusive",
                        "--output=/dev/null", "--wrap", "true").stdout.strip()
-    crashed.wait_until(lambda: cluster.state(urgent) == "COMPLETED", "it makes room")
-    crashed.wait_until(lambda: len(crashed.lives()) > 0, "its first life is written down")
+    crashed.wait_until(lambda: cluster.state(urgent) == "COMPLETED", 60, "it makes room")
+    crashed.wait_until(lambda: len(crashed.lives()) > 0, 60, "its first life is written down")
     check(crashed.lives()[0]["reason"] == "SIGTERM", f"{crashed.lives()}\n{crashed.output()}")
     crashed.wait_for_step(crashed.lives()[0]["last_step"] + 20)
     cluster.crash("host2")
-    crashed.wait_until(lambda: cluster.state(crashed.number) != "RUNNING", "it is seen")
+    crashed.wait_until(lambda: cluster.state(crashed.number) != "RUNNING", 60, "it is seen")
     cluster.join("host2")
     cluster.boot("host2")
     crashed.wait_for("COMPLETED")
