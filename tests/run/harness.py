@@ -19,6 +19,8 @@ BUILD = pathlib.Path(os.environ.get("LOCKSTEP_BUILD", SOURCE / "build"))
 DATA = pathlib.Path(os.environ.get("LOCKSTEP_TEST_DATA", BUILD / "tests/data"))
 LOCKSTEP = str(BUILD / "lockstep")
 DECK = str(SOURCE / "inputs/test_small.ini")
+LONG = os.environ.get("LOCKSTEP_LONG") == "1"  # ./bootstrap test --long: the whole of every table
+SEED = int(os.environ.get("LOCKSTEP_SEED", "1"))  # of what is drawn at random
 
 
 class Scratch:
