@@ -5,6 +5,7 @@
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace lockstep::task {

@@ -43,6 +43,7 @@ function(lockstep_test_binary target main room source)
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
         target_compile_options(${target} PRIVATE -fPIC)
         target_precompile_headers(${target} REUSE_FROM lockstep_nn)
+        lockstep_skip_torch_header(${target})
     endif()
 endfunction()
 
