@@ -5,8 +5,9 @@
 #include "lockstep/comm/board.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
+
+#include "counts.hpp"
 
 namespace lockstep::comm {
 
@@ -27,24 +28,16 @@ MPI_Op raw(Reduce operation) {
     return MPI_OP_NULL;
 }
 
-template <Element T, class Call>
-void in_pieces(std::span<T> values, Call const& call) {
-    std::size_t const most = call_bytes / sizeof(T);
-    while (!values.empty()) {
-        auto const piece = values.first(std::min(most, values.size()));
-        call(piece);
-        values = values.subspan(piece.size());
-    }
-}
+template <Element T>
+constexpr std::size_t most_of = call_bytes / sizeof(T);
 
 } // namespace
 
 template <Element T>
 void broadcast(Communicator const& comm, std::span<T> values, int root) {
     WaitScope const wait(comm, Wait::broadcast);
-    in_pieces(values, [&](std::span<T> piece) {
-        check(MPI_Bcast(piece.data(), static_cast<int>(piece.size()), datatype<T>(), root,
-                        comm.raw()),
+    in_pieces(values.size(), most_of<T>, [&](std::size_t first, int length) {
+        check(MPI_Bcast(values.data() + first, length, datatype<T>(), root, comm.raw()),
               "MPI_Bcast");
     });
 }
@@ -59,9 +52,9 @@ void broadcast_text(Communicator const& comm, std::string& text, int root) {
 template <Element T>
 void all_reduce(Communicator const& comm, std::span<T> values, Reduce operation) {
     WaitScope const wait(comm, Wait::all_reduce);
-    in_pieces(values, [&](std::span<T> piece) {
-        check(MPI_Allreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()),
-                            datatype<T>(), raw(operation), comm.raw()),
+    in_pieces(values.size(), most_of<T>, [&](std::size_t first, int length) {
+        check(MPI_Allreduce(MPI_IN_PLACE, values.data() + first, length, datatype<T>(),
+                            raw(operation), comm.raw()),
               "MPI_Allreduce");
     });
 }
@@ -82,14 +75,8 @@ void all_gather_slices(Communicator const& comm, std::span<T> whole,
     std::vector<int> counts(ranks);
     std::vector<int> offsets(ranks);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        auto const count = bounds[rank + 1] - bounds[rank];
-        if (count > std::numeric_limits<int>::max() ||
-            bounds[rank] > std::numeric_limits<int>::max()) {
-            throw Error(ExitCode::software, {"all_gather_slices of more than 2^31 - 1 elements",
-                                             "MPI counts with int", "Please report this"});
-        }
-        counts[rank] = static_cast<int>(count);
-        offsets[rank] = static_cast<int>(bounds[rank]);
+        counts[rank] = mpi_count(bounds[rank + 1] - bounds[rank]);
+        offsets[rank] = mpi_count(bounds[rank]);
     }
     WaitScope const wait(comm, Wait::all_gather);
     check(MPI_Allgatherv(MPI_IN_PLACE, 0, datatype<T>(), whole.data(), counts.data(),

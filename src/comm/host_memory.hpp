@@ -26,6 +26,8 @@ class HostMemory {
     /// `owner` keeps the block at `data` alive.
     HostMemory(Form const& form, std::byte* data, std::shared_ptr<void const> owner);
 
+    /// Who has a copy keeps the memory.
+    std::shared_ptr<void const> const& owner() const { return owner_; }
     Arrivals::Slot* slots() const { return slots_; }
     /// Of even and of odd steps: a fast rank may write the next while a slow one still reads.
     double* votes(int rank, bool odd) const {

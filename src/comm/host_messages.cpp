@@ -4,19 +4,20 @@
 
 namespace lockstep::comm {
 
-HostMessages::HostMessages(Communicator const* world, TreeExchangeOptions const& options,
-                           Hosts const& hosts, std::vector<Partial> const& partials, int rank)
-    : world_(world), partition_(options.partition), hosts_(hosts), partials_(partials), rank_(rank),
-      host_(hosts.host(rank)), rounding_(options.rounding),
-      timeout_seconds_(options.timeout_seconds),
-      receives_(static_cast<std::size_t>(partition_.buckets())) {
-    received_.resize(static_cast<std::size_t>(elements_received()));
+HostMessages::HostMessages(Parts const& parts)
+    : world_(parts.world), partition_(parts.options.partition), hosts_(parts.hosts),
+      partials_(parts.partials), rank_(parts.rank), host_(hosts_.host(rank_)),
+      rounding_(parts.options.rounding), timeout_seconds_(parts.options.timeout_seconds),
+      buffers_(std::make_shared<Buffers>(
+          Buffers{parts.arena, std::vector<float>(static_cast<std::size_t>(elements_received()))})),
+      sends_(buffers_) {
     if (rounds()) {
-        packed_received_.resize(received_.size());
-        packed_sent_.resize(static_cast<std::size_t>(elements_sent()));
+        buffers_->packed_received.resize(buffers_->received.size());
+        buffers_->packed_sent.resize(static_cast<std::size_t>(elements_sent()));
     }
-    float* at = received_.data();
+    float* at = buffers_->received.data();
     for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+        receives_.emplace_back(buffers_);
         auto& incoming = incoming_.emplace_back();
         for (auto const& partial : partials_) {
             bool const foreign = partial.host != host_;
@@ -49,7 +50,7 @@ std::int64_t HostMessages::elements_sent() const {
 
 /// Where the 16 bits of a received value lie.
 std::uint16_t* HostMessages::packed(float const* received) {
-    return packed_received_.data() + (received - received_.data());
+    return buffers_->packed_received.data() + (received - buffers_->received.data());
 }
 
 void HostMessages::begin() {
@@ -83,7 +84,7 @@ void HostMessages::unpack(int bucket) {
 
 std::int64_t HostMessages::send(int owner, float const* values, std::int64_t count) {
     if (rounds()) {
-        auto* const bits = packed_sent_.data() + packed_until_;
+        auto* const bits = buffers_->packed_sent.data() + packed_until_;
         pack(rounding_, {values, static_cast<std::size_t>(count)}, bits);
         packed_until_ += count;
         sends_.send(*world_, owner, bits, count);
@@ -98,7 +99,7 @@ void HostMessages::wait_sent() {
 }
 
 std::int64_t HostMessages::spread(float* array) {
-    Pending receives;
+    Pending receives(buffers_);
     for_each_taken([&](int owner, int bucket) {
         auto const piece = partition_.piece(bucket, owner);
         receives.receive(*world_, owner, array + piece.first, piece.count());

@@ -4,6 +4,7 @@
 #include "lockstep/comm/tree_exchange.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "hosts.hpp"
@@ -16,10 +17,16 @@ namespace lockstep::comm {
 /// hosts.
 class HostMessages {
   public:
-    /// `options`, `hosts` and `partials` must outlive it; `world` too, which is null where there is
-    /// one host and nothing to send.
-    HostMessages(Communicator const* world, TreeExchangeOptions const& options, Hosts const& hosts,
-                 std::vector<Partial> const& partials, int rank);
+    /// What it is made of; all but `arena` and `rank` must outlive it.
+    struct Parts {
+        Communicator const* world; ///< nobody else's messages; null: one host, nothing to send
+        TreeExchangeOptions const& options;
+        Hosts const& hosts;
+        std::vector<Partial> const& partials;
+        std::shared_ptr<void const> arena; ///< keeps the memory of what is sent
+        int rank;
+    };
+    explicit HostMessages(Parts const& parts);
 
     /// Where partial `which`, of another host, has this rank's piece of `bucket` after `unpack`.
     float const* received(int bucket, std::size_t which) const {
@@ -59,6 +66,14 @@ class HostMessages {
     }
 
   private:
+    /// What MPI may read and write while messages are under way.
+    struct Buffers {
+        std::shared_ptr<void const> arena;
+        std::vector<float> received; ///< partials of other hosts for the own pieces, by bucket
+        std::vector<std::uint16_t> packed_received{}; ///< the same, as they come; where rounded
+        std::vector<std::uint16_t> packed_sent{};     ///< stays until the step is finished
+    };
+
     bool rounds() const { return rounding_ != Rounding::none; }
     std::uint16_t* packed(float const* received);
     std::int64_t elements_received() const;
@@ -72,9 +87,7 @@ class HostMessages {
     int host_;
     Rounding rounding_;
     double timeout_seconds_;
-    std::vector<float> received_; ///< partials of other hosts for the own pieces, by bucket
-    std::vector<std::uint16_t> packed_received_; ///< the same, as they come; where rounded
-    std::vector<std::uint16_t> packed_sent_;     ///< stays until the step is finished
+    std::shared_ptr<Buffers> buffers_;
     std::int64_t packed_until_ = 0;
     std::vector<std::vector<float*>> incoming_; ///< [buckets, partials]; null: of this host
     std::vector<Pending> receives_;             ///< of each bucket

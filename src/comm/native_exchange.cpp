@@ -18,22 +18,24 @@ class NativeExchange : public Exchange {
         : Exchange(options.partition), world_(world.duplicate()),
           sums_everywhere_(options.sums_everywhere), timeout_(options.timeout_seconds),
           alone_(Communicator::self()),
-          memory_(alone_, 2 * static_cast<std::size_t>(partition_.size()) * sizeof(float)),
-          squares_(static_cast<std::size_t>(partition_.grains())) {}
+          memory_(std::make_shared<SharedBlock>(
+              alone_, 2 * static_cast<std::size_t>(partition_.size()) * sizeof(float))),
+          squares_(static_cast<std::size_t>(partition_.grains())), pending_(memory_) {}
 
     std::string name() const override { return "MPI_Iallreduce"; }
     int rank() const noexcept override { return world_.rank(); }
     bool sums_everywhere() const noexcept override { return sums_everywhere_; }
-    float* gradients() noexcept override { return reinterpret_cast<float*>(memory_.data()); }
+    float* gradients() noexcept override { return reinterpret_cast<float*>(memory_->data()); }
     float* parameters() noexcept override { return gradients() + partition_.size(); }
 
     void begin() override { cost_ = {}; }
     void ready(int index) override {
         Stopwatch const watch;
         auto const range = partition_.bucket(index);
-        pending_.sum(world_, gradients() + range.first, range.count());
+        pending_.sum(world_,
+                     std::span(gradients() + range.first, static_cast<std::size_t>(range.count())));
         cost_.bytes += range.count() * static_cast<std::int64_t>(sizeof(float));
-        pending_.done();
+        static_cast<void>(pending_.done()); // messages move only while MPI is called
         cost_.hidden_s += watch.seconds();
     }
     void finish(std::span<double> votes, std::span<std::byte> notice) override {
@@ -56,10 +58,9 @@ class NativeExchange : public Exchange {
         Stopwatch const watch;
         for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
             auto const whole = partition_.bucket(bucket);
-            std::vector<int> bounds{0};
+            std::vector<std::int64_t> bounds{0};
             for (int rank = 0; rank < partition_.ranks(); ++rank) {
-                bounds.push_back(
-                    static_cast<int>(partition_.piece(bucket, rank).last - whole.first));
+                bounds.push_back(partition_.piece(bucket, rank).last - whole.first);
             }
             pending_.gather(world_, parameters() + whole.first, bounds);
         }
@@ -72,7 +73,7 @@ class NativeExchange : public Exchange {
     bool sums_everywhere_;
     double timeout_;
     Communicator alone_;
-    SharedBlock memory_;
+    std::shared_ptr<SharedBlock> memory_;
     std::vector<double> squares_;
     Pending pending_;
 };

@@ -4,37 +4,67 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/board.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
+
+#include "counts.hpp"
 
 namespace lockstep::comm {
 
 namespace {
 
-// Messages of at most this many elements, far below MPI's limit of int counts.
+// Messages of at most this many elements, far below MPI's limit.
 constexpr std::int64_t most_elements = std::int64_t{1} << 28;
 
-void wait_for(std::vector<MPI_Request>& requests, double timeout_seconds, std::string const& what) {
-    Backoff backoff(timeout_seconds, what);
-    int done = 0;
-    while (true) {
-        check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done,
-                          MPI_STATUSES_IGNORE),
-              "MPI_Testall");
-        if (done != 0) {
-            requests.clear();
-            return;
-        }
-        backoff.pause();
+template <class T>
+MPI_Datatype sent_as() {
+    if constexpr (std::same_as<T, std::uint16_t>) {
+        return MPI_UINT16_T;
+    } else {
+        return datatype<T>();
     }
 }
 
-template <class Call>
-void in_pieces(std::int64_t elements, Call const& call) {
-    for (std::int64_t first = 0; first < elements; first += most_elements) {
-        call(first, static_cast<int>(std::min(most_elements, elements - first)));
+template <class T>
+void post_sends(std::vector<MPI_Request>& requests, Communicator const& comm, int to,
+                std::span<T const> values) {
+    in_pieces(std::ssize(values), most_elements, [&](std::int64_t first, int length) {
+        check(MPI_Isend(values.data() + first, length, sent_as<T>(), to, 0, comm.raw(),
+                        &requests.emplace_back(MPI_REQUEST_NULL)),
+              "MPI_Isend");
+    });
+}
+
+template <class T>
+void post_receives(std::vector<MPI_Request>& requests, Communicator const& comm, int from,
+                   std::span<T> values) {
+    in_pieces(std::ssize(values), most_elements, [&](std::int64_t first, int length) {
+        check(MPI_Irecv(values.data() + first, length, sent_as<T>(), from, 0, comm.raw(),
+                        &requests.emplace_back(MPI_REQUEST_NULL)),
+              "MPI_Irecv");
+    });
+}
+
+int test_all(std::vector<MPI_Request>& requests, int& done) {
+    done = 1;
+    return requests.empty() ? MPI_SUCCESS
+                            : MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done,
+                                          MPI_STATUSES_IGNORE);
+}
+
+bool all_done(std::vector<MPI_Request>& requests) {
+    int done = 0;
+    check(test_all(requests, done), "MPI_Testall");
+    if (done != 0) {
+        requests.clear();
     }
+    return done != 0;
+}
+
+/// A copy that outlives whoever gives up waiting for it.
+template <class T>
+std::shared_ptr<std::vector<T>> copy_of(std::span<T const> values) {
+    return std::make_shared<std::vector<T>>(values.begin(), values.end());
 }
 
 } // namespace
@@ -56,100 +86,116 @@ void Backoff::pause() {
     }
 }
 
-void Pending::send(Communicator const& comm, int to, float const* values, std::int64_t count) {
-    in_pieces(count, [&](std::int64_t first, int length) {
-        check(MPI_Isend(values + first, length, MPI_FLOAT, to, 0, comm.raw(),
-                        &requests_.emplace_back()),
-              "MPI_Isend");
-    });
+Pending::~Pending() {
+    for (auto& request : receives_) {
+        if (request != MPI_REQUEST_NULL) {
+            MPI_Cancel(&request);
+        }
+    }
+    int received = 0;
+    int sent = 0;
+    bool const settled = test_all(receives_, received) == MPI_SUCCESS && received != 0 &&
+                         test_all(others_, sent) == MPI_SUCCESS && sent != 0;
+    if (!settled) { // MPI can take back neither a send nor what all ranks do
+        static_cast<void>(new auto(std::move(memory_)));
+        static_cast<void>(new auto(std::move(counts_)));
+    }
 }
 
-void Pending::receive(Communicator const& comm, int from, float* values, std::int64_t count) {
-    in_pieces(count, [&](std::int64_t first, int length) {
-        check(MPI_Irecv(values + first, length, MPI_FLOAT, from, 0, comm.raw(),
-                        &requests_.emplace_back()),
-              "MPI_Irecv");
-    });
+void Pending::send(Communicator const& comm, int to, float const* values, std::int64_t count) {
+    post_sends(others_, comm, to, std::span(values, static_cast<std::size_t>(count)));
 }
 
 void Pending::send(Communicator const& comm, int to, std::uint16_t const* values,
                    std::int64_t count) {
-    in_pieces(count, [&](std::int64_t first, int length) {
-        check(MPI_Isend(values + first, length, MPI_UINT16_T, to, 0, comm.raw(),
-                        &requests_.emplace_back()),
-              "MPI_Isend");
-    });
+    post_sends(others_, comm, to, std::span(values, static_cast<std::size_t>(count)));
+}
+
+void Pending::receive(Communicator const& comm, int from, float* values, std::int64_t count) {
+    post_receives(receives_, comm, from, std::span(values, static_cast<std::size_t>(count)));
 }
 
 void Pending::receive(Communicator const& comm, int from, std::uint16_t* values,
                       std::int64_t count) {
-    in_pieces(count, [&](std::int64_t first, int length) {
-        check(MPI_Irecv(values + first, length, MPI_UINT16_T, from, 0, comm.raw(),
-                        &requests_.emplace_back()),
-              "MPI_Irecv");
-    });
+    post_receives(receives_, comm, from, std::span(values, static_cast<std::size_t>(count)));
 }
 
-void Pending::sum(Communicator const& comm, float* values, std::int64_t count) {
-    in_pieces(count, [&](std::int64_t first, int length) {
-        check(MPI_Iallreduce(MPI_IN_PLACE, values + first, length, MPI_FLOAT, MPI_SUM, comm.raw(),
-                             &requests_.emplace_back()),
+template <Element T>
+void Pending::sum(Communicator const& comm, std::span<T> values) {
+    in_pieces(std::ssize(values), most_elements, [&](std::int64_t first, int length) {
+        check(MPI_Iallreduce(MPI_IN_PLACE, values.data() + first, length, datatype<T>(), MPI_SUM,
+                             comm.raw(), &others_.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Iallreduce");
     });
 }
 
-void Pending::gather(Communicator const& comm, float* whole, std::vector<int> const& bounds) {
-    auto const& begins = *counts_.emplace_back(std::make_unique<std::vector<int>>(bounds));
+template void Pending::sum(Communicator const&, std::span<float>);
+template void Pending::sum(Communicator const&, std::span<double>);
+
+void Pending::gather(Communicator const& comm, float* whole,
+                     std::vector<std::int64_t> const& bounds) {
+    auto& begins = *counts_.emplace_back(std::make_unique<std::vector<int>>());
     auto& counts = *counts_.emplace_back(std::make_unique<std::vector<int>>());
     for (std::size_t rank = 0; rank + 1 < bounds.size(); ++rank) {
-        counts.push_back(bounds[rank + 1] - bounds[rank]);
+        begins.push_back(mpi_count(bounds[rank]));
+        counts.push_back(mpi_count(bounds[rank + 1] - bounds[rank]));
     }
     check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_FLOAT, whole, counts.data(), begins.data(),
-                          MPI_FLOAT, comm.raw(), &requests_.emplace_back()),
+                          MPI_FLOAT, comm.raw(), &others_.emplace_back(MPI_REQUEST_NULL)),
           "MPI_Iallgatherv");
 }
 
-bool Pending::done() {
-    if (requests_.empty()) {
-        return true;
-    }
-    int done = 0;
-    check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
-                      MPI_STATUSES_IGNORE),
-          "MPI_Testall");
-    if (done != 0) {
-        requests_.clear();
-    }
-    return done != 0;
+void Pending::broadcast(Communicator const& comm, std::span<std::byte> bytes) {
+    in_pieces(std::ssize(bytes), most_elements, [&](std::int64_t first, int length) {
+        check(MPI_Ibcast(bytes.data() + first, length, MPI_BYTE, 0, comm.raw(),
+                         &others_.emplace_back(MPI_REQUEST_NULL)),
+              "MPI_Ibcast");
+    });
 }
 
-void Pending::wait(double timeout_seconds) {
-    wait_for(requests_, timeout_seconds, "gradients or parameters of other ranks");
+void Pending::barrier(Communicator const& comm) {
+    check(MPI_Ibarrier(comm.raw(), &others_.emplace_back(MPI_REQUEST_NULL)), "MPI_Ibarrier");
+}
+
+bool Pending::done() {
+    bool const received = all_done(receives_);
+    return all_done(others_) && received;
+}
+
+void Pending::wait(double timeout_seconds, std::string const& what) {
+    Backoff backoff(timeout_seconds, what);
+    while (!done()) {
+        backoff.pause();
+    }
     counts_.clear();
 }
 
 void sum_with_deadline(Communicator const& comm, std::span<double> values, double timeout_seconds) {
     WaitScope const wait(comm, Wait::all_reduce);
-    std::vector<MPI_Request> requests(1);
-    check(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE,
-                         MPI_SUM, comm.raw(), requests.data()),
-          "MPI_Iallreduce");
-    wait_for(requests, timeout_seconds, "the vote of all ranks");
+    auto const copy = copy_of(std::span<double const>(values));
+    Pending pending(copy);
+    pending.sum(comm, std::span(*copy));
+    pending.wait(timeout_seconds, "the vote of all ranks");
+    std::ranges::copy(*copy, values.begin());
 }
 
 void barrier_with_deadline(Communicator const& comm, double timeout_seconds) {
-    std::vector<MPI_Request> requests(1);
-    check(MPI_Ibarrier(comm.raw(), requests.data()), "MPI_Ibarrier");
-    wait_for(requests, timeout_seconds, "the other ranks");
+    WaitScope const wait(comm, Wait::barrier);
+    Pending pending(nullptr);
+    pending.barrier(comm);
+    pending.wait(timeout_seconds, "the other ranks");
 }
 
 void broadcast_with_deadline(Communicator const& comm, std::span<std::byte> bytes,
                              double timeout_seconds) {
-    std::vector<MPI_Request> requests(1);
-    check(MPI_Ibcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, comm.raw(),
-                     requests.data()),
-          "MPI_Ibcast");
-    wait_for(requests, timeout_seconds, "rank 0's buffers");
+    WaitScope const wait(comm, Wait::broadcast);
+    auto const copy = copy_of(std::span<std::byte const>(bytes));
+    Pending pending(copy);
+    pending.broadcast(comm, std::span(*copy));
+    pending.wait(timeout_seconds, "rank 0's buffers");
+    if (!comm.is_root()) {
+        std::ranges::copy(*copy, bytes.begin());
+    }
 }
 
 } // namespace lockstep::comm

@@ -4,7 +4,6 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/communicator.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -27,24 +26,40 @@ class Backoff {
     std::string what_;
 };
 
-/// Messages under way. Their memory must stay until they are done.
+/// Messages under way. Where an error ends this object before them, receives are taken back; what
+/// cannot be taken back keeps its memory for as long as the process lives, so that MPI never writes
+/// to memory that has another use by then.
 class Pending {
   public:
+    /// `memory` holds all that its messages read and write.
+    explicit Pending(std::shared_ptr<void const> memory) : memory_(std::move(memory)) {}
+    Pending(Pending&& other) noexcept = default;
+    Pending& operator=(Pending&&) = delete;
+    ~Pending();
+
     void send(Communicator const& comm, int to, float const* values, std::int64_t count);
     void send(Communicator const& comm, int to, std::uint16_t const* values, std::int64_t count);
     void receive(Communicator const& comm, int from, float* values, std::int64_t count);
     void receive(Communicator const& comm, int from, std::uint16_t* values, std::int64_t count);
     /// Adds up `values` over all ranks, in place.
-    void sum(Communicator const& comm, float* values, std::int64_t count);
+    template <Element T>
+    void sum(Communicator const& comm, std::span<T> values);
     /// Makes each rank's piece of `whole` known: bounds [ranks + 1], less than 2^31 elements.
-    void gather(Communicator const& comm, float* whole, std::vector<int> const& bounds);
+    void gather(Communicator const& comm, float* whole, std::vector<std::int64_t> const& bounds);
+    /// Copies rank 0's bytes to all ranks.
+    void broadcast(Communicator const& comm, std::span<std::byte> bytes);
+    void barrier(Communicator const& comm);
+
     /// Whether all are done; does not wait.
-    bool done();
-    /// Throws  Error 76 when they are not done in time
-    void wait(double timeout_seconds);
+    [[nodiscard]] bool done();
+    /// Throws  Error 76 saying `what` was waited for, when they are not done in time
+    void wait(double timeout_seconds,
+              std::string const& what = "gradients or parameters of other ranks");
 
   private:
-    std::vector<MPI_Request> requests_;
+    std::shared_ptr<void const> memory_;
+    std::vector<MPI_Request> receives_;
+    std::vector<MPI_Request> others_;                       ///< sends, and what all ranks do
     std::vector<std::unique_ptr<std::vector<int>>> counts_; ///< which MPI reads while it gathers
 };
 

@@ -34,7 +34,7 @@ TreeSum sum_over_ranks(Partial const& partial, std::vector<TreeNode> const& node
 class TreeExchange : public Exchange {
   public:
     TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts, int rank,
-                 Communicator const* world, std::string name);
+                 std::optional<Communicator> world, std::string name);
     ~TreeExchange() override;
 
     std::string name() const override { return name_; }
@@ -73,7 +73,7 @@ class TreeExchange : public Exchange {
     int rank_;
     int host_;
     int local_;
-    Communicator const* world_; ///< null: one host
+    std::optional<Communicator> world_; ///< for its messages alone; none: one host
     std::string name_;
 
     std::vector<Partial> partials_;
@@ -93,10 +93,10 @@ class TreeExchange : public Exchange {
 };
 
 TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts,
-                           int rank, Communicator const* world, std::string name)
+                           int rank, std::optional<Communicator> world, std::string name)
     : Exchange(options.partition), options_(options), memory_(std::move(memory)),
       hosts_(std::move(hosts)), rank_(rank), host_(hosts_.host(rank)), local_(hosts_.local(rank)),
-      world_(world), name_(std::move(name)),
+      world_(std::move(world)), name_(std::move(name)),
       partials_(partials_of(root_of(options.nodes), options.nodes, hosts_)),
       final_sum_(
           root_of(options.nodes),
@@ -111,7 +111,7 @@ TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory
       arrivals_(memory_.slots(), local_,
                 static_cast<int>(hosts_.ranks[static_cast<std::size_t>(host_)].size()),
                 std::chrono::duration<double>(options.timeout_seconds)),
-      messages_(world, options_, hosts_, partials_, rank) {
+      messages_({world_ ? &*world_ : nullptr, options_, hosts_, partials_, memory_.owner(), rank}) {
     for (auto const& partial : partials_) {
         host_sums_.push_back(sum_over_ranks(partial, options_.nodes, options_.rounding));
     }
@@ -365,8 +365,10 @@ std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
         name = concat("messages between ", hosts.count(), " hosts, ", name);
     }
     auto const form = form_of(options, host.size());
+    // Messages of two exchanges under way at once must not meet.
+    auto own = hosts.count() > 1 ? std::optional(world.duplicate()) : std::nullopt;
     return std::make_unique<TreeExchange>(options, HostMemory(form, block->data(), block),
-                                          std::move(hosts), world.rank(), &world, name);
+                                          std::move(hosts), world.rank(), std::move(own), name);
 }
 
 std::vector<std::unique_ptr<Exchange>> make_thread_exchanges(TreeExchangeOptions const& options) {
@@ -380,7 +382,7 @@ std::vector<std::unique_ptr<Exchange>> make_thread_exchanges(TreeExchangeOptions
     for (int rank = 0; rank < ranks; ++rank) {
         all.push_back(std::make_unique<TreeExchange>(
             options, HostMemory(form, static_cast<std::byte*>(block.get()), block),
-            hosts_from(std::vector<int>(static_cast<std::size_t>(ranks), 0)), rank, nullptr,
+            hosts_from(std::vector<int>(static_cast<std::size_t>(ranks), 0)), rank, std::nullopt,
             "threads"));
     }
     return all;

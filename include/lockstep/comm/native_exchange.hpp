@@ -16,7 +16,7 @@ struct NativeExchangeOptions {
 /// The exchange that hands each bucket to MPI_Iallreduce, in private memory: MPI's own order of
 /// the sum, so the bits depend on the number of ranks and on the buckets.
 ///
-/// Collective  over `world`, which must outlive it
+/// Collective  over `world`; so is its end
 std::unique_ptr<Exchange> make_native_exchange(Communicator const& world,
                                                NativeExchangeOptions const& options);
 

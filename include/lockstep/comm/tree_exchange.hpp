@@ -33,7 +33,7 @@ struct TreeExchangeOptions {
 ///
 /// Where the ranks of a host cannot share memory, each is a host of its own; name() says so.
 ///
-/// Collective  over `world`, which must outlive it
+/// Collective  over `world`; so is its end
 /// Throws      AgreedError
 std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
                                              TreeExchangeOptions const& options);

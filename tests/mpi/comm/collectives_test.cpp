@@ -105,3 +105,13 @@ TEST_CASE("nobody leaves a barrier before the last one has come") {
     comm::broadcast(world, std::span(&came, 1), last);
     CHECK(left >= came);
 }
+
+// Hidden: it takes gigabytes.
+TEST_CASE("a notice of more than 2 GiB arrives whole", "[.large]") {
+    auto const& world = test::world();
+    constexpr std::size_t length = (std::size_t{1} << 31) + 7;
+    std::vector<std::byte> bytes(length, std::byte(world.is_root() ? 5 : 0));
+    comm::broadcast_with_deadline(world, bytes, 300);
+    auto const right = std::ranges::count(bytes, std::byte{5});
+    CHECK(right == static_cast<std::ptrdiff_t>(length));
+}

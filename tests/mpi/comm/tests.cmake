@@ -1,5 +1,10 @@
 lockstep_add_mpi_test(comm/communicator NP 1 2 4)
 lockstep_add_mpi_test(comm/collectives NP 1 2 3 4)
+add_test(NAME mpi.comm.collectives.large.long
+         COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 $<TARGET_FILE:mpi.comm.collectives>
+                 --expect-ranks 2 [large])
+set_tests_properties(mpi.comm.collectives.large.long PROPERTIES LABELS "mpi;long" TIMEOUT 600
+                     PROCESSORS 2 ENVIRONMENT "${lockstep_mpi_environment}")
 lockstep_add_mpi_test(comm/agree NP 1 2 4)
 lockstep_add_mpi_test(comm/topology NP 1 2 4)
 lockstep_add_mpi_test(comm/nccl NP 1 2 4)

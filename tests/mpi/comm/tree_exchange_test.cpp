@@ -62,9 +62,11 @@ TreeExchangeOptions options_for(int ranks_per_host, bool everywhere,
 }
 
 void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere,
-              Rounding rounding = Rounding::none) {
+              Rounding rounding = Rounding::none, bool begun = false) {
     auto const& partition = exchange.partition();
-    exchange.begin();
+    if (!begun) {
+        exchange.begin();
+    }
     auto const own = tree_order(node, step, rounding);
     for (int bucket = 0; bucket < partition.buckets(); ++bucket) {
         auto const range = partition.bucket(bucket);
@@ -128,6 +130,33 @@ TEST_CASE("sums are in tree order however ranks are spread over hosts") {
                 one_step(*exchange, node, step, everywhere);
             }
         }
+    }
+}
+
+TEST_CASE("two exchanges under way at once keep their messages apart") {
+    for (bool const everywhere : {false, true}) {
+        for (int const ranks_per_host : {1, 2}) {
+            CAPTURE(everywhere, ranks_per_host);
+            auto const first = make_tree_exchange(world(), options_for(ranks_per_host, everywhere));
+            auto const then = make_tree_exchange(world(), options_for(ranks_per_host, everywhere));
+            auto const node = subtrees_of_ranks(
+                replicas, world().size())[static_cast<std::size_t>(world().rank())];
+            for (int step = 0; step < 4; ++step) {
+                then->begin(); // its receives are posted before anything of the first travels
+                one_step(*first, node, step, everywhere);
+                one_step(*then, node, 10 + step, everywhere, Rounding::none, /*begun=*/true);
+            }
+        }
+    }
+}
+
+TEST_CASE("an exchange that is given up in a step leaves nothing behind") {
+    auto const node =
+        subtrees_of_ranks(replicas, world().size())[static_cast<std::size_t>(world().rank())];
+    for (int step = 0; step < 3; ++step) {
+        make_tree_exchange(world(), options_for(1, true))->begin(); // receives that nobody answers
+        auto const exchange = make_tree_exchange(world(), options_for(1, true));
+        one_step(*exchange, node, step, true);
     }
 }
 

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <concepts>
+#include <limits>
+#include <utility>
+
+namespace lockstep::comm {
+
+/// A count for MPI, which takes int: the one way from our lengths to its arguments.
+///
+/// Throws  Error 70 where the value does not fit
+template <std::integral T>
+[[nodiscard]] int mpi_count(T count) {
+    if (!std::in_range<int>(count)) {
+        throw Error(ExitCode::software,
+                    {concat("a message of ", count, " elements"),
+                     "MPI counts with int, and this one was not cut into pieces",
+                     "Please report this"});
+    }
+    return static_cast<int>(count);
+}
+
+/// Calls call(first, length) for the pieces of a long array, in order, each of at most `most`.
+template <std::integral T, class Call>
+void in_pieces(T elements, T most, Call const& call) {
+    for (T first = 0; first < elements; first += most) {
+        call(first, mpi_count(std::min<T>(most, elements - first)));
+    }
+}
+
+} // namespace lockstep::comm

@@ -1,0 +1,110 @@
+"""Every option of the exchange over two hosts, made of namespaces, with two ranks and one: to the bits
+of one rank, of three ranks of one host where one replica a rank is a must, and near them where other
+sums are asked for. Each option by itself and combinations drawn at random; at length all of them."""
+import itertools
+import pathlib
+import random
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
+
+from harness import (DATA, DECK, LOCKSTEP, LONG, SEED, Result, Scratch, check, checkpoints, records,
+                     run, same_state)  # noqa: E402
+from hosts import Hosts, missing  # noqa: E402
+
+if missing():
+    print(f"skipped: {missing()}")
+    sys.exit(77)
+
+# What changes the bits, and what must not.
+ARITHMETIC = {
+    "compression": [("none", []), ("fp16", ["--communication.compression", "fp16"]),
+                    ("bf16", ["--communication.compression", "bf16"]),
+                    ("powersgd", ["--communication.compression", "powersgd", "--run.replicas", 3,
+                                  "--data.global-batch", 96])],
+    "sync": [("", []), ("sync", ["--communication.sync-batch-norm", "true"])],
+    "buffers": [("", []), ("own-buffers", ["--communication.broadcast-buffers", "false"])],
+    "gathered": [("", ["--optimizer.accumulate", 1, "--optimizer.clip-norm", 0]),
+                 ("accumulate-clip", ["--optimizer.accumulate", 2, "--optimizer.clip-norm", 0.5])],
+    "rule": [("", []), ("lamb", ["--optimizer.name", "lamb"])],
+}
+TRANSPORT = {
+    "reduction": [("", []), ("native", ["--communication.reduction", "native"])],
+    "update": [("", []), ("replicated", ["--optimizer.update", "replicated"])],
+    "placement": [("", []), ("placement", ["--run.placement", "speed"])],
+    "buckets": [("", []), ("tiny-buckets", ["--communication.bucket-mb", 0.016,
+                                            "--communication.first-bucket-mb", 0.016])],
+}
+
+
+def is_refused(names):
+    """Rounded sums need the ordered reduction; one replica a rank leaves nothing to place."""
+    return ("native" in names and {"fp16", "bf16"} & set(names)) or \
+        {"powersgd", "placement"} <= set(names)
+
+
+def product(*tables):
+    choices = itertools.product(*(values for table in tables for values in table.values()))
+    return [case for case in choices if not is_refused([name for name, _ in case])]
+
+
+def chosen():
+    """The plain case, each option by itself, and some combinations; or all."""
+    every = product(ARITHMETIC, TRANSPORT)
+    if LONG:
+        return every
+    singly = [case for case in every if sum(name not in ("", "none") for name, _ in case) < 2]
+    return singly + random.Random(SEED).sample(every, 4)
+
+
+def name_of(parts):
+    return "+".join(name for name, _ in parts if name not in ("", "none")) or "plain"
+
+
+def words(directory, case):
+    options = [word for _, given in case for word in given]
+    return ["train", DECK, "--data.train", DATA / "train.h5", "--data.validation", "",
+            "--run.directory", directory, "--train.steps", 6, "--checkpoint.every-steps", 4,
+            "--schedule.warmup-steps", 2, "--communication.timeout-seconds", 30, *options]
+
+
+def last_state(directory):
+    return checkpoints(directory)[-1]
+
+
+def losses(directory):
+    return [step["loss"] for step in records(directory, "step")]
+
+
+with Scratch() as scratch, Hosts(2) as hosts:
+    references = {}
+
+    def reference(case):
+        """On one host, without what must not change the bits."""
+        own = case[:len(ARITHMETIC)]
+        if name_of(own) not in references:
+            directory = scratch / f"one-{name_of(own)}"
+            ranks = 3 if "powersgd" in name_of(own) else 1
+            run(words(directory, own), ranks).expect(0)
+            references[name_of(own)] = directory
+        return references[name_of(own)]
+
+    cases = chosen()
+    for case in cases:
+        name, since = name_of(case), time.monotonic()
+        directory = scratch / f"two-{name}"
+        slow = {"LOCKSTEP_INJECT": "slow:rank=2"} if "placement" in name else {}
+        job = hosts.mpirun("host1:2,host2:1", [LOCKSTEP, *words(directory, case)], slow)
+        text = job.communicate(timeout=120)[0]
+        Result(job.returncode, text, 0).expect(0, "2 hosts")
+        expected = reference(case)
+        if "native" in name:  # the order of its sums is MPI's own
+            check(all(abs(a - b) <= 1e-3 * abs(b)
+                      for a, b in zip(losses(directory), losses(expected), strict=True)),
+                  f"{name}: {losses(directory)} is near {losses(expected)}")
+        else:
+            check(same_state(last_state(expected), last_state(directory)),
+                  f"{name}: the bits of one host; {expected} and {directory} differ")
+        print(f"{time.monotonic() - since:.1f} s: {name}", flush=True)
+    print(f"{len(cases)} cases, drawn by LOCKSTEP_SEED={SEED}", flush=True)
