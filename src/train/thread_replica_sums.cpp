@@ -37,6 +37,10 @@ void ThreadReplicaSums::sum(int replica, std::span<double> values) {
     if (++arrived_ == own_.count) {
         if (ask_others_ && own_.count < replicas_) {
             ask_others_(rows_);
+        } else {
+            // Sums over processes make +0 of -0; on one, nothing else may come out.
+            std::transform(rows_.begin(), rows_.end(), rows_.begin(),
+                           [](double value) { return value + 0.0; });
         }
         comm::sum_in_tree_order(
             {0, replicas_}, [](comm::TreeNode) { return false; },

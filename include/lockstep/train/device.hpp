@@ -22,7 +22,8 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
 std::vector<torch::Device> devices_side_by_side(config::Run const& run, int ranks);
 
 /// Makes LibTorch compute the same bits every time: thread count, deterministic operators,
-/// denormals flushed to zero (they slow backward threefold).
+/// denormals flushed to zero (they slow backward threefold), kernels chosen before there are
+/// threads that compute. To be called before any of them is started.
 void configure_torch(config::Run const& run);
 
 /// Bytes of a device's memory, as LibTorch's allocator counts them; zeros for the CPU.
