@@ -2,9 +2,13 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/session.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 
 namespace lockstep::checkpoint {
 
@@ -63,11 +67,20 @@ Outcome BackgroundWriter::Work::write(Store const& store, std::int64_t step,
     return outcome;
 }
 
-BackgroundWriter::BackgroundWriter(comm::Communicator const& world)
-    : work_(std::make_shared<Work>(world)) {}
+BackgroundWriter::BackgroundWriter(comm::Communicator const& world) {
+    comm::agree(world, "making ready to write in the background", [] {
+        if (!comm::threads_may_speak()) {
+            throw Error(ExitCode::unavailable,
+                        {"MPI does not let threads speak at once",
+                         "it grants less than MPI_THREAD_MULTIPLE",
+                         "Set checkpoint.asynchronous = false, or use another MPI"});
+        }
+    });
+    work_ = std::make_shared<Work>(world);
+}
 
 BackgroundWriter::~BackgroundWriter() {
-    if (outcome_.valid() && thread_.joinable()) {
+    if (outcome_.valid() && std::uncaught_exceptions() > 0) {
         thread_.detach();
     }
 }
@@ -87,7 +100,8 @@ void BackgroundWriter::start(Snapshot const& snapshot, Store const& store, std::
     std::promise<Outcome> promise;
     outcome_ = promise.get_future();
     thread_ = std::jthread([work = work_, store, step, attempt, stall_s = watch.seconds(),
-                            promise = std::move(promise)]() mutable {
+                            promise = std::move(promise),
+                            speaker = comm::SpeakerScope(work_->comm)]() mutable {
         try {
             auto outcome = work->write(store, step, attempt);
             outcome.stall_s = stall_s;
@@ -95,6 +109,7 @@ void BackgroundWriter::start(Snapshot const& snapshot, Store const& store, std::
         } catch (...) {
             promise.set_exception(std::current_exception()); // of this rank alone
         }
+        work.reset(); // frees a communicator where this thread is the last: that is speaking, too
     });
 }
 

@@ -1,5 +1,6 @@
 #include "transfer.hpp"
 
+#include "lockstep/base/descriptor.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/hash.hpp"
@@ -67,13 +68,12 @@ std::vector<Piece> pieces_of(Snapshot const& snapshot, std::vector<std::uint64_t
 /// where it cannot be followed, the sync at the end does all of it.
 void start_writing(std::filesystem::path const& path, std::uint64_t offset, Array const& array,
                    std::vector<Part> const& parts) {
-    int const descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    Descriptor const file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     for (auto const& part : parts) {
         auto const first = offset + part.first * h5::size_of(array.type);
-        ::sync_file_range(descriptor, static_cast<off64_t>(first),
+        ::sync_file_range(file.get(), static_cast<off64_t>(first),
                           static_cast<off64_t>(part.bytes.size()), SYNC_FILE_RANGE_WRITE);
     }
-    ::close(descriptor);
 }
 
 void send_pieces(comm::Communicator const& comm, std::vector<Piece> const& pieces) {

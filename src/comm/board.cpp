@@ -141,6 +141,19 @@ WaitScope::~WaitScope() {
     }
 }
 
+SpeakerScope::SpeakerScope(Communicator const& comm)
+    : speakers_(comm.board() != nullptr ? comm.board()->others_ : nullptr) {
+    if (speakers_) {
+        speakers_->fetch_add(1);
+    }
+}
+
+SpeakerScope::~SpeakerScope() {
+    if (speakers_) {
+        speakers_->fetch_sub(1);
+    }
+}
+
 ActivityScope::ActivityScope(Communicator const& comm, std::string_view activity)
     : board_(own_board(comm)) {
     if (board_ != nullptr) {

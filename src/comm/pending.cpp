@@ -97,8 +97,7 @@ Pending::~Pending() {
     bool const settled = test_all(receives_, received) == MPI_SUCCESS && received != 0 &&
                          test_all(others_, sent) == MPI_SUCCESS && sent != 0;
     if (!settled) { // MPI can take back neither a send nor what all ranks do
-        static_cast<void>(new auto(std::move(memory_)));
-        static_cast<void>(new auto(std::move(counts_)));
+        static_cast<void>(kept_.release());
     }
 }
 
@@ -134,8 +133,8 @@ template void Pending::sum(Communicator const&, std::span<double>);
 
 void Pending::gather(Communicator const& comm, float* whole,
                      std::vector<std::int64_t> const& bounds) {
-    auto& begins = *counts_.emplace_back(std::make_unique<std::vector<int>>());
-    auto& counts = *counts_.emplace_back(std::make_unique<std::vector<int>>());
+    auto& begins = *kept_->counts.emplace_back(std::make_unique<std::vector<int>>());
+    auto& counts = *kept_->counts.emplace_back(std::make_unique<std::vector<int>>());
     for (std::size_t rank = 0; rank + 1 < bounds.size(); ++rank) {
         begins.push_back(mpi_count(bounds[rank]));
         counts.push_back(mpi_count(bounds[rank + 1] - bounds[rank]));
@@ -167,7 +166,7 @@ void Pending::wait(double timeout_seconds, std::string const& what) {
     while (!done()) {
         backoff.pause();
     }
-    counts_.clear();
+    kept_->counts.clear();
 }
 
 void sum_with_deadline(Communicator const& comm, std::span<double> values, double timeout_seconds) {

@@ -32,7 +32,8 @@ class Backoff {
 class Pending {
   public:
     /// `memory` holds all that its messages read and write.
-    explicit Pending(std::shared_ptr<void const> memory) : memory_(std::move(memory)) {}
+    explicit Pending(std::shared_ptr<void const> memory)
+        : kept_(std::make_unique<Kept>(Kept{.memory = std::move(memory), .counts = {}})) {}
     Pending(Pending&& other) noexcept = default;
     Pending& operator=(Pending&&) = delete;
     ~Pending();
@@ -57,10 +58,15 @@ class Pending {
               std::string const& what = "gradients or parameters of other ranks");
 
   private:
-    std::shared_ptr<void const> memory_;
+    /// What MPI reads and writes.
+    struct Kept {
+        std::shared_ptr<void const> memory;
+        std::vector<std::unique_ptr<std::vector<int>>> counts; ///< of what is gathered
+    };
+
+    std::unique_ptr<Kept> kept_;
     std::vector<MPI_Request> receives_;
-    std::vector<MPI_Request> others_;                       ///< sends, and what all ranks do
-    std::vector<std::unique_ptr<std::vector<int>>> counts_; ///< which MPI reads while it gathers
+    std::vector<MPI_Request> others_; ///< sends, and what all ranks do
 };
 
 } // namespace lockstep::comm

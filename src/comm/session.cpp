@@ -5,6 +5,7 @@
 #include "lockstep/comm/board.hpp"
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <thread>
@@ -73,6 +74,14 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
         throw Error(ExitCode::unavailable, {"MPI_Init_thread failed", "MPI cannot be started here",
                                             "Check the MPI installation and the launcher"});
     }
+    if (thread_level < MPI_THREAD_SERIALIZED) {
+        MPI_Finalize();
+        throw Error(ExitCode::unavailable,
+                    {"MPI lets one thread alone speak",
+                     "replicas side by side exchange from threads of their own "
+                     "(MPI_THREAD_SERIALIZED)",
+                     "Use an MPI that was built with MPI_THREAD_MULTIPLE"});
+    }
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int const tasks = launched_tasks();
@@ -97,6 +106,12 @@ MpiSession::MpiSession(int& argc, char**& argv)
 }
 
 MpiSession::~MpiSession() {
+    if (board_->others_speak()) {
+        std::fputs(
+            "lockstep: MPI ends while a thread still writes a checkpoint: the job is aborted\n",
+            stderr);
+        abort_job(static_cast<int>(ExitCode::software));
+    }
     auto& slot = board_->own();
     slot.phase.store(Phase::end);
     slot.wait.store(Wait::finalize);

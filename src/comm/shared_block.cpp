@@ -10,34 +10,39 @@
 #include <cstring>
 #include <fcntl.h>
 #include <new>
+#include <random>
+#include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 
 namespace lockstep::comm {
 
 namespace {
 
-/// The name of shared memory, until it goes out of scope.
+/// A name that nobody else has: containers that share /dev/shm have equal process numbers.
+std::string random_name() {
+    std::random_device source;
+    auto const word = [&] { return std::to_string(source()); };
+    return concat("/lockstep-", word(), "-", word(), "-", word());
+}
+
+/// The name of shared memory; its owner makes it go with this object.
 class Name {
   public:
-    Name(std::string text, bool owner) : text_(std::move(text)), owner_(owner) { forget(); }
+    Name(std::string text, bool owner) : text_(std::move(text)), owner_(owner) {}
     Name(Name const&) = delete;
     Name& operator=(Name const&) = delete;
-    ~Name() { forget(); }
+    ~Name() {
+        if (owner_) {
+            ::shm_unlink(text_.c_str());
+        }
+    }
     Descriptor open(int flags) const {
         return Descriptor(::shm_open(text_.c_str(), flags, S_IRUSR | S_IWUSR));
     }
 
   private:
-    /// Also before it is used: a dead process may have had this number.
-    void forget() const {
-        if (owner_) {
-            ::shm_unlink(text_.c_str());
-        }
-    }
-
     std::string text_;
     bool owner_;
 };
@@ -77,7 +82,7 @@ SharedBlock::SharedBlock(Communicator const& host, std::size_t bytes) : size_(by
         data_ = static_cast<std::byte*>(at);
         return;
     }
-    auto text = concat("/lockstep-", ::getpid());
+    auto text = random_name();
     broadcast_text(host, text);
     Name const name(text, host.is_root());
     agree(host, "making shared memory", [&] {

@@ -3,6 +3,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/nn/evaluation_mode.hpp"
 
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/script.h>
@@ -88,7 +89,7 @@ void require_same(Model& model, torch::jit::Module script,
 
 void export_script(Model& model, Interface const& interface, std::filesystem::path const& path) {
     torch::NoGradGuard const no_grad;
-    model.eval();
+    EvaluationMode const evaluation(model);
     std::ostringstream out; // torch does not survive a full disk
     if (!save_if_script(model, out)) {
         require_one_input(interface);

@@ -6,6 +6,7 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/data/plan.hpp"
+#include "lockstep/nn/evaluation_mode.hpp"
 #include "lockstep/train/batch_source.hpp"
 #include "lockstep/train/precision.hpp"
 
@@ -50,8 +51,7 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     };
     std::vector<std::int64_t> counts(task.counts(), 0);
 
-    bool const was_training = model.is_training();
-    model.eval();
+    nn::EvaluationMode const evaluation(model);
     std::optional<data::Loader> loader;
     std::unique_ptr<BatchSource> source;
     comm::agree(comm, "evaluation", [&] {
@@ -94,7 +94,6 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
         stopped = options.stop &&
                   options.stop(std::min((round + 1) * batches_of_a_round, mine.count), mine.count);
     }
-    model.train(was_training);
     if (stopped) {
         return std::nullopt;
     }

@@ -5,6 +5,7 @@
 #include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/replica_tree.hpp"
+#include "lockstep/nn/evaluation_mode.hpp"
 #include "lockstep/task/actions.hpp"
 #include "lockstep/train/precision.hpp"
 
@@ -108,8 +109,7 @@ std::optional<Evaluation> evaluate_episodes(comm::Communicator const& world, nn:
     auto const rounds = (groups + world.size() - 1) / world.size();
     auto const count = static_cast<std::size_t>(options.episodes);
     Results results{std::vector<double>(count, 0), std::vector<double>(count, 0)};
-    bool const was_training = policy.is_training();
-    policy.eval();
+    nn::EvaluationMode const evaluation(policy);
     bool stopped = false;
     for (std::int64_t round = 0; round < rounds && !stopped; ++round) {
         comm::agree(world, "evaluation", [&] {
@@ -121,7 +121,6 @@ std::optional<Evaluation> evaluate_episodes(comm::Communicator const& world, nn:
         });
         stopped = options.stop && options.stop(round + 1, rounds);
     }
-    policy.train(was_training);
     if (stopped) {
         return std::nullopt;
     }

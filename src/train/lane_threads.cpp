@@ -5,7 +5,8 @@
 
 namespace lockstep::train {
 
-LaneThreads::LaneThreads(int lanes) {
+// Delegated, so that the threads there are end where the host gives no more.
+LaneThreads::LaneThreads(int lanes) : LaneThreads() {
     for (int lane = 0; lane < lanes; ++lane) {
         threads_.emplace_back(
             [this, lane, threads = torch::get_num_threads()] { play(lane, threads); });

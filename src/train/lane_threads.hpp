@@ -25,6 +25,7 @@ class LaneThreads {
     void run(std::function<void(int lane)> work);
 
   private:
+    LaneThreads() = default;
     void play(int lane, int torch_threads);
 
     std::mutex mutex_;

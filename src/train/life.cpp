@@ -7,6 +7,7 @@
 #include "lockstep/base/text.hpp"
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -148,8 +149,15 @@ Life::Life(std::filesystem::path const& directory, bool held, double period_s,
     number_ = before.number + 1;
     write_text_durably(file_,
                        text_of({number_, job, own_host(), ::getpid(), own_start(), utc_now()}));
-    descriptor_ = ::open(file_.c_str(), O_RDWR | O_CLOEXEC);
-    renewal_ = std::jthread([descriptor = descriptor_, period_s](std::stop_token const& stop) {
+    own_ = Descriptor(::open(file_.c_str(), O_RDWR | O_CLOEXEC));
+    if (!own_.is_open()) { // without renewals another job would take this one for dead
+        auto const why = system_error("", errno, "").text().why;
+        throw Error(ExitCode::cannot_create,
+                    {concat("cannot renew the claim on run directory ", directory.string()),
+                     concat(file_.string(), ": ", why),
+                     "Check its permissions and the limit of open files (ulimit -n)"});
+    }
+    renewal_ = std::jthread([descriptor = own_.get(), period_s](std::stop_token const& stop) {
         renew(descriptor, stop, period_s);
     });
 }
@@ -158,8 +166,7 @@ Life::~Life() {
     renewal_.request_stop();
     renewal_.join();
     std::array<timespec, 2> const never{}; // 1970: nobody need wait for a renewal
-    ::futimens(descriptor_, never.data());
-    ::close(descriptor_);
+    ::futimens(own_.get(), never.data());
 }
 
 void Life::require() const {

@@ -131,19 +131,35 @@ void Run::begin() {
     make_background_writer();
 }
 
-/// Does a part of training. A failure that all ranks know of is told after the checkpoint that is
-/// being written, if there is one.
+/// A failure that all ranks know of is told after the checkpoint that is being written, if there is
+/// one: so nothing of this run is under way when it leaves.
 template <class Work>
-void Run::training(Work const& work) {
-    comm::PhaseScope const phase(world_, comm::Phase::train);
+auto Run::settling(Work const& work) {
     try {
-        work();
+        return work();
     } catch (AgreedError const&) {
         if (background_) {
             note_background(background_->wait()); // all ranks are there: it ends
         }
         throw;
     }
+}
+
+template <class Work>
+void Run::training(Work const& work) {
+    comm::PhaseScope const phase(world_, comm::Phase::train);
+    settling(work);
+}
+
+std::optional<Measured> Run::measure_validation() {
+    if (!feed_->has(Feed::Set::validation)) {
+        return std::nullopt;
+    }
+    return settling([&] {
+        comm::PhaseScope const phase(world_, comm::Phase::validation);
+        auto const averaged = engine_->averaged_weights();
+        return measure(Feed::Set::validation);
+    });
 }
 
 void Run::open_batches() {

@@ -41,12 +41,15 @@ class Run {
     void open_batches();
     void take_step();
     template <class Work>
+    auto settling(Work const& work);
+    template <class Work>
     void training(Work const& work);
     std::vector<comm::TreeNode> place_replicas();
     void remark(std::string text);
     void restore();
     void require_same_code(checkpoint::Reader const& reader) const;
     void announce();
+    void tell_start(std::vector<std::string> const& devices) const;
     bool finished_before() const;
     StepOutcome one_step();
     void account(StepOutcome const& outcome, double step_s);
@@ -64,6 +67,7 @@ class Run {
     void tell_failed(std::int64_t step, AgreedError const& failure);
     void make_background_writer();
     void warn_of_space();
+    void compare_space();
     void warn_of_time(double seconds) const;
     void advise_interval(double cost_s);
     checkpoint::Snapshot snapshot();

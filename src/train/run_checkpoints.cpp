@@ -4,6 +4,7 @@
 #include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/board.hpp"
+#include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/session.hpp"
 
 #include <cmath>
@@ -79,11 +80,18 @@ void Run::restore() {
     saved_step_ = progress_.step;
 }
 
-/// Rank 0 looks before it is too late to clear up.
+/// Rank 0 looks before it is too late to clear up; a look that fails is no failure of the run.
 void Run::warn_of_space() {
     if (!world_.is_root()) {
         return;
     }
+    if (auto const failure = comm::failure_of([this] { compare_space(); })) {
+        tell(Remark{concat("warning: whether the disk has room for the checkpoints is not known: ",
+                           failure->what())});
+    }
+}
+
+void Run::compare_space() {
     std::uint64_t bytes = 0;
     for (auto const& array : snapshot().arrays) {
         bytes += array.elements * h5::size_of(array.type);
@@ -131,7 +139,7 @@ void Run::make_background_writer() {
     if (!deck_.checkpoint.asynchronous) {
         return;
     }
-    if (!comm::threads_may_speak()) {
+    if (!comm::all_ranks(world_, comm::threads_may_speak())) {
         tell(Remark{"checkpoints are synchronous: MPI does not grant MPI_THREAD_MULTIPLE here"});
         return;
     }

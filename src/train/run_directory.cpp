@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 namespace lockstep::train {
 
@@ -22,8 +21,8 @@ RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> con
     : path_(std::move(path)) {
     make_directories(path_);
     auto const file = path_ / lock_name;
-    lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (lock_ < 0) {
+    lock_ = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    if (!lock_.is_open()) {
         throw Error(ExitCode::cannot_create,
                     {concat("cannot write in ", path_.string()),
                      system_error("", errno, "").text().why,
@@ -31,17 +30,8 @@ RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> con
     }
     // Of two starts at once on a host the lock lets one through. Between hosts, and where a file
     // system has no locks, the life tells.
-    bool const held = ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    try {
-        life_.emplace(path_, held, renewal_s, waiting);
-    } catch (...) {
-        ::close(lock_);
-        throw;
-    }
-}
-
-RunDirectory::~RunDirectory() {
-    ::close(lock_);
+    bool const held = ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    life_.emplace(path_, held, renewal_s, waiting);
 }
 
 void RunDirectory::archive() const {

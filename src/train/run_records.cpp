@@ -16,11 +16,35 @@
 
 namespace lockstep::train {
 
+namespace {
+
+/// Whether a record says that the run finished, at this step or later. A line that is none of ours
+/// says nothing.
+bool tells_of_the_end(std::string const& line, std::int64_t step) {
+    auto const record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    auto const is = [&](char const* key, char const* value) {
+        auto const found = record.find(key);
+        return found != record.end() && *found == value;
+    };
+    if (!record.is_object() || !is("event", "end") || !is("reason", "finished")) {
+        return false;
+    }
+    auto const at = record.find("step");
+    return at != record.end() && at->is_number() && at->get<std::int64_t>() >= step;
+}
+
+} // namespace
+
 void Run::announce() {
     auto const devices = comm::all_gather_text(world_, device_text(device_));
-    if (!world_.is_root()) {
-        return;
-    }
+    comm::agree(world_, "telling how the run starts", [&] {
+        if (world_.is_root()) {
+            tell_start(devices);
+        }
+    });
+}
+
+void Run::tell_start(std::vector<std::string> const& devices) const {
     Started started{.version = order_.version,
                     .attempt = attempt_,
                     .host_of_rank = topology_.host_of_rank,
@@ -62,15 +86,15 @@ void Run::announce() {
 /// the last checkpoint is older than the test.
 bool Run::finished_before() const {
     bool finished = !feed_->has(Feed::Set::test);
-    if (world_.is_root() && !finished) {
+    comm::agree(world_, "reading the records of the run", [&] {
+        if (!world_.is_root() || finished) {
+            return;
+        }
         std::ifstream lines(std::filesystem::path(deck_.run.directory) / "metrics.jsonl");
         for (std::string line; std::getline(lines, line);) {
-            auto const record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-            finished = finished || (record.is_object() && record.value("event", "") == "end" &&
-                                    record.value("reason", "") == "finished" &&
-                                    record.value("step", std::int64_t{-1}) >= progress_.step);
+            finished = finished || tells_of_the_end(line, progress_.step);
         }
-    }
+    });
     return comm::all_reduce(world_, finished ? 1 : 0, comm::Reduce::maximum) != 0;
 }
 
@@ -126,8 +150,12 @@ void Run::end_epoch() {
     progress_.epoch_counts.clear();
     epoch_samples_ = 0;
     tell(report);
-    if (world_.is_root() && wants_histograms("weights")) {
-        tell(Histograms{progress_.step, "weights", histograms(*work_.model)});
+    if (wants_histograms("weights")) {
+        comm::agree(world_, "histograms of the weights", [&] {
+            if (world_.is_root()) {
+                tell(Histograms{progress_.step, "weights", histograms(*work_.model)});
+            }
+        });
     }
 }
 
@@ -161,15 +189,6 @@ std::optional<Measured> Run::measure(Feed::Set set) {
                     .metrics = result->metrics,
                     .seconds = result->seconds,
                     .best_metric = best_metric_.name};
-}
-
-std::optional<Measured> Run::measure_validation() {
-    if (!feed_->has(Feed::Set::validation)) {
-        return std::nullopt;
-    }
-    comm::PhaseScope const phase(world_, comm::Phase::validation);
-    auto const averaged = engine_->averaged_weights();
-    return measure(Feed::Set::validation);
 }
 
 void Run::validate() {

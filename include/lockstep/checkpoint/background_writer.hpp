@@ -27,12 +27,14 @@ struct Outcome {
 /// HDF5 must not be called elsewhere in this process while a write is in flight.
 class BackgroundWriter {
   public:
-    /// Collective  over `world`, whose MPI has to grant MPI_THREAD_MULTIPLE
+    /// Collective  over `world`
+    /// Throws      AgreedError 69 where MPI does not grant MPI_THREAD_MULTIPLE
     explicit BackgroundWriter(comm::Communicator const& world);
     BackgroundWriter(BackgroundWriter const&) = delete;
     BackgroundWriter& operator=(BackgroundWriter const&) = delete;
-    /// Leaves a write that is still in flight to itself: whoever ends in good order has waited,
-    /// and where a peer is lost the write would never return.
+    /// Waits for a write that is still in flight, as the other ranks do. While an error of one
+    /// rank unwinds they may not come, and the write would never return: then it is left to itself,
+    /// and the end of the session aborts the job.
     ~BackgroundWriter();
 
     /// Gets the memory that a copy of this rank's parts takes, so that `start` need not.

@@ -114,6 +114,9 @@ class Board {
     }
     void set_device(std::string_view device) const noexcept { own().device.set(device); }
 
+    /// Whether a thread beside the one that made the board speaks with other ranks, too.
+    bool others_speak() const noexcept { return others_->load() > 0; }
+
     /// How a job that has failed ends.
     enum class Ending : int {
         none,
@@ -134,6 +137,7 @@ class Board {
     bool stacks_pending() const noexcept { return head_->stacks_of.load() != 0; }
 
   private:
+    friend class SpeakerScope;
     struct alignas(128) Head {
         std::atomic<Ending> ending;
         std::atomic<std::int32_t> stacks_of;
@@ -143,6 +147,7 @@ class Board {
     int local_ = 0;
     int world_size_ = 1;
     std::thread::id speaker_ = std::this_thread::get_id();
+    std::shared_ptr<std::atomic<int>> others_ = std::make_shared<std::atomic<int>>(0);
     std::unique_ptr<SharedBlock> block_;
     Head* head_ = nullptr;
     Slot* slots_ = nullptr;
@@ -174,6 +179,19 @@ class WaitScope {
 
   private:
     Board const* board_; ///< null: nobody watches, or the wait is part of another
+};
+
+/// A thread of its own speaks with other ranks while the object lives: MPI must not end before.
+class SpeakerScope {
+  public:
+    /// Not collective
+    explicit SpeakerScope(Communicator const& comm);
+    SpeakerScope(SpeakerScope&&) noexcept = default;
+    SpeakerScope& operator=(SpeakerScope&&) = delete;
+    ~SpeakerScope();
+
+  private:
+    std::shared_ptr<std::atomic<int>> speakers_; ///< null: nobody watches
 };
 
 /// What the rank is at within its phase, while the object lives.

@@ -8,8 +8,9 @@ namespace lockstep::comm {
 /// MPI_COMM_WORLD: everything else is handed `world()`, a duplicate.
 ///
 /// Collective  construction and destruction, over all ranks of the job
-/// Throws      Error 69 when MPI cannot be started, or when every process is alone although the
-///             launcher started several (srun without its MPI plug-in)
+/// Throws      Error 69 when MPI cannot be started or lets one thread alone speak, or when every
+///             process is alone although the launcher started several (srun without its MPI
+///             plug-in)
 class MpiSession {
   public:
     MpiSession(int& argc, char**& argv);
@@ -17,7 +18,7 @@ class MpiSession {
     MpiSession& operator=(MpiSession const&) = delete;
 
     /// Ends MPI; aborts the job instead when an error that was not agreed is unwinding, since the
-    /// other ranks would wait for this one for ever.
+    /// other ranks would wait for this one for ever, and when another thread still speaks.
     ~MpiSession();
 
     Communicator const& world() const noexcept { return world_; }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lockstep/base/descriptor.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -45,7 +47,7 @@ class Life {
   private:
     std::filesystem::path file_;
     std::int64_t number_ = 0;
-    int descriptor_ = -1; ///< of this life's own file, not of a newer one's
+    Descriptor own_; ///< this life's file, not a newer one's
     std::jthread renewal_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/base/descriptor.hpp"
 #include "lockstep/train/life.hpp"
 
 #include <filesystem>
@@ -21,7 +22,7 @@ class RunDirectory {
     RunDirectory(std::filesystem::path path, std::function<void()> const& waiting);
     RunDirectory(RunDirectory const&) = delete;
     RunDirectory& operator=(RunDirectory const&) = delete;
-    ~RunDirectory();
+    ~RunDirectory() = default;
 
     /// Throws  Error 76 when a newer life of the job has taken the directory over
     void require_ours() const { life_->require(); }
@@ -34,7 +35,7 @@ class RunDirectory {
 
   private:
     std::filesystem::path path_;
-    int lock_ = -1;
+    Descriptor lock_;
     std::optional<Life> life_;
 };
 

@@ -68,7 +68,8 @@ std::vector<int> blind_ranks(comm::Communicator const& world,
         }
     });
     comm::broadcast_text(world, probe);
-    auto const sees = comm::all_gather(world, std::filesystem::exists(probe) ? 1 : 0);
+    std::error_code hidden; // a directory that cannot be looked into shows nothing, either
+    auto const sees = comm::all_gather(world, std::filesystem::exists(probe, hidden) ? 1 : 0);
     if (world.is_root()) {
         std::error_code ignored;
         std::filesystem::remove(probe, ignored);

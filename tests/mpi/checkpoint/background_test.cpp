@@ -2,10 +2,15 @@
 #include "lockstep/checkpoint/background_writer.hpp"
 #include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <memory>
 #include <sys/resource.h>
+#include <thread>
 
 #include "../../unit/checkpoint/state.hpp"
 #include "catch.hpp"
@@ -67,6 +72,39 @@ TEST_CASE("the end of a write is noticed without waiting, and a second one is re
     CHECK(outcome->written.has_value());
     writer.start(part_of(state), store, 2, "1");
     CHECK(writer.wait().has_value());
+}
+
+TEST_CASE("who gives a writer up waits for its write") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    Store const store(scratch / "checkpoints", 5);
+    test::State const state(400'000);
+    ::setenv("LOCKSTEP_INJECT", "slow-disk", 1);
+    std::make_unique<BackgroundWriter>(world)->start(part_of(state), store, 1, "1");
+    ::unsetenv("LOCKSTEP_INJECT");
+    CHECK(checkpoint::verify(store.path_for(1)).empty());
+    CHECK_FALSE(world.board()->others_speak());
+}
+
+TEST_CASE("a rank that fails alone does not wait, and its session knows that a thread speaks") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    Store const store(scratch / "checkpoints", 5);
+    test::State const state(400'000);
+    ::setenv("LOCKSTEP_INJECT", "slow-disk", 1);
+    try {
+        BackgroundWriter writer(world);
+        writer.start(part_of(state), store, 1, "1");
+        throw Error(ExitCode::software, {"of this rank", "a test", "none"});
+    } catch (Error const&) {
+        CHECK(world.board()->others_speak());
+    }
+    while (world.board()->others_speak()) { // here all ranks fail alike, and so the write ends
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ::unsetenv("LOCKSTEP_INJECT");
+    comm::barrier(world); // the file is there
+    CHECK(checkpoint::verify(store.path_for(1)).empty());
 }
 
 TEST_CASE("a write that fails is the same failure on all ranks, and the next one works") {

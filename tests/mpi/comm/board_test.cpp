@@ -1,9 +1,19 @@
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/descriptor.hpp"
+#include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
 
+#include <array>
+#include <chrono>
+#include <fcntl.h>
+#include <functional>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "catch.hpp"
 #include "world.hpp"
@@ -68,6 +78,32 @@ TEST_CASE("collective calls of the whole job have the same number on all ranks")
     CHECK(board().own().wait.load() == Wait::nothing);
 }
 
+TEST_CASE("a rank that waits with a deadline is seen to wait") {
+    auto const& world = test::world();
+    std::array<double, 2> values{};
+    std::array<std::byte, 2> bytes{};
+    auto const calls = std::to_array<std::pair<Wait, std::function<void()>>>(
+        {{Wait::barrier, [&] { comm::barrier_with_deadline(world, 60); }},
+         {Wait::all_reduce, [&] { comm::sum_with_deadline(world, values, 60); }},
+         {Wait::broadcast, [&] { comm::broadcast_with_deadline(world, bytes, 60); }}});
+    for (auto const& [wait, call] : calls) {
+        bool seen = true;
+        if (world.is_root()) { // without which none of them ends
+            for (int rank = 1; rank < board().size(); ++rank) {
+                Stopwatch const watch;
+                while (board().slot(rank).wait.load() != wait && watch.seconds() < 30) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                }
+                seen = seen && board().slot(rank).wait.load() == wait;
+            }
+        }
+        call();
+        CHECK(seen);
+        comm::barrier(world); // none is in the next call yet
+    }
+    CHECK(board().own().wait.load() == Wait::nothing);
+}
+
 TEST_CASE("another thread does not speak for the rank") {
     auto const& world = test::world();
     comm::PhaseScope const phase(world, Phase::data);
@@ -77,6 +113,21 @@ TEST_CASE("another thread does not speak for the rank") {
         CHECK(board().own().phase.load() == Phase::data);
         CHECK(board().own().wait.load() == Wait::nothing);
     }).join();
+}
+
+TEST_CASE("shared memory of others is left alone, whatever process number it is named by") {
+    auto const& world = test::world();
+    // As by a container that shares /dev/shm and has this process number, too.
+    auto const name = concat("/lockstep-", ::getpid());
+    Descriptor const theirs(::shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600));
+    CHECK(theirs.is_open());
+    CHECK(::write(theirs.get(), "theirs", 6) == 6);
+    comm::barrier(world); // all are there
+    comm::SharedBlock const ours(world, 4096);
+    struct stat info {};
+    CHECK(::stat(concat("/dev/shm", name).c_str(), &info) == 0);
+    CHECK(info.st_size == 6);
+    CHECK(::shm_unlink(name.c_str()) == 0);
 }
 
 TEST_CASE("one rank of the host tells the first cause") {

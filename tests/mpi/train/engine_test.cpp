@@ -2,6 +2,7 @@
 // rank also trains all replicas by itself, alone with its own communicator, and compares.
 
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/train/evaluate.hpp"
 
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/linear.h>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <stdexcept>
 
 #include "catch.hpp"
 #include "training.hpp"
@@ -379,4 +381,18 @@ TEST_CASE("a signal to any rank and the clock of rank 0 are known to all") {
     CHECK(outcome.signal == 15);
     CHECK(outcome.signalled_rank == last);
     CHECK(outcome.minutes_passed);
+}
+
+TEST_CASE("a measurement that fails leaves the model as it was found") {
+    SharedSet const set(world());
+    auto const deck = deck_with({.name = "mlp"});
+    auto const task = task::make_task(deck.task, task::Samples::of(set.get()));
+    auto const model = nn::make_model(deck.model, {{side, side}, 3}, 1);
+    for (bool const training : {true, false}) {
+        model->train(training);
+        train::EvaluateOptions const options{
+            .loader = {1, 1}, .stop = [](auto, auto) -> bool { throw std::runtime_error("no"); }};
+        CHECK_THROWS(train::evaluate(world(), *model, *task, set.get(), options));
+        CHECK(model->is_training() == training);
+    }
 }

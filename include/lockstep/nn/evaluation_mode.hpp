@@ -1,0 +1,23 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+namespace lockstep::nn {
+
+/// A module measures while this lives; then it is in the mode in which it was found.
+class EvaluationMode {
+  public:
+    explicit EvaluationMode(torch::nn::Module& module)
+        : module_(module), was_training_(module.is_training()) {
+        module_.eval();
+    }
+    EvaluationMode(EvaluationMode const&) = delete;
+    EvaluationMode& operator=(EvaluationMode const&) = delete;
+    ~EvaluationMode() { module_.train(was_training_); }
+
+  private:
+    torch::nn::Module& module_;
+    bool was_training_;
+};
+
+} // namespace lockstep::nn
