@@ -26,41 +26,50 @@ void FirstCause::set_on_record() {
     on_record_ = true;
 }
 
-void FirstCause::tell(std::string const& cause, Error const& error) {
-    std::scoped_lock const lock(mutex_);
-    auto const line = concat("lockstep: first cause: ", cause, ": ", error.what(), "\n");
-    std::cerr << line << std::flush;
-    if (directory_.empty() || !std::filesystem::exists(directory_ / "log.txt")) {
-        return;
-    }
+bool FirstCause::has_log() const {
+    std::error_code none; // a directory that cannot be looked into has none for us
+    return !directory_.empty() && std::filesystem::exists(directory_ / "log.txt", none);
+}
+
+void FirstCause::tell(std::string const& cause, Error const& error) noexcept {
     try {
-        if (!is_ours_()) {
-            return;
-        }
-        File::append(directory_ / "log.txt").append_text(line);
-        if (std::error_code absent;
-            !on_record_ && std::filesystem::file_size(directory_ / "metrics.jsonl", absent) > 0) {
-            return; // the records are those of attempts before this one
-        }
-        nlohmann::ordered_json const record{
-            {"event", "failure"},      {"cause", cause},
-            {"message", error.what()}, {"exit_code", static_cast<int>(error.code())},
-            {"time", utc_now()},       {"elapsed_s", since_start_.seconds()}};
-        File::append(directory_ / "metrics.jsonl").append_text(record.dump() + "\n");
-        complete_history(directory_);
-    } catch (Error const&) {
+        std::scoped_lock const lock(mutex_);
+        auto const line = concat("lockstep: first cause: ", cause, ": ", error.what(), "\n");
+        std::cerr << line << std::flush;
+        record(line, cause, error);
+    } catch (...) {
         // It was said on standard error; a log that cannot be written is not the first cause.
     }
 }
 
-void FirstCause::note(std::string const& lines) {
-    std::scoped_lock const lock(mutex_);
+void FirstCause::record(std::string const& line, std::string const& cause,
+                        Error const& error) const {
+    if (!has_log() || !is_ours_()) {
+        return;
+    }
+    File::append(directory_ / "log.txt").append_text(line);
+    if (std::error_code absent;
+        !on_record_ && std::filesystem::file_size(directory_ / "metrics.jsonl", absent) > 0) {
+        return; // the records are those of attempts before this one
+    }
+    nlohmann::ordered_json const record{
+        {"event", "failure"},      {"cause", cause},
+        {"message", error.what()}, {"exit_code", static_cast<int>(error.code())},
+        {"time", utc_now()},       {"elapsed_s", since_start_.seconds()}};
+    // A path in the message may be no UTF-8.
+    auto const text = record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    File::append(directory_ / "metrics.jsonl").append_text(text + "\n");
+    complete_history(directory_);
+}
+
+void FirstCause::note(std::string const& lines) noexcept {
     try {
-        if (!directory_.empty() && std::filesystem::exists(directory_ / "log.txt")) {
+        std::scoped_lock const lock(mutex_);
+        if (has_log()) {
             File::append(directory_ / "log.txt").append_text(lines);
             return;
         }
-    } catch (Error const&) {
+    } catch (...) {
         // Then on standard error.
     }
     std::cerr << lines << std::flush;

@@ -3,6 +3,7 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/monitor/hearing.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -16,7 +17,9 @@
 #include <netinet/in.h>
 #include <random>
 #include <sys/socket.h>
-#include <unistd.h>
+#include <utility>
+
+#include "host_probe.hpp"
 
 namespace lockstep::monitor {
 
@@ -51,19 +54,18 @@ std::vector<std::string> own_addresses() {
     return found;
 }
 
-/// Bound to a free port of all addresses; -1 where there is none to be had.
-int open_socket() {
-    int const opened = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+/// Bound to a free port of all addresses; none where there is none to be had.
+Descriptor open_socket() {
+    Descriptor opened(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     int const on = 1;
     sockaddr_in any{};
     any.sin_family = AF_INET;
     any.sin_addr.s_addr = INADDR_ANY;
-    if (opened >= 0 && (::bind(opened, reinterpret_cast<sockaddr const*>(&any), sizeof(any)) != 0 ||
-                        ::setsockopt(opened, IPPROTO_IP, IP_RECVERR, &on, sizeof(on)) != 0)) {
-        ::close(opened);
-        return -1;
-    }
-    return opened;
+    bool const bound =
+        opened.is_open() &&
+        ::bind(opened.get(), reinterpret_cast<sockaddr const*>(&any), sizeof(any)) == 0 &&
+        ::setsockopt(opened.get(), IPPROTO_IP, IP_RECVERR, &on, sizeof(on)) == 0;
+    return bound ? std::move(opened) : Descriptor();
 }
 
 int port_of(int bound) {
@@ -97,14 +99,22 @@ struct HostLink::Message {
 
 /// A rank of a neighbouring host.
 struct HostLink::Peer {
-    int leader = 0; ///< of its host
-    int ranks = 1;  ///< on its host
+    std::size_t host = 0; ///< among the neighbours
+    int ranks = 1;        ///< on its host
     RankView view;
     std::vector<Address> addresses;
     std::vector<Address> answering; ///< those of them that have answered
     double heard = -1;              ///< when
     double refused = -1;
     double still_s = 0; ///< as it said when it was heard
+};
+
+/// A host before or behind this one.
+struct HostLink::Neighbour {
+    int leader = 0;
+    Hearing hearing{};
+    HostProbe probe{};
+    std::optional<Address> address{}; ///< one that has answered
 };
 
 HostLink::HostLink(comm::Communicator const& world, comm::Board const& board)
@@ -116,18 +126,14 @@ HostLink::HostLink(comm::Communicator const& world, comm::Board const& board)
     nonce_ = std::random_device{}() * std::uint64_t{0x100000001} + 1;
     comm::broadcast(world, std::span(&nonce_, 1));
     socket_ = open_socket();
-    auto card = concat(comm::host_name(), ",", socket_ < 0 ? 0 : port_of(socket_));
+    auto card = concat(comm::host_name(), ",", active() ? port_of(socket_.get()) : 0);
     for (auto const& address : own_addresses()) {
         card += concat(",", address);
     }
     add_peers(comm::all_gather_text(world, card), leaders);
 }
 
-HostLink::~HostLink() {
-    if (socket_ >= 0) {
-        ::close(socket_);
-    }
-}
+HostLink::~HostLink() = default;
 
 void HostLink::add_peers(std::vector<std::string> const& cards, std::vector<int> const& leaders) {
     std::vector<int> hosts;
@@ -144,6 +150,7 @@ void HostLink::add_peers(std::vector<std::string> const& cards, std::vector<int>
         neighbours.push_back(hosts[(own + hosts.size() - 1) % hosts.size()]);
     }
     for (int const neighbour : neighbours) {
+        neighbours_.emplace_back().leader = neighbour;
         std::vector<int> ranks;
         for (std::size_t rank = 0; rank < leaders.size(); ++rank) {
             if (leaders[rank] == neighbour) {
@@ -154,7 +161,7 @@ void HostLink::add_peers(std::vector<std::string> const& cards, std::vector<int>
             auto const rank = ranks[(static_cast<std::size_t>(board_.local()) + i) % ranks.size()];
             auto const card = split(cards[static_cast<std::size_t>(rank)], ',');
             Peer peer;
-            peer.leader = neighbour;
+            peer.host = neighbours_.size() - 1;
             peer.ranks = static_cast<int>(ranks.size());
             peer.view.rank = rank;
             peer.view.host = card[0];
@@ -184,23 +191,34 @@ HostLink::Message HostLink::message(bool answer, int to, double still_s) const {
 }
 
 void HostLink::send(Message const& message, Address const& to) const {
-    // A call that is lost is made again; a refusal comes by the socket's queue of errors.
-    ::sendto(socket_, &message, sizeof(message), MSG_NOSIGNAL,
-             reinterpret_cast<sockaddr const*>(&to.value), sizeof(to.value));
+    // A call that is lost is made again; a refusal comes by the socket's queue of errors, and the
+    // first call after it, to whomever, fails for that alone.
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        if (::sendto(socket_.get(), &message, sizeof(message), MSG_NOSIGNAL,
+                     reinterpret_cast<sockaddr const*>(&to.value), sizeof(to.value)) >= 0) {
+            return;
+        }
+    }
 }
 
 void HostLink::call(double now, double still_s) {
     first_call_ = first_call_ < 0 ? now : first_call_;
-    if (last_call_ >= 0 && now - last_call_ > 5) {
-        for (auto& peer : peers_) { // this process was stopped itself: the silence was its own
-            peer.heard = peer.heard < 0 ? peer.heard : now;
-        }
+    for (auto& neighbour : neighbours_) {
+        neighbour.hearing.listen(now);
     }
-    last_call_ = now;
     told_still_s_ = std::min(still_s, elsewhere_s(now));
     for (auto const& peer : peers_) {
         for (auto const& address : peer.answering.empty() ? peer.addresses : peer.answering) {
             send(message(false, peer.view.rank, told_still_s_), address);
+        }
+    }
+}
+
+void HostLink::probe(double now, double patience_s) {
+    for (auto& neighbour : neighbours_) {
+        if (neighbour.address && neighbour.hearing.is_in_doubt(now, patience_s) &&
+            neighbour.probe.answered(neighbour.address->value, now)) {
+            neighbour.hearing.reached(now);
         }
     }
 }
@@ -211,14 +229,14 @@ void HostLink::receive(double now) {
         Message message;
         Address from;
         socklen_t length = sizeof(from.value);
-        auto const bytes = ::recvfrom(socket_, &message, sizeof(message), 0,
+        auto const bytes = ::recvfrom(socket_.get(), &message, sizeof(message), 0,
                                       reinterpret_cast<sockaddr*>(&from.value), &length);
-        if (bytes < 0 && errno == ECONNREFUSED) {
+        if (bytes < 0 && (errno == EAGAIN || errno == EBADF)) {
+            return;
+        }
+        if (bytes < 0) { // what the network says of a call, once
             take_refusals(now);
             continue;
-        }
-        if (bytes < 0) {
-            return;
         }
         // Others may call this port, and an address may belong to more than one host.
         if (bytes == sizeof(message) && message.nonce == nonce_ &&
@@ -238,6 +256,9 @@ void HostLink::take(Message const& message, Address const& from, double now) {
             continue;
         }
         peer.heard = now;
+        auto& host = neighbours_[peer.host];
+        host.hearing.heard(now);
+        host.address = from;
         peer.still_s = message.still_s;
         peer.view.phase = static_cast<comm::Phase>(message.phase);
         peer.view.wait = static_cast<comm::Wait>(message.wait);
@@ -262,7 +283,7 @@ void HostLink::take_refusals(double now) {
         header.msg_iovlen = 1;
         header.msg_control = control.data();
         header.msg_controllen = control.size();
-        if (::recvmsg(socket_, &header, MSG_ERRQUEUE) < 0) {
+        if (::recvmsg(socket_.get(), &header, MSG_ERRQUEUE) < 0) {
             return;
         }
         bool refused = false;
@@ -300,20 +321,12 @@ bool HostLink::deaf(double now) const {
            std::all_of(peers_.begin(), peers_.end(), [](auto& peer) { return peer.heard < 0; });
 }
 
-/// Since when nothing was heard of a neighbouring host; 0 when nothing ever was.
-double HostLink::silence_s(int leader, double now) const {
-    double last = -1;
-    for (auto const& peer : peers_) {
-        last = peer.leader == leader ? std::max(last, peer.heard) : last;
-    }
-    return last < 0 ? 0 : now - last;
-}
-
 std::optional<HostLink::Lost> HostLink::lost(double now, double patience_s) const {
-    double const bound = std::min(patience_s, longest_silence_s);
-    bool const all_silent = std::all_of(peers_.begin(), peers_.end(), [&](auto const& peer) {
-        return silence_s(peer.leader, now) > bound / 2;
-    });
+    bool const all_silent =
+        std::all_of(neighbours_.begin(), neighbours_.end(), [&](auto const& neighbour) {
+            auto const& hearing = neighbour.hearing;
+            return hearing.silence_s(now) > hearing.bound_s(now, patience_s) / 2;
+        });
     for (auto const& peer : peers_) {
         if (peer.refused >= 0 && now - peer.refused > (peer.ranks > 1 ? first_word_s : 0)) {
             return Lost{peer.view,
@@ -322,13 +335,17 @@ std::optional<HostLink::Lost> HostLink::lost(double now, double patience_s) cons
                         false};
         }
         // Of two that miss it, one tells.
-        auto const silence = silence_s(peer.leader, now);
-        if (silence > bound + (leader_ < peer.leader ? 0 : first_word_s)) {
+        auto const& [leader, hearing, probe, address] = neighbours_[peer.host];
+        auto const silence = hearing.silence_s(now);
+        if (silence > hearing.bound_s(now, patience_s) + (leader_ < leader ? 0 : first_word_s)) {
+            bool const reached = hearing.is_reached(now);
             return Lost{peer.view,
                         {concat("its host has not been heard since, for ", fixed(silence, 0), " s"),
-                         "it is cut off from the network, off, or all its ranks are stopped",
+                         reached ? "it answers, but its ranks are stopped or get no processor time"
+                                 : "it is cut off from the network, off, or all its ranks are "
+                                   "stopped",
                          "Look at that host and at its network"},
-                        all_silent && leader_ != 0};
+                        all_silent && !reached && leader_ != 0};
         }
     }
     return std::nullopt;

@@ -1,5 +1,6 @@
 #include "lockstep/monitor/stacks.hpp"
 
+#include "lockstep/base/descriptor.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <array>
@@ -68,10 +69,11 @@ std::string contents(int file) {
 std::string stacks_of_other_threads() {
     std::array<void*, 1> first{};
     ::backtrace(first.data(), 1); // loads what it needs, which a handler must not
-    int const file = ::memfd_create("stacks", MFD_CLOEXEC);
-    if (file < 0) {
+    Descriptor const memory(::memfd_create("stacks", MFD_CLOEXEC));
+    if (!memory.is_open()) {
         return {};
     }
+    int const file = memory.get();
     output.store(file);
     {
         Handler const handler;
@@ -93,7 +95,6 @@ std::string stacks_of_other_threads() {
     }
     auto text = contents(file);
     output.store(-1);
-    ::close(file);
     return text;
 }
 

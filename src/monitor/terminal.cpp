@@ -1,5 +1,6 @@
 #include "lockstep/monitor/terminal.hpp"
 
+#include "lockstep/base/descriptor.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <array>
@@ -69,12 +70,9 @@ TerminalSize terminal_size() {
     TerminalSize size;
     auto const outer = output_of_mpirun();
     if (outer.starts_with("/dev/")) {
-        int const descriptor = ::open(outer.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
-        bool const found = descriptor >= 0 && size_of(descriptor, size);
-        if (descriptor >= 0) {
-            ::close(descriptor);
-        }
-        if (found) {
+        Descriptor const terminal(
+            ::open(outer.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
+        if (terminal.is_open() && size_of(terminal.get(), size)) {
             return size;
         }
     }

@@ -7,7 +7,9 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <limits>
 #include <poll.h>
 #include <string_view>
@@ -126,27 +128,39 @@ void Watchdog::wait(double seconds) {
     }
 }
 
-void Watchdog::run() {
-    double ending_since = -1;
+/// What goes wrong with watching, such as no memory for it, is said once and ends nothing.
+void Watchdog::run() noexcept {
     while (!stop_.load()) {
         board_->own().beats.fetch_add(1, std::memory_order_relaxed);
-        note_own_progress();
-        auto const now = clock_.seconds();
-        if (link_.active()) {
-            link_.call(now, judge_.still_s());
-        }
-        if (board_->ending() != comm::Board::Ending::abort) {
-            watch(now);
-        } else {
-            ending_since = ending_since < 0 ? now : ending_since;
-            if (board_->stacks_asked()) {
-                write_own_stacks();
+        try {
+            look_around();
+            wait(look_every_s);
+        } catch (std::exception const& error) {
+            if (!std::exchange(told_failed_, true)) {
+                std::fprintf(stderr, "lockstep: the watchdog cannot look: %s\n", error.what());
             }
-            if (now - ending_since > end_after_s) {
-                end_host();
-            }
+            sleep_s(look_every_s);
         }
-        wait(look_every_s);
+    }
+}
+
+void Watchdog::look_around() {
+    auto const now = clock_.seconds();
+    if (board_->ending() == comm::Board::Ending::abort) {
+        ending_since_ = ending_since_ < 0 ? now : ending_since_;
+        if (now - ending_since_ > end_after_s) {
+            end_host();
+        }
+        if (board_->stacks_asked()) {
+            write_own_stacks();
+        }
+    }
+    note_own_progress();
+    if (link_.active()) {
+        link_.call(now, judge_.still_s());
+    }
+    if (board_->ending() != comm::Board::Ending::abort) {
+        watch(now);
     }
 }
 
@@ -166,6 +180,8 @@ void Watchdog::watch(double now) {
         }
     }
     if (link_.active() && board_->own().wait.load() != comm::Wait::finalize) {
+        link_.receive(now); // what has come while this thread was kept from reading it
+        link_.probe(now, patience_s_.load());
         watch_hosts(now);
     }
 }
@@ -209,34 +225,71 @@ void Watchdog::note_own_progress() {
     work_ = work;
 }
 
+/// What a rank of this host has said. Any thread may look.
+RankView Watchdog::view_of(int local) const {
+    auto const& slot = board_->slot(local);
+    return {.rank = slot.rank.load(),
+            .host = host_,
+            .device = slot.device.text(),
+            .phase = slot.phase.load(),
+            .wait = slot.wait.load(),
+            .activity = slot.activity.text(),
+            .step = slot.step.load(),
+            .collectives = slot.collectives.load(),
+            .progress = slot.progress.load(),
+            .beats = slot.beats.load(),
+            .left = slot.left.load() != 0};
+}
+
 std::vector<RankView> Watchdog::look() const {
     std::vector<RankView> views;
     for (int local = 0; local < board_->size(); ++local) {
-        auto const& slot = board_->slot(local);
-        views.push_back({.rank = slot.rank.load(),
-                         .host = host_,
-                         .device = slot.device.text(),
-                         .phase = slot.phase.load(),
-                         .wait = slot.wait.load(),
-                         .activity = slot.activity.text(),
-                         .step = slot.step.load(),
-                         .collectives = slot.collectives.load(),
-                         .progress = slot.progress.load(),
-                         .beats = slot.beats.load(),
-                         .left = slot.left.load() != 0,
-                         .gone = gone_[static_cast<std::size_t>(local)]});
+        views.push_back(view_of(local));
+        views.back().gone = gone_[static_cast<std::size_t>(local)];
     }
     return views;
 }
 
-void Watchdog::end_job(ErrorText text, RankView const& view, bool in_log) {
+void Watchdog::end_job(ErrorText const& text, RankView const& view, bool in_log) noexcept {
     bool const told = link_.ending_elsewhere() || !may_tell(comm::Board::Ending::abort);
     if (told && board_->ending() == comm::Board::Ending::abort) {
         return; // by another rank of this host, which ends the job
     }
-    if (link_.active()) {
-        link_.call(clock_.seconds(), judge_.still_s()); // they need not tell it, too
+    try {
+        if (link_.active()) {
+            link_.call(clock_.seconds(), judge_.still_s()); // they need not tell it, too
+        }
+        if (!told) {
+            show_stacks(view);
+            if (!in_log) {
+                first_cause_.forget_run();
+            }
+            first_cause_.tell(place_of(view),
+                              Error(ExitCode::rank_lost, with_memory_kills(text, view)));
+        }
+    } catch (std::exception const& error) { // no more can be said, but the job must end
+        std::fprintf(stderr, "lockstep: first cause: rank %d: %s\n", view.rank, error.what());
     }
+    comm::abort_job(static_cast<int>(ExitCode::rank_lost));
+}
+
+/// A thread of this rank has called exit(): said now, before what is torn down fails elsewhere.
+void Watchdog::exited(int status) noexcept {
+    if (board_->own().wait.load() == comm::Wait::finalize) {
+        return; // it has done its work
+    }
+    try {
+        end_job({concat("its process was ended by exit(", status, ")"),
+                 "a library or a plug-in called it in the middle of the run",
+                 "Look at what that rank has printed"},
+                view_of(board_->local()), true);
+    } catch (std::exception const&) {
+        return; // then the watchdogs of others name it
+    }
+}
+
+/// Why a process is gone, where the kernel knows.
+ErrorText Watchdog::with_memory_kills(ErrorText text, RankView const& view) const {
     for (std::size_t local = 0; view.gone && local < memory_kills_.size(); ++local) {
         auto const& [counter, at_start] = memory_kills_[local];
         auto const killed = counter.count() - at_start;
@@ -247,14 +300,7 @@ void Watchdog::end_job(ErrorText text, RankView const& view, bool in_log) {
                     "Ask for more memory, start fewer ranks per host, or lower data.batch"};
         }
     }
-    if (!told) {
-        show_stacks(view);
-        if (!in_log) {
-            first_cause_.forget_run();
-        }
-        first_cause_.tell(place_of(view), Error(ExitCode::rank_lost, text));
-    }
-    comm::abort_job(static_cast<int>(ExitCode::rank_lost));
+    return text;
 }
 
 /// Those of a rank that still runs, if they are asked for.

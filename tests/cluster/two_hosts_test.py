@@ -1,13 +1,15 @@
 """Hosts, made of namespaces: three that train, to the bits of one rank, and two over a slow link; of
-two, a rank that stops or dies on the other, and a host that is cut off."""
+two, a rank that stops or dies on the other, and a host that is cut off; at length, one that starves."""
+import os
 import pathlib
 import re
+import signal
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import (DATA, DECK, LOCKSTEP, Result, Scratch, check, checkpoints, records,
+from harness import (DATA, DECK, LOCKSTEP, LONG, Result, Scratch, check, checkpoints, records,
                      same_state)  # noqa: E402
 from hosts import Hosts, missing  # noqa: E402
 
@@ -18,9 +20,9 @@ if missing():
     sys.exit(77)
 
 
-def words(directory, *options):
+def words(directory, *options, timeout=TIMEOUT):
     return [LOCKSTEP, "train", DECK, "--data.train", DATA / "train.h5", "--data.validation", "",
-            "--run.directory", directory, "--communication.timeout-seconds", TIMEOUT, *options]
+            "--run.directory", directory, "--communication.timeout-seconds", timeout, *options]
 
 
 def finish(job, since):
@@ -34,6 +36,23 @@ def first_cause(result, *phrases):
     for phrase in phrases:
         check(phrase in lines[0], f"missing {phrase!r} in {lines[0]}")
     print(f"{result.seconds:.1f} s, {result.code}: {lines[0]}", flush=True)
+
+
+def starve(directory):
+    """All ranks of a host get no processor time, for longer than one that is cut off is waited for."""
+    running = hosts.mpirun("host1:1,host2:2", words(directory, "--train.steps", 200, timeout=300))
+    while len(steps_of(directory)) < 10:
+        check(running.poll() is None, "it trains")
+        time.sleep(0.1)
+    ranks = hosts.processes("host2", "lockstep")
+    check(len(ranks) == 2, f"two ranks are there: {ranks}")
+    for rank in ranks:
+        os.kill(rank, signal.SIGSTOP)
+    time.sleep(45)
+    check(hosts.processes("host2", "lockstep") == ranks, "nobody has given them up")
+    for rank in ranks:
+        os.kill(rank, signal.SIGCONT)
+    finish(running, time.monotonic()).expect(0, "finished at step 200")
 
 
 def steps_of(directory):
@@ -80,6 +99,9 @@ with Scratch() as scratch, Hosts(3) as hosts:
                   "--communication.check-replicas-every", 5)
     check(flipped.code == 76, flipped.text)
     first_cause(flipped, "rank 2 (host2, cpu) in training at step 10", "the replica of rank 2 differs")
+
+    if LONG:
+        starve(scratch / "starved")
 
     # The cable of the other host is pulled in the middle of training.
     directory = scratch / "cut"

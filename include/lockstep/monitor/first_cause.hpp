@@ -11,7 +11,8 @@
 namespace lockstep::monitor {
 
 /// The one place that tells why a job failed: as the last line on standard error, and, where the
-/// job has a run directory, in its log and its records. Any thread may use it.
+/// job has a run directory, in its log and its records. Any thread may use it; what goes wrong with
+/// telling is no cause of anything: nothing here throws.
 class FirstCause {
   public:
     /// Whose log.txt and metrics.jsonl get the line, too, once they are there, while `is_ours` says
@@ -24,12 +25,16 @@ class FirstCause {
     void set_on_record();
 
     /// `cause`: "rank 3 (host, device) in PHASE at step N".
-    void tell(std::string const& cause, Error const& error);
+    void tell(std::string const& cause, Error const& error) noexcept;
 
     /// Adds lines to log.txt, where there is one; else to standard error.
-    void note(std::string const& lines);
+    void note(std::string const& lines) noexcept;
 
   private:
+    /// Whether there is a log of this run.
+    bool has_log() const;
+    void record(std::string const& line, std::string const& cause, Error const& error) const;
+
     std::mutex mutex_;
     std::filesystem::path directory_; ///< empty: no run's
     std::function<bool()> is_ours_;

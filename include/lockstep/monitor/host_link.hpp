@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/base/descriptor.hpp"
 #include "lockstep/comm/board.hpp"
 #include "lockstep/monitor/stall_judge.hpp"
 
@@ -15,11 +16,9 @@ namespace lockstep::monitor {
 /// a few ranks of the host before it and of the host behind it by UDP, which answer at once. So it
 /// is seen when a host falls silent, and, since the kernel refuses calls to a process that is gone,
 /// when its last rank dies. Only who has answered before can be missed: where the network lets no
-/// such calls through, hosts do not watch each other.
+/// such calls through, hosts do not watch each other. How long a silence may be, Hearing says.
 class HostLink {
   public:
-    static constexpr double longest_silence_s = 30;
-
     /// Collective  over `world`
     HostLink(comm::Communicator const& world, comm::Board const& board);
     HostLink(HostLink const&) = delete;
@@ -27,14 +26,16 @@ class HostLink {
     ~HostLink();
 
     /// Whether there are other hosts, and a socket to reach them by.
-    bool active() const noexcept { return socket_ >= 0; }
-    int descriptor() const noexcept { return socket_; }
+    bool active() const noexcept { return socket_.is_open(); }
+    int descriptor() const noexcept { return socket_.get(); }
 
     /// Calls the neighbours, and tells them since when no rank of this host or of those that it has
-    /// heard of has got on.
+    /// heard of has got on. Several times a second.
     ///
     /// Units   seconds
     void call(double now, double still_s);
+    /// Looks whether the kernels of silent hosts answer.
+    void probe(double now, double patience_s);
     /// Takes what has come, and answers it.
     void receive(double now);
 
@@ -56,6 +57,7 @@ class HostLink {
   private:
     struct Message;
     struct Peer;
+    struct Neighbour;
     struct Address;
 
     void add_peers(std::vector<std::string> const& cards, std::vector<int> const& leaders);
@@ -63,18 +65,17 @@ class HostLink {
     void take(Message const& message, Address const& from, double now);
     void take_refusals(double now);
     Message message(bool answer, int to, double still_s) const;
-    double silence_s(int leader, double now) const;
 
     comm::Board const& board_;
-    int socket_ = -1;
+    Descriptor socket_;
     int hosts_ = 1;
     int leader_ = 0; ///< the first rank of this host; hosts are named by theirs
     std::uint64_t nonce_ = 0;
     double first_call_ = -1;
-    double last_call_ = -1;
     double told_still_s_ = 0;
     bool ending_elsewhere_ = false;
     std::vector<Peer> peers_;
+    std::vector<Neighbour> neighbours_; ///< the peers' hosts
 };
 
 } // namespace lockstep::monitor

@@ -3,6 +3,7 @@
 #include "lockstep/base/descriptor.hpp"
 #include "lockstep/base/process.hpp"
 #include "lockstep/comm/board.hpp"
+#include "lockstep/monitor/exit_watch.hpp"
 #include "lockstep/monitor/first_cause.hpp"
 #include "lockstep/monitor/host_link.hpp"
 #include "lockstep/monitor/stall_judge.hpp"
@@ -50,14 +51,18 @@ class Watchdog {
         double processor_s = 0;
     };
 
-    void run();
+    void run() noexcept;
+    void look_around();
     void wait(double seconds);
     void wake() const;
     void note_own_progress();
     void watch(double now);
     void watch_hosts(double now);
+    RankView view_of(int local) const;
     std::vector<RankView> look() const;
-    void end_job(ErrorText text, RankView const& view, bool in_log);
+    void end_job(ErrorText const& text, RankView const& view, bool in_log) noexcept;
+    ErrorText with_memory_kills(ErrorText text, RankView const& view) const;
+    void exited(int status) noexcept;
     void end_host() const;
     void show_stacks(RankView const& view);
     void write_own_stacks();
@@ -67,6 +72,8 @@ class Watchdog {
     std::string host_;
     HostLink link_;
     bool told_deaf_ = false;
+    bool told_failed_ = false;
+    double ending_since_ = -1; ///< by force, as far as this rank has seen; -1: it is not
     std::atomic<double> patience_s_{default_patience_s};
     StallJudge judge_{default_patience_s};
     struct Kills {
@@ -82,7 +89,8 @@ class Watchdog {
     std::vector<bool> gone_;            ///< which of them have ended
     Descriptor wake_;                   ///< ends a wait
     std::atomic<bool> stop_{false};
-    std::thread thread_; ///< last: it uses everything above
+    std::thread thread_;                                           ///< it uses everything above
+    ExitWatch exit_watch_{[this](int status) { exited(status); }}; ///< last, for the same reason
 };
 
 } // namespace lockstep::monitor

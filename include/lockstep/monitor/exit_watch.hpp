@@ -1,0 +1,22 @@
+#pragma once
+
+#include <functional>
+
+namespace lockstep::monitor {
+
+/// Hears of exit() while it lives: a library or a plug-in that calls it takes the process away from
+/// threads that still work, which then fail for reasons of their own.
+class ExitWatch {
+  public:
+    /// `called` runs on the thread that calls exit(), before anything is torn down.
+    explicit ExitWatch(std::function<void(int status)> called);
+    ExitWatch(ExitWatch const&) = delete;
+    ExitWatch& operator=(ExitWatch const&) = delete;
+    ~ExitWatch();
+
+  private:
+    struct State;
+    State* state_; ///< stays for as long as the process: what exit() calls cannot be taken back
+};
+
+} // namespace lockstep::monitor

@@ -1,0 +1,35 @@
+#include "lockstep/monitor/hearing.hpp"
+
+#include <algorithm>
+
+namespace lockstep::monitor {
+
+namespace {
+
+constexpr double longest_pause_s =
+    1;                              ///< between two looks; the rest of a longer one does not count
+constexpr double reached_for_s = 5; ///< an answer tells of so long
+
+} // namespace
+
+void Hearing::listen(double now) noexcept {
+    double const kept_from_it_s = listened_ < 0 ? 0 : now - listened_ - longest_pause_s;
+    if (heard_ >= 0 && kept_from_it_s > 0) {
+        heard_ = std::min(now, heard_ + kept_from_it_s);
+    }
+    listened_ = now;
+}
+
+bool Hearing::is_reached(double now) const noexcept {
+    return reached_ >= 0 && now - reached_ < reached_for_s;
+}
+
+double Hearing::bound_s(double now, double patience_s) const noexcept {
+    return is_reached(now) ? patience_s : std::min(patience_s, longest_silence_s);
+}
+
+bool Hearing::is_in_doubt(double now, double patience_s) const noexcept {
+    return silence_s(now) > std::min(patience_s, longest_silence_s) / 4;
+}
+
+} // namespace lockstep::monitor

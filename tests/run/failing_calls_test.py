@@ -1,0 +1,59 @@
+"""Calls that fail where nobody looks: one clear end, or none where the run can do without."""
+import json
+import threading
+import time
+
+from harness import BUILD, DATA, Scratch, check, checkpoints, records, train
+
+SHORT = ("--train.steps", 6, "--data.validation", "", "--schedule.warmup-steps", 2)
+
+
+def failing(what):
+    return {"LD_PRELOAD": str(BUILD / "tests/liblockstep_failing_calls.so"), "LOCKSTEP_FAIL": what}
+
+
+with Scratch() as scratch:
+    # Looking at the free space is a warning's affair.
+    done = train(scratch / "space", *SHORT, env=failing("statvfs"))
+    done.expect(0, "whether the disk has room for the checkpoints is not known")
+    check(checkpoints(scratch / "space"), "checkpoints were written")
+
+    # A probe that cannot be removed is an empty file, no more.
+    train(scratch / "local", *SHORT, "--checkpoint.local", scratch / "fast", "--checkpoint.keep", 9,
+          env=failing("unlink")).expect(0, "finished")
+
+    # Without renewals another job would take this one for dead.
+    train(scratch / "life", *SHORT, env=failing("renew")).expect(
+        73, "cannot renew the claim on run directory", "first cause: rank 0")
+
+    # What others left in the records is no record of ours.
+    tested = (*SHORT, "--data.test", DATA / "test.h5")
+    train(scratch / "odd", *tested).expect(0)
+    records_file = scratch / "odd" / "metrics.jsonl"
+    with records_file.open("a") as file:
+        for line in ({"event": 5}, {"event": "end", "reason": ["finished"]},
+                     {"event": "end", "reason": "finished", "step": "six"}, [1], "end", None):
+            file.write(json.dumps(line) + "\n")
+        file.write("\xff{\n")
+    train(scratch / "odd", *tested).expect(0, "this run is finished")
+
+    # The thread level that MPI grants.
+    train(scratch / "one", *SHORT, env=failing("threads:1")).expect(
+        69, "MPI lets one thread alone speak")
+    train(scratch / "serial", *SHORT, env=failing("threads:2")).expect(
+        0, "checkpoints are synchronous", "finished")
+
+    # exit() from a thread of the last rank, in the middle of training: that rank is named.
+    ended, go = scratch / "ended", scratch / "go"
+    def give_word():
+        while not (ended / "metrics.jsonl").exists() or len(records(ended, "step")) < 3:
+            time.sleep(0.05)
+        go.touch()
+    word = threading.Thread(target=give_word, daemon=True)
+    word.start()
+    result = train(ended, "--train.steps", 0, "--train.epochs", 50, "--data.validation", "", ranks=3,
+                   env=failing(f"exit:2:{go}"))
+    check(result.code != 0, result.text)
+    causes = [line for line in result.text.splitlines() if "first cause" in line]
+    check(len(causes) == 1 and "first cause: rank 2 (" in causes[0] and "exit(3)" in causes[0],
+          f"{causes}\n{result.text}")

@@ -1,0 +1,72 @@
+#include "lockstep/base/file.hpp"
+#include "lockstep/monitor/first_cause.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
+
+#include "catch.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using monitor::FirstCause;
+
+namespace {
+
+/// What is written on standard error while it lives.
+class Captured {
+  public:
+    Captured() : former_(std::cerr.rdbuf(text_.rdbuf())) {}
+    Captured(Captured const&) = delete;
+    Captured& operator=(Captured const&) = delete;
+    ~Captured() { std::cerr.rdbuf(former_); }
+    std::string text() const { return text_.str(); }
+
+  private:
+    std::ostringstream text_;
+    std::streambuf* former_;
+};
+
+Error const failure(ExitCode::rank_lost, {"no file \xff\xfe", "a path is any bytes", "none"});
+
+} // namespace
+
+TEST_CASE("a cause whose text is no UTF-8 is told and recorded") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "log.txt", "");
+    FirstCause cause;
+    cause.set_run(scratch.path(), [] { return true; });
+    cause.set_on_record();
+    Captured const captured;
+    cause.tell("rank 3", failure);
+    CHECK(captured.text().find("lockstep: first cause: rank 3: no file") != std::string::npos);
+    CHECK(read_text(scratch / "log.txt") == captured.text());
+    auto const record = nlohmann::json::parse(read_text(scratch / "metrics.jsonl"));
+    CHECK(record["event"] == "failure");
+    CHECK(record["cause"] == "rank 3");
+}
+
+TEST_CASE("a run directory that cannot be looked into costs the record, not the line") {
+    test::ScratchDir const scratch;
+    FirstCause cause;
+    // A name longer than any file system takes: looking it up fails, which is not "not there".
+    cause.set_run(scratch / std::string(1000, 'x'), [] { return true; });
+    Captured const captured;
+    cause.tell("rank 3", failure);
+    cause.note("a note\n");
+    CHECK(captured.text().find("rank 3: no file") != std::string::npos);
+    CHECK(captured.text().find("a note") != std::string::npos);
+}
+
+TEST_CASE("whose run it is may be unknown: the line is told all the same") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "log.txt", "");
+    FirstCause cause;
+    cause.set_run(scratch.path(), []() -> bool { throw std::runtime_error("no such life"); });
+    Captured const captured;
+    cause.tell("rank 3", failure);
+    CHECK(captured.text().find("rank 3: no file") != std::string::npos);
+    CHECK(read_text(scratch / "log.txt").empty());
+}
