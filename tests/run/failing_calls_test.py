@@ -30,11 +30,10 @@ with Scratch() as scratch:
     tested = (*SHORT, "--data.test", DATA / "test.h5")
     train(scratch / "odd", *tested).expect(0)
     records_file = scratch / "odd" / "metrics.jsonl"
-    with records_file.open("a") as file:
-        for line in ({"event": 5}, {"event": "end", "reason": ["finished"]},
-                     {"event": "end", "reason": "finished", "step": "six"}, [1], "end", None):
-            file.write(json.dumps(line) + "\n")
-        file.write("\xff{\n")
+    odd = ({"event": 5}, {"event": "end", "reason": ["finished"]},
+           {"event": "end", "reason": "finished", "step": "six"}, [1], "end", None)
+    records_file.write_text("".join(json.dumps(line) + "\n" for line in odd) + "\xff{\n" +
+                            records_file.read_text())
     train(scratch / "odd", *tested).expect(0, "this run is finished")
 
     # The thread level that MPI grants.
