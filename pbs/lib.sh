@@ -7,9 +7,6 @@ chain=lockstep-${CHAIN:-${number//[\[\]]/-}} # the part of an array is in bracke
 # shellcheck source=scripts/job.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/job.sh" # wherever these scripts lie
 
-# Debian's Open MPI does not speak to PBS itself; one that does takes the hosts from this file, too.
-mpirun_words+=" --hostfile $PBS_NODEFILE"
-
 # `qrerun` is for operators on most clusters, so the next part of the run is a new job of the same
 # script and resources. Parts of an array are submitted one by one.
 again() {

@@ -29,10 +29,6 @@ load_profile() { # [FILE]
 
 say() { echo "job $chain: $*"; }
 
-# Open MPI notices a host that is cut off after eight minutes, unless it is told to look sooner.
-mpirun_words="mpirun --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 2"
-mpirun_words+=" --mca oob_tcp_keepalive_probes 3"
-
 launcher=
 asked=no
 interrupted=no
@@ -48,8 +44,8 @@ ask_to_end() {
 trap ask_to_end TERM INT USR1 # modules may take their time to load
 
 # Runs a launcher to its end; its exit code is in `code`. Open MPI ends the ranks two seconds after a
-# TERM to mpirun itself. So it runs in the background, and every wish to end reaches it as USR1,
-# which it passes on to the ranks: they finish the step, write a checkpoint and leave with 75.
+# TERM to mpirun itself. So the launcher runs in the background, and every wish to end reaches it as
+# USR1, which it passes on to the ranks: they finish the step, write a checkpoint and leave with 75.
 run_launcher() { # WORDS...
     if [ "$asked" = yes ]; then
         say "asked to end before the run began"
@@ -107,6 +103,9 @@ act_on_code() {
         say "interrupted, the checkpoint is complete"
         put_back
         ;;
+    79)
+        say "a newer attempt of this run has taken over: nothing is requeued"
+        ;;
     6[4-9] | 7[0134] | 12[67]) # the run's own word, or there is no such program
         say "stopped with exit code $code, see docs/errors.md" >&2
         stop_chain
@@ -117,8 +116,8 @@ act_on_code() {
     esac
 }
 
-# Trains INPUT with these words more, and acts on how it ends. LAUNCH, where it is set, is the
-# launcher and its options.
+# Trains INPUT with these words more, and acts on how it ends. `lockstep launch` starts the ranks, on
+# all hosts of the job; or LAUNCH, where it is set, which is a launcher and its options.
 train() { # WORDS...
     if [ "$REQUEUE" != yes ] && [ -e "$chain.stop" ]; then
         say "nothing is done, since $chain.stop is there"
@@ -127,12 +126,12 @@ train() { # WORDS...
     if [ -n "${RUN_SECONDS:-}" ]; then
         set -- --run.walltime-seconds "$RUN_SECONDS" "$@"
     fi
-    if [ "$RESTARTS" -gt 0 ]; then
+    if [ -n "${LAUNCH:-}" ] && [ "$RESTARTS" -eq 0 ]; then
+        # shellcheck disable=SC2086 # LAUNCH is several words
+        run_launcher $LAUNCH "$EXE" train "$INPUT" "$@"
+    else
         run_launcher "$EXE" launch --yes --restarts "$RESTARTS" ${LAUNCHER:+--launcher "$LAUNCHER"} \
             "$INPUT" "$@"
-    else
-        # shellcheck disable=SC2086 # LAUNCH is several words
-        run_launcher ${LAUNCH:-$mpirun_words} "$EXE" train "$INPUT" "$@"
     fi
     act_on_code
     exit "$code"

@@ -33,6 +33,7 @@ std::string own_host() {
 struct Claim {
     std::int64_t number = 0;
     std::string job;
+    std::int64_t attempt = 0; ///< of the job
     std::string host;
     std::int64_t process = 0;
     std::uint64_t process_started = 0; ///< ids are used again
@@ -45,9 +46,9 @@ std::uint64_t own_start() {
 }
 
 std::string text_of(Claim const& claim) {
-    return concat("number = ", claim.number, "\njob = ", claim.job, "\nhost = ", claim.host,
-                  "\nprocess = ", claim.process, "\nstarted = ", claim.process_started,
-                  "\nsince = ", claim.since, "\n");
+    return concat("number = ", claim.number, "\njob = ", claim.job, "\nattempt = ", claim.attempt,
+                  "\nhost = ", claim.host, "\nprocess = ", claim.process,
+                  "\nstarted = ", claim.process_started, "\nsince = ", claim.since, "\n");
 }
 
 /// All zero where there is no such file, or none that can be read.
@@ -62,6 +63,7 @@ Claim read_claim(std::filesystem::path const& file) {
     }
     return {std::atoll(values["number"].c_str()),
             values["job"],
+            std::atoll(values["attempt"].c_str()),
             values["host"],
             std::atoll(values["process"].c_str()),
             std::strtoull(values["started"].c_str(), nullptr, 10),
@@ -69,8 +71,25 @@ Claim read_claim(std::filesystem::path const& file) {
 }
 
 std::string described(Claim const& claim) {
+    if (claim.number == 0) { // it has the lock, and has not come to write its claim yet
+        return "a process on this host, which has just begun";
+    }
     return concat(claim.job.empty() ? std::string("a process") : "job " + claim.job, " on ",
                   claim.host, ", process ", claim.process, ", since ", claim.since);
+}
+
+Error superseded(std::filesystem::path const& directory, Claim const& newer) {
+    return {ExitCode::superseded,
+            {concat("run directory ", directory.string(), " is no longer ours"),
+             concat("a newer attempt of this run has taken it over: ", described(newer)),
+             "Nothing is to be done, and nothing to be requeued: the newer one goes on from the "
+             "newest checkpoint"}};
+}
+
+/// Which life of its job this one is, where the scheduler counts them.
+std::int64_t attempt_of_job() {
+    char const* const restarts = std::getenv("SLURM_RESTART_COUNT");
+    return restarts == nullptr ? 0 : std::atoll(restarts);
 }
 
 timespec renewed(std::filesystem::path const& file) {
@@ -125,7 +144,8 @@ bool has_newer_life(std::filesystem::path const& directory, std::int64_t number)
 }
 
 std::string job_id() {
-    for (char const* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"}) {
+    for (char const* name :
+         {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "LOCKSTEP_LAUNCH"}) {
         char const* const value = std::getenv(name);
         if (value != nullptr && *value != '\0') {
             return value;
@@ -140,6 +160,9 @@ Life::Life(std::filesystem::path const& directory, bool held, double period_s,
     auto const before = read_claim(file_);
     auto const job = job_id();
     bool const same_job = !job.empty() && before.job == job;
+    if (same_job && before.attempt > attempt_of_job()) {
+        throw superseded(directory, before);
+    }
     if (!same_job && (held || is_alive(before, file_, period_s, waiting))) {
         throw Error(ExitCode::cannot_create,
                     {concat("run directory ", directory.string()),
@@ -147,8 +170,8 @@ Life::Life(std::filesystem::path const& directory, bool held, double period_s,
                      "Wait for that job, end it, or set run.directory to another place"});
     }
     number_ = before.number + 1;
-    write_text_durably(file_,
-                       text_of({number_, job, own_host(), ::getpid(), own_start(), utc_now()}));
+    write_text_durably(file_, text_of({number_, job, attempt_of_job(), own_host(), ::getpid(),
+                                       own_start(), utc_now()}));
     own_ = Descriptor(::open(file_.c_str(), O_RDWR | O_CLOEXEC));
     if (!own_.is_open()) { // without renewals another job would take this one for dead
         auto const why = system_error("", errno, "").text().why;
@@ -172,10 +195,7 @@ Life::~Life() {
 void Life::require() const {
     auto const now = read_claim(file_);
     if (now.number != number_ || now.host != own_host() || now.process != ::getpid()) {
-        throw Error(ExitCode::rank_lost,
-                    {concat("run directory ", file_.parent_path().string(), " is no longer ours"),
-                     concat("a newer life has taken it over: ", described(now)),
-                     "Nothing: the newer one goes on from the newest checkpoint"});
+        throw superseded(file_.parent_path(), now);
     }
 }
 

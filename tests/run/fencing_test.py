@@ -23,12 +23,19 @@ with Scratch() as scratch:
         73, "another live job is using it: job 5.server")
     train(both, "--data.validation", "", "--train.steps", 1, env={"PBS_JOBID": "5.server"}).expect(0)
     output = older.communicate(timeout=120)[0]
-    check(older.returncode == 76, f"the older life ends with 76, not {older.returncode}: {output}")
-    check("a newer life has taken it over: job 5.server" in output, output)
+    check(older.returncode == 79, f"the older life ends with 79, not {older.returncode}: {output}")
+    check("a newer attempt of this run has taken it over: job 5.server" in output, output)
     check(not records(both, "failure"), "how it ended is no part of the newer life's records")
     lives = list(map(json.loads, (both / "history.jsonl").read_text().splitlines()))
     check([life["exit_code"] for life in lives] == [None, 0], f"{lives}")
     run(["checkpoint", "verify", both]).expect(0)
+
+    # What is left of a job's older life does not take the directory back from the newer one.
+    slurm = {"SLURM_JOB_ID": "8", "SLURM_RESTART_COUNT": "1"}
+    train(scratch / "requeued", "--train.steps", 5, env=slurm).expect(0)
+    train(scratch / "requeued", "--train.steps", 9, env={"SLURM_JOB_ID": "8"}).expect(
+        79, "a newer attempt of this run has taken it over: job 8")
+    train(scratch / "requeued", "--train.steps", 9, env=slurm).expect(0)
 
     # Written by 4 ranks, gone on with by others.
     options = ("--run.replicas", 8, "--data.validation", "", "--checkpoint.keep", 9)

@@ -19,6 +19,7 @@ enum class ExitCode : int {
     io = 74,            ///< disk full, or an I/O error
     interrupted = 75,   ///< a signal or the walltime; the checkpoint is complete
     rank_lost = 76,     ///< a rank was lost, stalled, or its replica diverged
+    superseded = 79,    ///< a newer attempt of this run has taken over
 };
 
 /// What a message of ours says, always in this order.

@@ -28,7 +28,8 @@ class Life {
     /// `waiting` is called now and then while it watches.
     ///
     /// Units   `period_s`: seconds between renewals
-    /// Throws  Error 73 when another live job holds it, or the file cannot be written
+    /// Throws  Error 73 when another live job holds it, or the file cannot be written; 79 when a
+    ///         later attempt of this very job has it
     explicit Life(
         std::filesystem::path const& directory, bool held, double period_s = 5,
         std::function<void()> const& waiting = [] {});
@@ -39,7 +40,7 @@ class Life {
 
     std::int64_t number() const noexcept { return number_; }
 
-    /// Throws  Error 76 when a newer life has taken the directory over
+    /// Throws  Error 79 when a newer life has taken the directory over
     void require() const;
 
     static constexpr char const* file_name = "life";
@@ -54,7 +55,8 @@ class Life {
 /// Whether a directory was taken over by a life with a greater number. Not collective.
 bool has_newer_life(std::filesystem::path const& directory, std::int64_t number);
 
-/// The scheduler's id of this job, which a requeued job keeps; empty outside one.
+/// The scheduler's id of this job, which a requeued job keeps; outside one that of the launcher
+/// that starts ranks again (LOCKSTEP_LAUNCH); else empty.
 std::string job_id();
 
 } // namespace lockstep::train

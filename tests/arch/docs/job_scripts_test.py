@@ -25,13 +25,13 @@ for _ in {1..200}; do sleep 0.1; done
 SCHEDULER = """#!/bin/bash
 echo "$(basename "$0") $*" >>told
 """
+SCONTROL = """#!/bin/bash
+if [ "$2" = show ]; then echo "JobId=17 Requeue=1 Restarts=${LIVES_SEEN:-0} BatchFlag=1"; exit; fi
+echo "scontrol $*" >>told
+"""
 SQUEUE = """#!/bin/bash
 echo "${STATE:-RUNNING 10:00}"
 """
-MPIRUN = ("mpirun --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 2 "
-          "--mca oob_tcp_keepalive_probes 3")
-
-
 def check(condition, text):
     if not condition:
         sys.exit(f"failed: {text}".rstrip())
@@ -45,7 +45,7 @@ class Job:
         for folder in ("slurm", "pbs", "scripts"):
             (self.directory / folder).symlink_to(SOURCE / folder)
         (self.directory / "build").mkdir()
-        for name, text in {"mpirun": LAUNCHER, "build/lockstep": LAUNCHER, "scontrol": SCHEDULER,
+        for name, text in {"mpirun": LAUNCHER, "build/lockstep": LAUNCHER, "scontrol": SCONTROL,
                            "qsub": SCHEDULER, "sbatch": SCHEDULER, "squeue": SQUEUE}.items():
             (self.directory / name).write_text(text)
             (self.directory / name).chmod(0o755)
@@ -113,12 +113,16 @@ def ends_of_a_run(job, again, launched):
         code, told = job.run(code)
         check(told.startswith(again), f"{code} is put back: {job.text}")
     check(job.run(0) == (0, ""), "done")
+    check(job.run(79) == (79, "") and "a newer attempt" in job.text, "the newer attempt is left alone")
+    check(not list(job.directory.glob("*.losses")), "which is no loss")
 
 
 def one_of_a_chain(job):
     """A job of a chain puts nothing back; one that stops, stops those after it."""
     chain = {"REQUEUE": "no", "CHAIN": "of-three"}
     check(job.run(75, **chain) == (75, ""), "the next job goes on")
+    check(job.run(0, **chain) == (0, "") and job.read("launched"), "which it does")
+    check(job.run(79, **chain) == (79, ""), "a newer attempt goes on, and so does the chain")
     check(job.run(0, **chain) == (0, "") and job.read("launched"), "which it does")
     check(job.run(64, **chain) == (64, ""), "a mistake in the deck")
     check(job.run(0, **chain) == (0, "") and not job.read("launched"), "ends all jobs that wait")
@@ -129,6 +133,12 @@ def slurm(name, directory, launched):
     ends_of_a_run(job, "scontrol requeue 17\n", launched)
     check(job.run(75, STATE="COMPLETING 9:50") == (75, ""), "scancel is for good")
     check(job.run(75, STATE="COMPLETING 0:00")[1] == "scontrol requeue 17\n", "the time limit is not")
+    for code in (75, 76, 205):
+        check(job.run(code, LIVES_SEEN="1") == (code, ""), "Slurm has begun the next life itself")
+        check(job.run(code, STATE="COMPLETED 0:00") == (code, ""), "a finished job is left alone")
+    check(job.run(75, LIVES_SEEN="1", SLURM_RESTART_COUNT="1")[1] == "scontrol requeue 17\n", "its own")
+    check(job.run(75, SLURM_ARRAY_JOB_ID="17")[1] == "scontrol requeue 17_3\n",
+          "one task of an array, not all")
     one_of_a_chain(job)
 
 
@@ -142,6 +152,9 @@ def pbs(name, directory, launched, following):
     one_of_a_chain(job)
     job.run(0, RUN_SECONDS="100")
     check("--run.walltime-seconds 100" in job.read("launched"), "the seconds are passed on")
+    if "multi" not in name:
+        job.run(0, LAUNCH="mpirun -n 3")
+        check(job.read("launched").startswith("mpirun -n 3 build/lockstep train"), "another launcher")
 
 
 def submits_a_chain(scheduler, directory):
@@ -166,16 +179,15 @@ for script in [*SOURCE.glob("slurm/*.sbatch"), *SOURCE.glob("pbs/*.pbs"), *SOURC
     for line in lines[1:]:
         check(not re.search(r"(^|[\s\"'=])/(?!dev/null)\w", line), f"{script}: absolute path: {line}")
 
-TRAIN = f"{MPIRUN} build/lockstep train inputs/other.ini"
+TRAIN = "lockstep launch --yes --restarts 0 inputs/other.ini"
 LAUNCH = "lockstep launch --yes --restarts 2 inputs/other.ini"
 SEED = " --run.seed 3 --run.directory runs/other-seed3"
-HOSTS = TRAIN.replace("probes 3", "probes 3 --hostfile nodes")
 for name, line in {"train": TRAIN, "array": TRAIN + SEED, "multi_node_cpu": LAUNCH,
                    "multi_node_gpu": LAUNCH}.items():
     with tempfile.TemporaryDirectory() as scratch:
         slurm(name, scratch, line)
-for name, line, following in (("train", HOSTS, "pbs/train.pbs"),
-                              ("array", HOSTS + SEED, "pbs/seed.pbs"),
+for name, line, following in (("train", TRAIN, "pbs/train.pbs"),
+                              ("array", TRAIN + SEED, "pbs/seed.pbs"),
                               ("multi_node_cpu", LAUNCH, "pbs/multi_node_cpu.pbs"),
                               ("multi_node_gpu", LAUNCH, "pbs/multi_node_gpu.pbs")):
     with tempfile.TemporaryDirectory() as scratch:

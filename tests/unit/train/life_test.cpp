@@ -39,7 +39,7 @@ TEST_CASE("each start has the next number, and the one before is fenced off") {
     CHECK(second.number() == 8);
     CHECK_NOTHROW(second.require());
     auto const error = test::error_of([&] { first.require(); });
-    CHECK(error.code() == ExitCode::rank_lost);
+    CHECK(error.code() == ExitCode::superseded);
     CHECK(test::says(error, "job 17"));
 }
 
@@ -76,4 +76,23 @@ TEST_CASE("a killed process of this host is taken over without waiting") {
     }
     ::waitpid(child, nullptr, 0);
     CHECK(Life(scratch.path(), false, 1000).number() == 2); // a wait would take most of an hour
+}
+
+TEST_CASE("an older life of a job does not take its directory back from the newer one") {
+    test::ScratchDir const scratch;
+    ::setenv("SLURM_JOB_ID", "17", 1);
+    ::setenv("SLURM_RESTART_COUNT", "2", 1);
+    Life const newer(scratch.path(), false, period_s);
+    ::unsetenv("SLURM_RESTART_COUNT"); // as in a job's first life
+    auto const error = test::error_of([&] { Life(scratch.path(), false, period_s); });
+    ::unsetenv("SLURM_JOB_ID");
+    CHECK(error.code() == ExitCode::superseded);
+    CHECK_NOTHROW(newer.require());
+}
+
+TEST_CASE("of two starts at once the second says what it knows of the first") {
+    test::ScratchDir const scratch;
+    auto const error = test::error_of([&] { Life(scratch.path(), true, period_s); });
+    CHECK(error.code() == ExitCode::cannot_create);
+    CHECK(test::says(error, "a process on this host, which has just begun"));
 }
