@@ -1,13 +1,12 @@
 #include "child.hpp"
 
+#include "lockstep/base/child.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace lockstep::app {
@@ -48,17 +47,15 @@ int run_child(std::vector<std::string> const& words, std::vector<std::string> co
                                      O_WRONLY | O_CREAT | O_APPEND, 0644);
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
     pid_t child = 0;
-    int const failure = ::posix_spawnp(&child, words.front().c_str(), &actions, nullptr,
+    ChildAttributes const attributes;
+    int const failure = ::posix_spawnp(&child, words.front().c_str(), &actions, attributes.get(),
                                        pointers(arguments).data(), pointers(variables).data());
     posix_spawn_file_actions_destroy(&actions);
     if (failure != 0) {
         throw system_error(concat("cannot start ", words.front()), failure,
                            "Load the module that has it, or name it with --launcher");
     }
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return wait_for_child(child);
 }
 
 } // namespace lockstep::app

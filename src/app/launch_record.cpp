@@ -39,6 +39,9 @@ LifeRecord RunWatcher::life() const {
         if (event == "end" && !before) {
             life.end = record.value("reason", "");
         }
+        if (event == "step" && !before) {
+            life.step = record.value("step", std::int64_t{0});
+        }
         if (event == "checkpoint") {
             life.saved_step = std::max(life.saved_step, record.value("step", std::int64_t{-1}));
         }

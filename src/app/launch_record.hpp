@@ -10,6 +10,7 @@ namespace lockstep::app {
 struct LifeRecord {
     bool started = false;         ///< it wrote a start record
     std::string end;              ///< the reason in its end record; empty: it wrote none
+    std::int64_t step = 0;        ///< the last that it has on record
     std::int64_t saved_step = -1; ///< of the newest checkpoint of all lives, -1: none
 };
 

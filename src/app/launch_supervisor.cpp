@@ -3,127 +3,67 @@
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/monitor/first_cause.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <cmath>
 #include <csignal>
-#include <cstring>
-#include <fcntl.h>
+#include <cstdlib>
 #include <iostream>
 #include <optional>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "launch_record.hpp"
+#include "launch_life.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
 constexpr double probe_limit_s = 10;
-constexpr double end_limit_s = 15; ///< from TERM to the launcher to its KILL
+constexpr double first_pause_s = 1; ///< before the first restart; four times as long each time
+constexpr double longest_pause_s = 60;
 
-/// The launcher in a process group of its own: a keyboard's interrupt reaches this process alone,
-/// which passes it on as USR1. The launcher ends when this process dies.
-pid_t start(std::vector<std::string> const& words) {
-    std::vector<char*> arguments;
-    for (auto const& word : words) {
-        arguments.push_back(const_cast<char*>(word.c_str()));
-    }
-    arguments.push_back(nullptr);
-    pid_t const parent = ::getpid();
-    pid_t const child = ::fork();
-    if (child < 0) {
-        throw system_error(concat("cannot start ", words[0]), errno, "Free some processes");
-    }
-    if (child > 0) {
-        return child;
-    }
-    ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() == parent) { // else it died before it could be noticed
-        int const nothing = ::open("/dev/null", O_RDONLY);
-        ::dup2(nothing, STDIN_FILENO); // a group in the background may not read the terminal
-        ::execvp(arguments[0], arguments.data());
-        std::cerr << "lockstep: cannot start " << words[0] << ": " << std::strerror(errno)
-                  << ". Load the module of your MPI\n";
-    }
-    ::_exit(static_cast<int>(ExitCode::unavailable));
-}
-
-/// The exit code of a child that has ended; -1 while it runs.
-int code_of(pid_t child) {
-    int status = 0;
-    if (::waitpid(child, &status, WNOHANG) != child) {
-        return -1;
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/// One life of the run.
-class Life {
-  public:
-    Life(std::vector<std::string> const& words, SignalRequests const& signals)
-        : signals_(signals), child_(start(words)) {}
-
-    /// Waits for the end, or for the first step to come within the limit (0: it may take any time).
-    int wait(RunWatcher const& watcher, double recovery_timeout_s) {
-        bool recovering = recovery_timeout_s > 0;
-        int code = -1;
-        while ((code = code_of(child_)) < 0) {
-            ::usleep(100'000);
-            pass_on();
-            recovering = recovering && !watcher.stepped();
-            if (recovering && watch_.seconds() > recovery_timeout_s) {
-                std::cerr << "lockstep launch: no step within " << duration_text(recovery_timeout_s)
-                          << " of the restart (fault-tolerance.recovery-timeout-seconds): ended\n";
-                return end();
-            }
-        }
-        return code;
-    }
-
-  private:
-    /// A launcher that has only begun does not pass signals on yet: they are sent until it ends.
-    void pass_on() {
-        if (signals_.pending() != 0 && (!asked_ || since_asked_.seconds() > 2)) {
-            asked_ = true;
-            since_asked_.restart();
-            ::kill(child_, SIGUSR1);
-        }
-    }
-
-    int end() const {
-        Stopwatch const watch;
-        ::kill(child_, SIGTERM);
-        while (code_of(child_) < 0) {
-            ::usleep(100'000);
-            if (watch.seconds() > end_limit_s) {
-                ::kill(-child_, SIGKILL);
-            }
-        }
-        return static_cast<int>(ExitCode::rank_lost);
-    }
-
-    SignalRequests const& signals_;
-    pid_t child_;
-    Stopwatch watch_;
-    Stopwatch since_asked_;
-    bool asked_ = false;
-};
-
-/// The run's own word on how a life ended; nothing where a rank was lost. A launcher that fell to a
-/// signal, such as one that came once more while it left, has none: then the records tell.
+/// The run's own word on how a life ended; nothing where a rank was lost. An end that is on record
+/// counts, whatever the launcher makes of it, one that fell to a signal that came once more, say:
+/// what had to be durable was so before.
 std::optional<ExitCode> word_of(int code, LifeRecord const& record) {
-    if (code >= static_cast<int>(ExitCode::usage) && code < static_cast<int>(ExitCode::rank_lost)) {
+    bool const own =
+        code >= static_cast<int>(ExitCode::usage) && code < static_cast<int>(ExitCode::rank_lost);
+    if (own || code == static_cast<int>(ExitCode::superseded)) {
         return static_cast<ExitCode>(code);
     }
-    if (record.end.empty() || (code != 0 && code < 128)) {
+    if (record.end.empty()) {
         return std::nullopt;
     }
     return record.end.ends_with("finished") ? ExitCode::ok : ExitCode::interrupted;
+}
+
+/// Tells the first cause where no rank could, or where a rank that the launcher ended was blamed
+/// though a host had been lost before.
+void tell_cause(LaunchPlan const& plan, LifeEnd const& end) {
+    bool const host_lost = end.verdict && end.verdict->whole_host;
+    bool const named =
+        host_lost && end.told.find(concat("(", end.verdict->host)) != std::string::npos;
+    if (!end.told.empty() && (!host_lost || named)) {
+        return;
+    }
+    monitor::FirstCause cause;
+    cause.set_run(plan.directory, [] { return true; });
+    if (end.record.started) {
+        cause.set_on_record();
+    }
+    auto const verdict = end.verdict.value_or(
+        LauncherVerdict{.who = "a rank",
+                        .host = "",
+                        .whole_host = false,
+                        .text = {concat("the launcher left with ", end.code),
+                                 "neither a rank nor the launcher says why",
+                                 "Look at the messages above and at the hosts"}});
+    auto const place = end.record.step > 0  ? concat(" in training at step ", end.record.step)
+                       : end.record.started ? std::string(" in training")
+                                            : std::string(" in start-up");
+    cause.tell(concat(verdict.who, place), Error(ExitCode::rank_lost, verdict.text));
 }
 
 std::string names_of(std::vector<Host> const& hosts) {
@@ -136,16 +76,26 @@ std::string names_of(std::vector<Host> const& hosts) {
 
 } // namespace
 
-std::vector<std::string> launch_words(LaunchPlan const& plan, std::vector<Host> const& hosts) {
+namespace {
+
+int ranks_on(LaunchPlan const& plan, std::vector<Host> const& hosts) {
     std::int64_t ranks = 0;
+    for (auto const& host : hosts) {
+        ranks += host.ranks;
+    }
+    return static_cast<int>(plan.most_ranks > 0 ? std::min(ranks, plan.most_ranks) : ranks);
+}
+
+} // namespace
+
+std::vector<std::string> launch_words(LaunchPlan const& plan, std::vector<Host> const& hosts) {
+    auto const ranks = ranks_on(plan, hosts);
     std::vector<std::string> slots;
     std::vector<std::string> names;
     for (auto const& host : hosts) {
-        ranks += host.ranks;
         slots.push_back(concat(host.name, ":", host.ranks));
         names.push_back(host.name);
     }
-    ranks = plan.most_ranks > 0 ? std::min(ranks, plan.most_ranks) : ranks;
     std::vector<std::string> words;
     bool const here_alone = hosts.size() == 1 && hosts[0].name.empty();
     if (plan.launcher == "srun") {
@@ -180,48 +130,101 @@ std::vector<std::string> launch_words(LaunchPlan const& plan, std::vector<Host> 
     return words;
 }
 
+namespace {
+
+/// The words that start the ranks, with what they need to know on other hosts, too.
+LaunchedLife::Start start_of(LaunchPlan const& plan, std::vector<Host> const& hosts, bool restart) {
+    LaunchedLife::Start start{.words = launch_words(plan, hosts),
+                              .hosts = hosts,
+                              .ranks = ranks_on(plan, hosts),
+                              .restart = restart,
+                              .limit_s = plan.recovery_timeout_s};
+    if (plan.launcher == "mpirun") {
+        for (char const* variable : {"LOCKSTEP_LAUNCH", "LOCKSTEP_ARRIVALS"}) {
+            start.words.insert(start.words.begin() + 1, {"-x", variable});
+        }
+    }
+    if (restart) { // whatever the first start was
+        start.words.insert(start.words.end(), {"--checkpoint.resume", "auto"});
+    }
+    return start;
+}
+
+/// All lives are of one job: a rank that outlives its launcher, cut off, does not hold the
+/// directory against the next.
+void name_launch() {
+    std::array<char, 256> host{};
+    ::gethostname(host.data(), host.size() - 1);
+    ::setenv("LOCKSTEP_LAUNCH",
+             concat("launch-", host.data(), "-", ::getpid(), "-", utc_now()).c_str(), 1);
+}
+
+/// Whether the pause came to its end before a wish to leave.
+bool pause(double seconds) {
+    for (Stopwatch const watch; watch.seconds() < seconds;) {
+        if (SignalRequests::pending() != 0) {
+            return false;
+        }
+        ::usleep(50'000);
+    }
+    return true;
+}
+
+double pause_before(std::int64_t restart) {
+    return std::min(first_pause_s * std::pow(4.0, static_cast<double>(restart - 1)),
+                    longest_pause_s);
+}
+
+} // namespace
+
 ExitCode supervise(LaunchPlan const& plan) {
-    SignalRequests const signals;
+    SignalRequests const signals(SignalRequests::Hangup::request);
+    std::signal(SIGPIPE, SIG_IGN); // the ranks are looked after, whoever listens
+    name_launch();
     RunWatcher watcher(plan.directory);
     auto hosts = plan.hosts;
-    auto words = launch_words(plan, hosts);
-    double recovery_timeout_s = 0;
     auto saved_step = watcher.life().saved_step;
-    for (std::int64_t without_progress = 0;;) {
+    bool restart = false;
+    for (std::int64_t without_progress = 0;; restart = true) {
         watcher.begin_life();
-        int const code = Life(words, signals).wait(watcher, recovery_timeout_s);
-        auto const record = watcher.life();
-        if (auto const word = word_of(code, record)) {
+        auto start = start_of(plan, hosts, restart);
+        auto const line = joined(start.words, " ");
+        auto const end = LaunchedLife(std::move(start), watcher, plan.directory).wait_for_end();
+        auto const& record = end.record;
+        if (auto const word = word_of(end.code, record)) {
             return *word;
         }
-        if (!record.started && recovery_timeout_s == 0 && code < 128) {
-            throw Error(
-                ExitCode::unavailable,
-                {concat("the launcher left with ", code), "the run has not begun",
-                 concat("See the messages above; it was started as: ", joined(words, " "))});
+        bool const begun = record.started || end.arrived || !end.told.empty();
+        if (!begun && !restart && end.code < 64) {
+            throw Error(ExitCode::unavailable,
+                        {concat("the launcher left with ", end.code), "the run has not begun",
+                         concat("See the messages above; it was started as: ", line)});
         }
+        tell_cause(plan, end);
         if (signals.pending() != 0) {
-            std::cerr << "lockstep launch: asked to end, and a rank was lost (exit code " << code
-                      << ")\n";
+            std::cerr << "lockstep launch: asked to end, and a rank was lost (exit code "
+                      << end.code << ")\n";
             return ExitCode::rank_lost;
         }
         without_progress = record.saved_step > saved_step ? 1 : without_progress + 1;
         saved_step = std::max(saved_step, record.saved_step);
         hosts = answering(plan.hosts, probe_limit_s);
         if (without_progress > plan.restarts || hosts.empty()) {
-            std::cerr << "lockstep launch: a rank was lost (exit code " << code << "): "
+            std::cerr << "lockstep launch: a rank was lost (exit code " << end.code << "): "
                       << (hosts.empty() ? "no host answers"
                                         : concat("given up after ", plan.restarts,
                                                  " restarts without a newer checkpoint"))
                       << "\n";
             return ExitCode::rank_lost;
         }
-        std::cerr << "lockstep launch: a rank was lost (exit code " << code << "): restart "
+        auto const seconds = pause_before(without_progress);
+        std::cerr << "lockstep launch: a rank was lost (exit code " << end.code << "): restart "
                   << without_progress << " of " << plan.restarts << " on " << names_of(hosts)
-                  << std::endl;
-        words = launch_words(plan, hosts);
-        words.insert(words.end(), {"--checkpoint.resume", "auto"}); // whatever the first start was
-        recovery_timeout_s = plan.recovery_timeout_s;
+                  << " in " << duration_text(seconds) << std::endl;
+        if (!pause(seconds)) {
+            std::cerr << "lockstep launch: asked to end between two lives\n";
+            return saved_step < 0 ? ExitCode::rank_lost : ExitCode::interrupted;
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 #include "lockstep/base/build_id.hpp"
+#include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/build_id_value.hpp"
 
@@ -90,6 +91,7 @@ ExitCode dispatch(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+    reset_signals();
     try {
         require_same_build("liblockstep_core", core_build_id(), LOCKSTEP_BUILD_ID);
         return static_cast<int>(dispatch(argc, argv));

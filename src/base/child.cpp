@@ -3,6 +3,7 @@
 #include "lockstep/base/clock.hpp"
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <fcntl.h>
 #include <poll.h>
@@ -51,13 +52,41 @@ pid_t start(std::vector<std::string> const& words, int output) {
     ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     pid_t child = -1;
+    ChildAttributes const attributes;
     int const failed =
-        ::posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+        ::posix_spawnp(&child, arguments[0], &actions, attributes.get(), arguments.data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
     return failed == 0 ? child : -1;
 }
 
 } // namespace
+
+ChildAttributes::ChildAttributes() {
+    sigset_t defaults;
+    sigset_t none;
+    ::sigfillset(&defaults);
+    ::sigdelset(&defaults, SIGHUP);
+    ::sigemptyset(&none);
+    ::posix_spawnattr_init(&attributes_);
+    ::posix_spawnattr_setsigdefault(&attributes_, &defaults);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+}
+
+ChildAttributes::~ChildAttributes() {
+    ::posix_spawnattr_destroy(&attributes_);
+}
+
+int wait_for_child(pid_t child) {
+    int status = 0;
+    pid_t ended = -1;
+    while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
+    }
+    if (ended != child) {
+        return -1;
+    }
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
 
 std::optional<std::string> output_of(std::vector<std::string> const& words, double limit_s) {
     std::array<int, 2> ends{};
@@ -75,10 +104,7 @@ std::optional<std::string> output_of(std::vector<std::string> const& words, doub
     if (!in_time) {
         ::kill(child, SIGKILL);
     }
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    bool const well = in_time && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    bool const well = wait_for_child(child) == 0 && in_time;
     return well ? std::optional(text) : std::nullopt;
 }
 

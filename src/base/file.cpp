@@ -4,6 +4,7 @@
 #include "lockstep/base/text.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -55,7 +56,8 @@ File::File(std::filesystem::path path, int flags) : path_(std::move(path)) {
             throw Error(ExitCode::cannot_create,
                         {what, "its directory does not exist", "Make the directory first"});
         }
-        throw system_error(what, error_number, "Check the path and its permissions");
+        throw creating ? creation_error(what, path_.parent_path(), error_number)
+                       : system_error(what, error_number, "Check the path and its permissions");
     }
 }
 
@@ -202,12 +204,46 @@ void rename_durably(std::filesystem::path const& from, std::filesystem::path con
 void make_directories(std::filesystem::path const& path) {
     std::error_code failure;
     std::filesystem::create_directories(path, failure);
-    if (failure || !std::filesystem::is_directory(path, failure)) {
-        throw Error(ExitCode::cannot_create,
-                    {concat("cannot make directory ", path.string()),
-                     failure ? failure.message() : "a file of that name is in the way",
-                     "Check its permissions, or set run.directory to a place that can be written"});
+    auto const what = concat("cannot make directory ", path.string());
+    if (failure) {
+        throw creation_error(what, path.parent_path(), failure.value());
     }
+    if (!std::filesystem::is_directory(path, failure)) {
+        throw Error(ExitCode::cannot_create, {what, "a file of that name is in the way",
+                                              "Move it, or set run.directory to another place"});
+    }
+}
+
+void require_writable(std::filesystem::path const& directory) {
+    auto const probe = directory / concat("probe-", ::getpid());
+    File::create(probe).write_at(0, std::as_bytes(std::span("1", 1)));
+    std::filesystem::remove(probe);
+}
+
+Error creation_error(std::string const& what, std::filesystem::path const& directory,
+                     int error_number) {
+    if (error_number != ENOSPC && error_number != EDQUOT) {
+        return {ExitCode::cannot_create,
+                {what, std::strerror(error_number),
+                 "Check its permissions, or set run.directory to a place that can be written"}};
+    }
+    auto place = directory.empty() ? std::filesystem::path(".") : directory;
+    std::error_code absent;
+    while (!std::filesystem::exists(place, absent) && place.has_parent_path() &&
+           place != place.parent_path()) {
+        place = place.parent_path();
+    }
+    struct statvfs info {};
+    bool const counted = ::statvfs(place.c_str(), &info) == 0 && info.f_files > 0;
+    bool const no_inodes = error_number == ENOSPC && counted && info.f_favail == 0;
+    return {ExitCode::io,
+            {what,
+             no_inodes ? concat("the file system has no inode left for another file (it holds ",
+                                count_text(static_cast<std::int64_t>(info.f_files)), ")")
+                       : std::string(std::strerror(error_number)),
+             no_inodes ? "Remove files that are not needed, many small ones above all, or name "
+                         "another disk"
+                       : disk_advice}};
 }
 
 std::uint64_t free_space(std::filesystem::path const& path) {

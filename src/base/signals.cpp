@@ -1,5 +1,6 @@
 #include "lockstep/base/signals.hpp"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstring>
@@ -33,9 +34,14 @@ void install(int number, void (*handler)(int)) {
     sigaction(number, &action, nullptr);
 }
 
+bool is_ignored(int number) {
+    struct sigaction action {};
+    return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 } // namespace
 
-SignalRequests::SignalRequests() {
+SignalRequests::SignalRequests(Hangup hangup) {
     if (objects++ > 0) {
         return;
     }
@@ -43,6 +49,9 @@ SignalRequests::SignalRequests() {
     interrupted = 0;
     for (int const number : requests) {
         install(number, note_signal);
+    }
+    if (hangup == Hangup::request && !is_ignored(SIGHUP)) {
+        install(SIGHUP, note_signal);
     }
 }
 
@@ -58,8 +67,21 @@ SignalRequests::~SignalRequests() {
     }
 }
 
-int SignalRequests::pending() const noexcept {
+int SignalRequests::pending() noexcept {
     return pending_signal;
+}
+
+void reset_signals() noexcept {
+    constexpr std::array on_purpose{SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU};
+    for (int number = 1; number < NSIG; ++number) {
+        if (std::find(on_purpose.begin(), on_purpose.end(), number) == on_purpose.end() &&
+            is_ignored(number)) {
+            std::signal(number, SIG_DFL);
+        }
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 std::string signal_name(int number) {

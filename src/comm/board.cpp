@@ -46,6 +46,8 @@ std::string_view name_of(Phase phase) {
         return "writing a checkpoint";
     case Phase::end:
         return "the end";
+    case Phase::reporting:
+        return "the last records and pictures";
     }
     return "";
 }

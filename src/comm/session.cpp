@@ -1,5 +1,6 @@
 #include "lockstep/comm/session.hpp"
 
+#include "lockstep/base/arrival.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/board.hpp"
@@ -14,18 +15,6 @@
 namespace lockstep::comm {
 
 namespace {
-
-/// The number of tasks that the launcher says it started; 0 where no launcher says so.
-int launched_tasks() {
-    // Under mpirun inside a Slurm job the SLURM_* variables describe mpirun's daemons, not ranks.
-    for (char const* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
-        char const* const text = std::getenv(name);
-        if (text != nullptr) {
-            return std::atoi(text);
-        }
-    }
-    return 0;
-}
 
 /// Whether srun started several tasks without a plug-in that lets them find each other. Open MPI
 /// would end each of them in MPI_Init, with a code of its own.
@@ -67,7 +56,7 @@ void wait_politely() {
 
 MpiSession::Environment::Environment(int& argc, char**& argv) {
     if (srun_left_us_alone()) {
-        refuse_lonely_ranks(launched_tasks());
+        refuse_lonely_ranks(launched_ranks());
     }
     wait_politely();
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &thread_level) != MPI_SUCCESS) {
@@ -84,7 +73,7 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
     }
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    int const tasks = launched_tasks();
+    int const tasks = launched_ranks();
     if (size > 1 || tasks <= 1) {
         return;
     }

@@ -2,7 +2,9 @@
 
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/monitor/start_watch.hpp"
 
 #include <optional>
 
@@ -30,11 +32,14 @@ ExitCode run_collectively(int argc, char** argv,
                           std::function<ExitCode(CommandContext&)> const& command) {
     FirstCause first_cause;
     std::optional<Watchdog> watchdog; // watches MPI's end, too
+    std::optional<StartWatch> start(std::in_place, first_cause);
     comm::MpiSession session(argc, argv);
     watchdog.emplace(session.world(), session.board(), first_cause);
+    start.reset();
     CommandContext context{session, session.world(), first_cause, *watchdog};
     try {
         auto const code = command(context);
+        comm::PhaseScope const phase(session.world(), comm::Phase::end);
         // MPI's end need not wait (under srun it does not), and a rank that has left would be
         // missed by one that still draws pictures.
         comm::barrier(session.world());

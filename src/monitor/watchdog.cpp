@@ -1,5 +1,6 @@
 #include "lockstep/monitor/watchdog.hpp"
 
+#include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/session.hpp"
@@ -26,6 +27,7 @@ constexpr double look_every_s = 0.25;
 constexpr double measure_every_s = 1;
 constexpr double verdict_after_s = 1; ///< that a watchdog may take longer than a waiting rank
 constexpr double stacks_within_s = 2;
+constexpr double silence_at_end_s = 4; ///< of a host, or of all work, before the launcher's TERM
 constexpr double end_after_s = 4; ///< that the launcher, and stacks, need to end a host's ranks
 
 /// What has to be done when a thread of the program must hear no signal.
@@ -175,7 +177,8 @@ void Watchdog::watch(double now) {
             auto const state = process_state(board_->slot(static_cast<int>(i)).pid.load());
             views[i].state = processes_[i].get() >= 0 && state ? state->state : '?';
         }
-        if (auto const verdict = judge_.judge(views, now, elsewhere_s)) {
+        auto const verdict = judge_.judge(views, now, elsewhere_s);
+        if (verdict && !(views[verdict->at].gone && ended_by_launcher())) {
             end_job(verdict->text, views[verdict->at], true);
         }
     }
@@ -186,9 +189,25 @@ void Watchdog::watch(double now) {
     }
 }
 
+/// Whether mpirun seems to end all ranks because it has lost a host: it asks them to end when
+/// nothing has moved for a while, and kills them within two seconds. Their ends are not the first
+/// cause; the host that has fallen silent is, and a rank that does not hear it leaves the word to
+/// others.
+bool Watchdog::ended_by_launcher() {
+    if (!link_.active() || SignalRequests::pending() != SIGTERM) {
+        return false;
+    }
+    if (!since_asked_to_end_) {
+        since_asked_to_end_.emplace();
+        stood_still_ = judge_.still_s() > silence_at_end_s / 2;
+    }
+    return stood_still_ && since_asked_to_end_->seconds() < silence_at_end_s;
+}
+
 /// Not at the end of MPI, which ranks of other hosts may have left already.
 void Watchdog::watch_hosts(double now) {
-    if (auto const lost = link_.lost(now, patience_s_.load())) {
+    auto const patience_s = ended_by_launcher() ? silence_at_end_s : patience_s_.load();
+    if (auto const lost = link_.lost(now, patience_s)) {
         // A log on a shared disk is left to those who are not cut off.
         end_job(lost->text, lost->rank, !lost->cut_off);
     }

@@ -147,6 +147,7 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
                 run.directory->archive();
             }
             make_directories(checkpoints);
+            require_writable(checkpoints); // not only when the first one is due
         }
     });
     auto const life =

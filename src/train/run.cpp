@@ -212,6 +212,7 @@ Ended Run::finish() {
             ended_.reason = done() ? "finished" : "stopped";
         }
     }
+    comm::PhaseScope const phase(world_, comm::Phase::reporting);
     ended_.step = progress_.step;
     ended_.seconds = attempt_watch_.seconds();
     ended_.samples_per_s = training_s_ > 0 ? static_cast<double>(samples_done_) / training_s_ : 0;

@@ -1,5 +1,6 @@
 #include "lockstep/train/run_directory.hpp"
 
+#include "lockstep/base/arrival.hpp"
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
@@ -22,11 +23,8 @@ RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> con
     make_directories(path_);
     auto const file = path_ / lock_name;
     lock_ = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-    if (!lock_.is_open()) {
-        throw Error(ExitCode::cannot_create,
-                    {concat("cannot write in ", path_.string()),
-                     system_error("", errno, "").text().why,
-                     "Check its permissions, or set run.directory to a place that can be written"});
+    if (int const error_number = errno; !lock_.is_open()) {
+        throw creation_error(concat("cannot write in ", path_.string()), path_, error_number);
     }
     // Of two starts at once on a host the lock lets one through. Between hosts, and where a file
     // system has no locks, the life tells.
@@ -41,8 +39,9 @@ void RunDirectory::archive() const {
     target = path_.string() + ".archived-" + stamp;
     make_directories(target);
     for (auto const& item : std::filesystem::directory_iterator(path_)) {
-        if (item.path().filename() != lock_name && item.path().filename() != Life::file_name) {
-            rename_durably(item.path(), target / item.path().filename());
+        auto const name = item.path().filename();
+        if (name != lock_name && name != Life::file_name && name != arrivals_name) {
+            rename_durably(item.path(), target / name);
         }
     }
 }

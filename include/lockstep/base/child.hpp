@@ -1,10 +1,31 @@
 #pragma once
 
 #include <optional>
+#include <spawn.h>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 namespace lockstep {
+
+/// What a child begins with, whatever this process has ignored or blocked: signals mean what they
+/// do by default, SIGHUP apart, which may be ignored for both (nohup).
+class ChildAttributes {
+  public:
+    ChildAttributes();
+    ~ChildAttributes();
+    ChildAttributes(ChildAttributes const&) = delete;
+    ChildAttributes& operator=(ChildAttributes const&) = delete;
+
+    posix_spawnattr_t const* get() const noexcept { return &attributes_; }
+
+  private:
+    posix_spawnattr_t attributes_{};
+};
+
+/// Waits for a child's end: its exit code, 128 and the signal where one ended it, -1 where its end
+/// cannot be learnt.
+int wait_for_child(pid_t child);
 
 /// Runs a program to its end and returns what it wrote to standard output; nothing when it cannot
 /// be started, leaves with another code than 0, or is not done in time: it is killed then.

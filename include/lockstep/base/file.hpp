@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lockstep/base/error.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -50,6 +52,14 @@ void rename_durably(std::filesystem::path const& from, std::filesystem::path con
 
 /// Makes the directory and those above it; one that cannot be made is an error (73).
 void make_directories(std::filesystem::path const& path);
+
+/// Makes a file there and removes it; throws like `creation_error` where that cannot be.
+void require_writable(std::filesystem::path const& directory);
+
+/// Why nothing can be made in a directory, by errno: a disk that is full or out of inodes is 74,
+/// all else 73.
+Error creation_error(std::string const& what, std::filesystem::path const& directory,
+                     int error_number);
 
 /// Bytes free for us on the file system that holds `path`.
 std::uint64_t free_space(std::filesystem::path const& path);

@@ -10,14 +10,23 @@ namespace lockstep {
 /// SIGTERM and SIGINT end the process again, and the others come too late to matter.
 class SignalRequests {
   public:
-    SignalRequests();
+    /// What a terminal's end (SIGHUP) means; one that was ignored from the start stays so.
+    enum class Hangup { nothing, request };
+
+    explicit SignalRequests(Hangup hangup = Hangup::nothing);
     ~SignalRequests();
     SignalRequests(SignalRequests const&) = delete;
     SignalRequests& operator=(SignalRequests const&) = delete;
 
     /// The signal that was asked for, if any; 0 for none.
-    int pending() const noexcept;
+    static int pending() noexcept;
 };
+
+/// Gives all signals their default meaning and lets them through: who started this process may have
+/// ignored or blocked some, such as SIGCHLD, without which no child's end can be learnt. What is
+/// ignored on purpose stays so: SIGHUP (nohup), SIGINT, SIGQUIT and a terminal's stops (shells).
+/// Safe between fork and exec.
+void reset_signals() noexcept;
 
 /// Stands for a signal where the end of the job's time is the reason to leave.
 constexpr int walltime_over = -1;

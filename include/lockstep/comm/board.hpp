@@ -25,7 +25,8 @@ enum class Phase : int {
     validation,
     test,
     checkpoint,
-    end
+    end,
+    reporting ///< after the last step: records and pictures
 };
 
 /// "forward and backward", and so on.

@@ -59,6 +59,7 @@ class Watchdog {
     void watch(double now);
     void watch_hosts(double now);
     RankView view_of(int local) const;
+    bool ended_by_launcher();
     std::vector<RankView> look() const;
     void end_job(ErrorText const& text, RankView const& view, bool in_log) noexcept;
     ErrorText with_memory_kills(ErrorText text, RankView const& view) const;
@@ -74,6 +75,8 @@ class Watchdog {
     bool told_deaf_ = false;
     bool told_failed_ = false;
     double ending_since_ = -1; ///< by force, as far as this rank has seen; -1: it is not
+    std::optional<Stopwatch> since_asked_to_end_;
+    bool stood_still_ = false; ///< when it was asked
     std::atomic<double> patience_s_{default_patience_s};
     StallJudge judge_{default_patience_s};
     struct Kills {

@@ -1,0 +1,141 @@
+#include "launch_life.hpp"
+
+#include "lockstep/base/arrival.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+
+namespace lockstep::app {
+
+namespace {
+
+constexpr double look_every_s = 0.1;
+constexpr double count_every_s = 2;
+constexpr double ask_again_s = 2;
+constexpr double end_limit_s = 15;        ///< from TERM to the launcher to its KILL
+constexpr double ranks_tell_first_s = 15; ///< ranks that wait for others say so themselves
+
+LauncherProcess started(std::vector<std::string> const& words, ArrivalsDirectory const& arrivals,
+                        LaunchListener& listener) {
+    ::setenv("LOCKSTEP_ARRIVALS", arrivals.path().c_str(), 1);
+    return {words, [&listener](std::string_view text) { listener.hear(text); }};
+}
+
+} // namespace
+
+ArrivalsDirectory::ArrivalsDirectory(std::filesystem::path const& run)
+    : path_(std::filesystem::absolute(run) / arrivals_name) {
+    std::error_code failure;
+    std::filesystem::remove_all(path_, failure);
+    std::filesystem::create_directories(path_, failure);
+}
+
+/// A run that has not begun leaves no directory behind.
+ArrivalsDirectory::~ArrivalsDirectory() {
+    std::error_code failure;
+    std::filesystem::remove_all(path_, failure);
+    std::filesystem::remove(path_.parent_path(), failure);
+}
+
+LaunchedLife::LaunchedLife(Start start, RunWatcher& watcher, std::filesystem::path const& directory)
+    : start_(std::move(start)), watcher_(watcher), arrivals_(directory),
+      process_(started(start_.words, arrivals_, listener_)), recovering_(start_.restart) {}
+
+LifeEnd LaunchedLife::wait_for_end() {
+    std::optional<int> code;
+    std::string late_why;
+    while (!(code = process_.wait(look_every_s))) {
+        pass_on_wish();
+        if (late(late_why)) {
+            code = end_late(late_why);
+            break;
+        }
+    }
+    LifeEnd end{*code, watcher_.life(), listener_.told(), listener_.verdict(),
+                listener_.verdict().has_value() || any_arrived(arrivals_.path())};
+    if (!end.verdict && end.told.empty() && !end.record.started) {
+        end.verdict =
+            absent(late_why.empty() ? concat("the launcher left with ", *code) : late_why);
+    }
+    return end;
+}
+
+/// A launcher that has only begun does not pass signals on yet: they are sent until it ends.
+void LaunchedLife::pass_on_wish() {
+    if (SignalRequests::pending() != 0 && (!asked_ || since_asked_.seconds() > ask_again_s)) {
+        asked_ = true;
+        since_asked_.restart();
+        process_.signal(SIGUSR1);
+    }
+}
+
+/// Whether the life takes too long to begin: a rank has not come, or a restart has done no step.
+bool LaunchedLife::late(std::string& why) {
+    auto const limit_s = start_limit_s(start_.limit_s);
+    if (!all_came_ && start_.ranks > 1 && since_counted_.seconds() > count_every_s) {
+        since_counted_.restart();
+        all_came_ = missed_ranks(arrivals_.path(), start_.ranks).empty();
+        if (!all_came_ && watch_.seconds() > limit_s + ranks_tell_first_s) {
+            why = concat("not all ranks have come within ", duration_text(limit_s));
+            return true;
+        }
+    }
+    recovering_ = recovering_ && !watcher_.stepped();
+    if (recovering_ && watch_.seconds() > start_.limit_s) {
+        why = concat("no step within ", duration_text(start_.limit_s), " of the restart");
+        return true;
+    }
+    return false;
+}
+
+int LaunchedLife::end_late(std::string const& why) {
+    std::cerr << "lockstep launch: " << why
+              << " (fault-tolerance.recovery-timeout-seconds): ended\n";
+    Stopwatch const watch;
+    process_.signal(SIGTERM);
+    while (!process_.wait(look_every_s)) {
+        if (watch.seconds() > end_limit_s) {
+            process_.kill_all();
+        }
+    }
+    return static_cast<int>(ExitCode::rank_lost);
+}
+
+/// Who has left no mark, where others have, or none has.
+std::optional<LauncherVerdict> LaunchedLife::absent(std::string const& why) const {
+    auto const missed = missed_ranks(arrivals_.path(), start_.ranks);
+    if (missed.empty()) {
+        return std::nullopt;
+    }
+    std::vector<std::string> hosts;
+    for (int const rank : missed) {
+        auto const host = host_of(rank);
+        if (!host.empty() && (hosts.empty() || hosts.back() != host)) {
+            hosts.push_back(host);
+        }
+    }
+    return LauncherVerdict{
+        concat(ranks_text(missed), hosts.empty() ? "" : concat(" (", joined(hosts, ", "), ")")),
+        hosts.size() == 1 ? hosts.front() : "",
+        false,
+        {missed.size() == 1 ? "it has not come, or is stopped"
+                            : "they have not come, or are stopped",
+         concat(why, ", and MPI had not started"), "Look at that host and at the messages above"}};
+}
+
+/// Ranks fill hosts in their order.
+std::string LaunchedLife::host_of(int rank) const {
+    int first_of_next = 0;
+    for (auto const& host : start_.hosts) {
+        first_of_next += host.ranks;
+        if (rank < first_of_next) {
+            return host.name;
+        }
+    }
+    return "";
+}
+
+} // namespace lockstep::app

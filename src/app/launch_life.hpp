@@ -1,0 +1,77 @@
+#pragma once
+
+#include "lockstep/base/clock.hpp"
+#include "lockstep/base/signals.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "launch_hosts.hpp"
+#include "launch_listener.hpp"
+#include "launch_process.hpp"
+#include "launch_record.hpp"
+
+namespace lockstep::app {
+
+/// Where the ranks of a launcher leave their marks: a directory in the run's, which goes with it.
+class ArrivalsDirectory {
+  public:
+    /// What lies there already is of an earlier life. Where it cannot be made, no mark is left.
+    explicit ArrivalsDirectory(std::filesystem::path const& run);
+    ArrivalsDirectory(ArrivalsDirectory const&) = delete;
+    ArrivalsDirectory& operator=(ArrivalsDirectory const&) = delete;
+    ~ArrivalsDirectory();
+
+    std::filesystem::path const& path() const noexcept { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+/// How a life of the run has ended.
+struct LifeEnd {
+    int code = 0;      ///< the launcher's
+    LifeRecord record; ///< the run's own word
+    std::string told;  ///< the first cause, as a rank has told it; may be empty
+    std::optional<LauncherVerdict> verdict; ///< the launcher's, or what is seen from here
+    bool arrived = false;                   ///< a rank came, at least
+};
+
+/// One life of the run, from the start of its launcher on. Every wish to end reaches the ranks as
+/// USR1 to the launcher.
+class LaunchedLife {
+  public:
+    struct Start {
+        std::vector<std::string> words;
+        std::vector<Host> hosts;
+        int ranks = 1;
+        bool restart = false;
+        double limit_s = 0; ///< for all ranks to come, and of a restart for its first step
+    };
+
+    LaunchedLife(Start start, RunWatcher& watcher, std::filesystem::path const& directory);
+
+    LifeEnd wait_for_end();
+
+  private:
+    void pass_on_wish();
+    bool late(std::string& why);
+    int end_late(std::string const& why);
+    std::optional<LauncherVerdict> absent(std::string const& why) const;
+    std::string host_of(int rank) const;
+
+    Start start_;
+    RunWatcher& watcher_;
+    ArrivalsDirectory arrivals_;
+    LaunchListener listener_;
+    LauncherProcess process_;
+    Stopwatch watch_;
+    Stopwatch since_asked_;
+    Stopwatch since_counted_;
+    bool asked_ = false;
+    bool recovering_;
+    bool all_came_ = false;
+};
+
+} // namespace lockstep::app

@@ -1,0 +1,82 @@
+#include "lockstep/monitor/start_watch.hpp"
+
+#include "lockstep/base/arrival.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <mutex>
+#include <stop_token>
+
+namespace lockstep::monitor {
+
+namespace {
+
+constexpr double default_limit_s = 300;
+constexpr double look_every_s = 0.25;
+constexpr int most_waiting = 20; ///< ranks whose turns to tell lie apart
+
+void tell_late(FirstCause& first_cause, double seconds, std::filesystem::path const& marks) {
+    auto const late = concat("MPI has not started for ", fixed(seconds, 0), " s");
+    auto const missed = marks.empty() ? std::vector<int>() : missed_ranks(marks, launched_ranks());
+    if (missed.empty()) {
+        first_cause.tell(concat("rank ", launched_rank(), " (", own_host(), ") in start-up"),
+                         Error(ExitCode::rank_lost,
+                               {late, "a rank does not come, or the network is broken",
+                                "Look at the hosts: a process that is stopped, a file system that "
+                                "hangs, a firewall between them"}));
+    } else {
+        first_cause.tell(
+            concat(ranks_text(missed), " in start-up"),
+            Error(ExitCode::rank_lost,
+                  {concat(late, " on rank ", launched_rank(), " (", own_host(), "), which waits"),
+                   missed.size() == 1 ? "it has not come, or is stopped"
+                                      : "they have not come, or are stopped",
+                   "Look at the host: a process that is stopped, a file system that "
+                   "hangs"}));
+    }
+}
+
+/// One rank tells: of those that wait the first, before it is another's turn.
+void watch(std::stop_token const& stop, FirstCause& first_cause,
+           std::filesystem::path const& marks) {
+    std::mutex mutex;
+    std::condition_variable_any started;
+    std::unique_lock lock(mutex);
+    auto const seconds = start_limit_s(default_limit_s);
+    auto const turn = seconds + 0.5 * std::min(launched_rank(), most_waiting);
+    // Looks are counted, since time in which the job is stopped as a whole does not count.
+    for (double waited = 0; waited < turn; waited += look_every_s) {
+        started.wait_for(lock, stop, std::chrono::duration<double>(look_every_s),
+                         [] { return false; });
+        if (stop.stop_requested()) {
+            return;
+        }
+    }
+    tell_late(first_cause, seconds, marks);
+    std::_Exit(static_cast<int>(ExitCode::rank_lost));
+}
+
+} // namespace
+
+StartWatch::StartWatch(FirstCause& first_cause) {
+    if (launched_ranks() < 2) {
+        return;
+    }
+    auto const marks = arrivals_directory();
+    leave_arrival_mark(marks);
+    sigset_t all;
+    sigset_t former;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &former); // the thread hears no signal
+    thread_ = std::jthread(
+        [&first_cause, marks](std::stop_token const& stop) { watch(stop, first_cause, marks); });
+    pthread_sigmask(SIG_SETMASK, &former, nullptr);
+}
+
+StartWatch::~StartWatch() = default; // the thread is asked to stop, and joined
+
+} // namespace lockstep::monitor

@@ -1,0 +1,205 @@
+"""What a run outlives, and what it says of what it does not: inherited signals, a rank that does not
+come, a terminal that closes, launchers with words of their own, disks without inodes."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from harness import DATA, DECK, LOCKSTEP, Result, Scratch, check, records, run, train
+
+MPIRUN = os.environ["LOCKSTEP_MPIEXEC"]
+RANK1 = 'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then {}; fi; exec "$@"'
+
+
+def last_cause(result, *phrases):
+    """The first cause is the last line of the program, and says all this."""
+    lines = re.findall(r"^lockstep: .*$", result.text, re.M)
+    check(lines and lines[-1].startswith("lockstep: first cause: "), f"the last line: {result.text}")
+    for phrase in phrases:
+        check(phrase in lines[-1], f"missing {phrase!r} in {lines[-1]}")
+    print(f"{result.seconds:.1f} s, {result.code}: {lines[-1]}", flush=True)
+
+
+class Site:
+    """An mpirun on PATH that starts each rank through a shell line, and may have the last word."""
+
+    def __init__(self, path, through="exec \"$@\"", afterwards="exit $code"):
+        self.path = path
+        path.mkdir()
+        (path / "rank").write_text(f"#!/bin/bash\n{through}\n")
+        (path / "mpirun").write_text(f'''#!/bin/bash
+echo "$*" >>{path}/calls
+words=()
+while [ $# -gt 0 ] && [ "$1" != {LOCKSTEP} ]; do words+=("$1"); shift; done
+trap 'kill -USR1 $child' USR1
+{MPIRUN} "${{words[@]}}" {path}/rank "$@" &
+child=$!
+code=0
+wait $child || code=$?
+while kill -0 $child 2>/dev/null; do wait $child; code=$?; done
+{afterwards}
+''')
+        for name in ("rank", "mpirun"):
+            (path / name).chmod(0o755)
+        self.environment = {"PATH": f"{path}:{os.environ['PATH']}"}
+
+    def calls(self):
+        return len((self.path / "calls").read_text().splitlines())
+
+
+def words(directory, *options):
+    return ["launch", "--yes", DECK, "--data.train", DATA / "train.h5", "--data.validation", "",
+            "--run.directory", directory, "--devices", 2, *options]
+
+
+def start(command, env=None, before=None):
+    return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True, env={**os.environ, **(env or {})}, preexec_fn=before)
+
+
+def finish(process, since):
+    text = process.communicate(timeout=120)[0]
+    return Result(process.returncode, text, time.monotonic() - since)
+
+
+def wait_for(process, what, condition):
+    deadline = time.monotonic() + 90
+    while not condition():
+        if process.poll() is not None or time.monotonic() > deadline:
+            process.kill()
+            check(False, f"{what}, before it ended:\n{process.communicate()[0]}")
+        time.sleep(0.05)
+
+
+def trains(directory):
+    return (directory / "metrics.jsonl").exists() and records(directory, "step")
+
+
+def signals_that_were_left_to_it(scratch):
+    """Who starts it has ignored SIGCHLD and blocked what can be blocked."""
+    def deaf():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, range(1, signal.NSIG))
+
+    since = time.monotonic()
+    finish(start([LOCKSTEP, *words(scratch / "deaf", "--train.steps", 3)], before=deaf),
+           since).expect(0, "finished at step 3")
+    lost = finish(start([LOCKSTEP, *words(scratch / "lost")], {"LOCKSTEP_INJECT": "kill:rank=1:step=3"},
+                        deaf), since)
+    check(lost.code == 76, f"a loss is none to it: {lost.text}")
+    asked = start([LOCKSTEP, *words(scratch / "asked", "--train.steps", 0, "--train.epochs", 99)],
+                  before=deaf)
+    wait_for(asked, "it trains", lambda: trains(scratch / "asked"))
+    asked.send_signal(signal.SIGTERM)
+    finish(asked, since).expect(75)
+
+
+def a_terminal_that_closes(scratch):
+    directory = scratch / "closed"
+    process = start([LOCKSTEP, *words(directory, "--train.steps", 0, "--train.epochs", 99)])
+    wait_for(process, "it trains", lambda: trains(directory))
+    process.stdout.close()  # whoever listened has gone, too
+    process.send_signal(signal.SIGHUP)
+    check(process.wait(timeout=60) == 75, f"SIGHUP is a request: {process.returncode}")
+    check(records(directory, "end"), "it came to its end")
+
+
+def ranks_that_do_not_come(scratch):
+    stops = ("bash", "-c", "kill -STOP $$; exec \"$@\"", "bash")
+    last_cause(run(["train", DECK, "--data.train", DATA / "train.h5", "--run.directory",
+                    scratch / "stopped"], 2, {"LOCKSTEP_START_SECONDS": "4"}, last_through=stops)
+               .expect(76), "rank 1 in start-up", "MPI has not started for 4 s on rank 0")
+    for name, does, phrases in (
+            ("killed", "kill -9 $$", ("rank 1 (", "in start-up", "ended on signal 9")),
+            ("left", "exit 3", ("rank 1 in start-up", "left with 3")),
+            ("stands", "kill -STOP $$", ("rank 1", "in start-up", "not come"))):
+        site = Site(scratch / f"site-{name}", RANK1.format(does))
+        last_cause(run(words(scratch / name), env={**site.environment, "LOCKSTEP_START_SECONDS": "4"})
+                   .expect(76), *phrases)
+        check(not (scratch / name / "arrivals").exists(), "no marks are left")
+    # A launcher that says nothing.
+    site = Site(scratch / "site-silent", "sleep 0.5; kill -9 $$", "exit 137")
+    (site.path / "mpirun").write_text("#!/bin/bash\nexit 137\n")
+    last_cause(run(words(scratch / "silent"), env=site.environment).expect(76),
+               "ranks 0, 1", "in start-up", "they have not come", "left with 137")
+    check(not (scratch / "silent").exists(), "nothing is left of what did not begin")
+
+
+def a_launcher_with_a_word_of_its_own(scratch):
+    """It says 1, as mpirun does when it was signalled itself, though the run left with a checkpoint."""
+    directory, site = scratch / "own-word", Site(scratch / "site-word", afterwards="exit 1")
+    process = start([LOCKSTEP, *words(directory, "--train.steps", 0, "--train.epochs", 99)],
+                    site.environment)
+    wait_for(process, "it trains", lambda: trains(directory))
+    process.send_signal(signal.SIGTERM)
+    finish(process, time.monotonic()).expect(75)
+    run(words(scratch / "done"), env=site.environment).expect(0, "finished at step 30")
+
+
+def a_newer_attempt(scratch):
+    """The launcher of an older life neither starts it again nor takes it for a loss."""
+    directory, site = scratch / "fenced", Site(scratch / "site-fenced")
+    train(directory, "--data.validation", "", "--train.steps", 2,
+          env={"SLURM_JOB_ID": "5", "SLURM_RESTART_COUNT": "1"}).expect(0)
+    run(words(directory, "--restarts", 3), env={**site.environment, "SLURM_JOB_ID": "5"}).expect(
+        79, "a newer attempt of this run has taken it over")
+    check(site.calls() == 1, "it is started once")
+
+
+def a_pause_between_lives(scratch):
+    directory, site = scratch / "paused", Site(scratch / "site-paused")
+    env = {**site.environment, "LOCKSTEP_INJECT": "kill:rank=1:step=2"}
+    since, told = time.monotonic(), scratch / "paused.out"
+    with told.open("w") as output:
+        process = subprocess.Popen([*map(str, [LOCKSTEP, *words(directory, "--restarts", 9)])],
+                                   stdout=output, stderr=output, env={**os.environ, **env})
+    deadline = since + 120
+    while "in 16.0 s" not in told.read_text():
+        check(process.poll() is None and time.monotonic() < deadline, told.read_text())
+        time.sleep(0.1)
+    seconds = time.monotonic() - since
+    check(seconds > 5, f"1 s and 4 s between three lives: {seconds}")
+    check(site.calls() == 3, "three lives")
+    process.send_signal(signal.SIGTERM)
+    check(process.wait(timeout=14) == 75, f"the pause ends at once: {told.read_text()}")
+    for phrase in ("in 1.0 s", "in 4.0 s", "asked to end between two lives"):
+        check(phrase in told.read_text(), told.read_text())
+
+
+def places_that_take_nothing(scratch):
+    if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"]).returncode != 0:
+        print("not tried: places that take nothing (no mounts here)")
+        return
+    def there(line, directory, *options):
+        since = time.monotonic()
+        command = f"{line} && exec \"$@\""
+        return finish(start(["unshare", "--mount", "sh", "-c", command, "sh", LOCKSTEP, "train", DECK,
+                             "--data.train", DATA / "train.h5", "--data.validation", "",
+                             "--run.directory", directory, *options]), since)
+    disk = scratch / "disk"
+    disk.mkdir()
+    for inodes in (2, 3, 4, 5):
+        full = there(f"mount -t tmpfs -o nr_inodes={inodes} disk {disk}", disk / "run")
+        full.expect(74, "the file system has no inode left")
+        check("permission" not in full.text, full.text)
+    kept = scratch / "kept"
+    train(kept, "--data.validation", "", "--train.steps", 2).expect(0)
+    shutil.copytree(kept / "checkpoints", scratch / "read-only")
+    place = kept / "checkpoints"
+    there(f"mount --bind {scratch}/read-only {place} && mount -o remount,bind,ro {place}", kept,
+          "--train.steps", 4).expect(73, "cannot create", "checkpoints/")
+    check(len(records(kept, "start")) == 1, "before it begins")
+
+
+PARTS = [signals_that_were_left_to_it, a_terminal_that_closes, ranks_that_do_not_come,
+         a_launcher_with_a_word_of_its_own, a_newer_attempt, a_pause_between_lives,
+         places_that_take_nothing]
+for part in PARTS:
+    if len(sys.argv) < 2 or part.__name__ in sys.argv[1:]:
+        with Scratch() as scratch:
+            part(scratch)
+        print(f"{part.__name__}: as promised", flush=True)
