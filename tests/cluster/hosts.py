@@ -59,6 +59,7 @@ class Hosts:
             f"{address} {name}\n" for name, address in addresses.items()))
         self.agent = self.path / "login"
         self.agent.write_text("#!/bin/sh\nname=$1; shift\n"
+                              f"[ ! -e {self.path}/$name.cut ] || exec sleep 1000\n"
                               f"exec nsenter -t $(cat {self.path}/$name) -n -u -m -- /bin/sh -c \"$*\"\n")
         self.agent.chmod(0o755)
         ip("link", "add", self.bridge, "type", "bridge")
@@ -90,7 +91,12 @@ class Hosts:
 
     def cut(self, name):
         """Pulls the cable: nobody hears an end of connections."""
+        (self.path / f"{name}.cut").touch()
         ip("link", "set", self.cable(name), "down")
+
+    def join(self, name):
+        ip("link", "set", self.cable(name), "up")
+        (self.path / f"{name}.cut").unlink(missing_ok=True)
 
     def slow(self, name, seconds, bytes_per_second):
         """A longer and thinner cable: each frame takes so long, and so much passes, either way."""

@@ -119,9 +119,6 @@ class Slurm(hosts.Hosts):
         self.cut(name)
         self.kill_all(name)
 
-    def join(self, name):
-        hosts.ip("link", "set", self.cable(name), "up")
-
     def kill_all(self, name):
         holder = self.holders[name].pid
         own = os.readlink(f"/proc/{holder}/ns/net")

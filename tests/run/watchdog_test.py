@@ -48,7 +48,8 @@ fails("hang:rank=1:phase=data:step=5", "rank 1 (", "in reading data at step 5", 
 fails("hang:rank=1:phase=checkpoint:step=5", "rank 1 (", "in writing a checkpoint at step 5")
 fails("hang:rank=0:phase=validation", "rank 0 (", "in validation at step 10")
 
-fails("hang:rank=0:phase=pictures", "rank 0 (", "in the last records and pictures at step 30")
+fails("hang:rank=0:phase=pictures", "rank 0 (", "in the last records and pictures at step 5",
+      options=("--data.validation", "", "--train.steps", 5))
 
 fails("hang:rank=2:phase=opening the data and the model", "rank 2 (",
       "in start-up (opening the data and the model)")

@@ -18,6 +18,10 @@ add_test(NAME arch.shellcheck
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/shellcheck.sh ${PROJECT_SOURCE_DIR})
 set_tests_properties(arch.shellcheck PROPERTIES LABELS arch TIMEOUT 120 SKIP_RETURN_CODE 77)
 if(LOCKSTEP_WITH_TORCH)
+    add_test(NAME arch.promises
+             COMMAND ${docs_python} ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/promises_test.py)
+    set_tests_properties(arch.promises PROPERTIES LABELS arch TIMEOUT 120
+                         ENVIRONMENT "${docs_environment}")
     add_test(NAME arch.docs COMMAND ${docs_python} ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/run_docs.py)
     set_tests_properties(arch.docs PROPERTIES LABELS arch TIMEOUT 180 PROCESSORS 2
                          FIXTURES_REQUIRED data ENVIRONMENT "${docs_environment}")
