@@ -6,6 +6,7 @@ namespace lockstep::nn {
 
 ModelKind clstm_policy_kind();
 ModelKind cnn_kind();
+ModelKind cnn1d_kind();
 ModelKind cnn3d_kind();
 ModelKind lstm_policy_kind();
 ModelKind mlp_kind();

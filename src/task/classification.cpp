@@ -65,7 +65,17 @@ class Classification : public Task {
   private:
     /// In float32 whatever the model computes in.
     static torch::Tensor logits_of(nn::Model& model, Tensors const& batch) {
-        return model.forward(batch.inputs).to(torch::kFloat32);
+        auto const logits = model.forward(batch.inputs);
+        if (logits.dim() != 2) {
+            throw Error(ExitCode::usage,
+                        {"task.kind = classification",
+                         concat("it learns one label a sample, and the model gives a score of each "
+                                "class in ",
+                                logits.dim() - 2,
+                                logits.dim() == 3 ? " more dimension" : " more dimensions"),
+                         "Set task.kind = ctc or segmentation, or a model such as cnn1d"});
+        }
+        return logits.to(torch::kFloat32);
     }
 
     std::vector<std::string> names_;

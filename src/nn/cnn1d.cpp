@@ -1,0 +1,181 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+#include "lockstep/nn/dropout.hpp"
+#include "lockstep/nn/recompute.hpp"
+
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+
+#include "models.hpp"
+
+namespace lockstep::nn {
+
+namespace {
+
+/// What the first convolution sees and how far it steps, where a deck does not say: a frame of
+/// features is some milliseconds, a value of a recording next to nothing.
+struct FirstStep {
+    std::int64_t kernel = 0;
+    std::int64_t stride = 0;
+};
+constexpr FirstStep of_features{5, 1};
+constexpr FirstStep of_recordings{81, 16};
+
+/// A convolution along time, layer norm of each frame's channels, GELU. What lies behind a sample's
+/// own frames is zero before and after, as behind its end: no sample sees how long the others are.
+class FrameBlockImpl : public torch::nn::Module {
+  public:
+    FrameBlockImpl(std::int64_t from, std::int64_t to, FirstStep const& step)
+        : stride_(step.stride) {
+        convolution_ = register_module(
+            "convolution", torch::nn::Conv1d(torch::nn::Conv1dOptions(from, to, step.kernel)
+                                                 .stride(step.stride)
+                                                 .padding(step.kernel / 2)));
+        norm_ = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({to})));
+    }
+
+    /// Shape  frames [n, frames, from], lengths [n] on their device; returned [n, fewer frames, to]
+    torch::Tensor forward(torch::Tensor const& frames, torch::Tensor const& lengths) {
+        auto const found = convolution_(frames.transpose(1, 2)).transpose(1, 2);
+        auto const places = torch::arange(found.size(1), lengths.options());
+        auto const own = places.unsqueeze(0).lt(shorter(lengths).unsqueeze(1)).unsqueeze(2);
+        return torch::gelu(norm_(found)) * own;
+    }
+
+    /// Frames that are left of so many.
+    torch::Tensor shorter(torch::Tensor const& lengths) const {
+        return torch::div(lengths + stride_ - 1, stride_, "floor");
+    }
+
+  private:
+    std::int64_t stride_;
+    torch::nn::Conv1d convolution_{nullptr};
+    torch::nn::LayerNorm norm_{nullptr};
+};
+TORCH_MODULE(FrameBlock);
+
+/// How the rows of a sample lie: [rows, features], or [rows] of a recording.
+struct Rows {
+    bool ragged = false;
+    bool features = false;
+    std::int64_t width = 1; ///< of a row
+};
+
+Rows rows_of(Interface const& interface) {
+    auto const& inputs = interface.inputs;
+    auto const& shape = interface.sample_shape;
+    Rows rows{!inputs.empty() && inputs.front().ragged, false, 1};
+    auto const dimensions = shape.size() + (rows.ragged ? 1 : 0); // of a sample
+    bool const amounts = inputs.empty() || (inputs.size() == 1 && !inputs.front().whole);
+    if (!amounts || dimensions < 1 || dimensions > 2) {
+        throw Error(ExitCode::data,
+                    {"model.name = cnn1d",
+                     "it takes one input of [rows, features] or [rows] a sample, of any number of "
+                     "rows",
+                     "Import recordings: lockstep data import speech"});
+    }
+    rows.features = dimensions == 2;
+    rows.width = rows.features ? shape.back() : 1;
+    return rows;
+}
+
+FirstStep first_step(config::OwnValues const& values, Rows const& rows) {
+    auto const usual = rows.features ? of_features : of_recordings;
+    auto const kernel = values.integer("first-kernel", 0);
+    auto const stride = values.integer("first-stride", 0);
+    return {kernel == 0 ? usual.kernel : kernel, stride == 0 ? usual.stride : stride};
+}
+
+/// Blocks of convolution along time, each of which but the first halves the frames; the mean of a
+/// sample's own frames that are left; scores of the classes.
+class Cnn1d : public Model {
+  public:
+    Cnn1d(config::OwnValues const& values, Interface const& interface)
+        : features_(rows_of(interface).features), recompute_(interface.recompute),
+          dropout_(values.number("dropout", 0, 0.999), 1, random_key()) {
+        auto const rows = rows_of(interface);
+        FirstStep step = first_step(values, rows);
+        auto width = rows.width;
+        for (auto const wider : values.integers("channels", 1)) {
+            if (step.kernel % 2 == 0) {
+                throw Error(ExitCode::usage,
+                            {concat("a convolution over ", step.kernel, " rows"),
+                             "it needs a row in its middle", "Set an odd model.kernel"});
+            }
+            blocks_.push_back(register_module(concat("block", blocks_.size() + 1),
+                                              FrameBlock(width, wider, step)));
+            width = wider;
+            step = {values.integer("kernel", 1), 2};
+        }
+        register_module("dropout", dropout_);
+        output_ = register_module("output", torch::nn::Linear(width, interface.outputs));
+    }
+
+    /// Shape  inputs[0] [rows of all samples, features…], or [n, rows, features…]
+    torch::Tensor forward(Fields const& inputs) override {
+        auto frames = inputs[0].padded();
+        if (!features_) {
+            frames = frames.unsqueeze(2);
+        }
+        auto lengths = inputs[0].lengths.defined()
+                           ? inputs[0].lengths.to(frames.device())
+                           : torch::full({frames.size(0)}, frames.size(1),
+                                         frames.options().dtype(torch::kInt64));
+        for (auto& block : blocks_) {
+            auto const own = lengths;
+            frames = recompute_ ? recomputed({[block, own](torch::Tensor const& given) mutable {
+                                                  return block->forward(given, own);
+                                              },
+                                              block->parameters(),
+                                              {},
+                                              random_key()},
+                                             frames)
+                                : block->forward(frames, own);
+            lengths = block->shorter(lengths);
+        }
+        auto const counts = lengths.clamp_min(1).unsqueeze(1).to(torch::kFloat32);
+        return output_(dropout_(frames.to(torch::kFloat32).sum(1) / counts));
+    }
+
+  private:
+    bool features_;
+    bool recompute_;
+    std::vector<FrameBlock> blocks_;
+    Dropout dropout_;
+    torch::nn::Linear output_{nullptr};
+};
+
+double count(config::OwnValues const& values, Interface const& interface) {
+    auto const rows = rows_of(interface);
+    auto kernel = static_cast<double>(first_step(values, rows).kernel);
+    auto width = static_cast<double>(rows.width);
+    double parameters = 0;
+    for (auto const next : values.integers("channels", 1)) {
+        auto const wider = static_cast<double>(next);
+        parameters += (width * kernel + 1) * wider + 2 * wider;
+        width = wider;
+        kernel = static_cast<double>(values.integer("kernel", 1));
+    }
+    return parameters + (width + 1) * static_cast<double>(interface.outputs);
+}
+
+} // namespace
+
+ModelKind cnn1d_kind() {
+    return {"cnn1d",
+            "convolutions along time, of samples with a number of rows each: recordings of words, "
+            "or features of them",
+            {{"channels", "64, 64, 96, 128", "of the blocks; each but the first halves the rows"},
+             {"kernel", "3", "rows that a convolution sees; odd"},
+             {"first-kernel", "0", "rows that the first sees; 0: 5 of features, 81 of recordings"},
+             {"first-stride", "0", "rows from place to place; 0: 1 of features, 16 of recordings"},
+             {"dropout", "0", "share of what is left of a sample that is dropped"}},
+            [](config::OwnValues const& values, Interface const& interface) {
+                return std::make_shared<Cnn1d>(values, interface);
+            },
+            count,
+            true};
+}
+
+} // namespace lockstep::nn
