@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 
@@ -130,6 +131,8 @@ Error current_error() {
         return out_of_memory(concat(bytes_text(failure.bytes()), " were needed"));
     } catch (std::bad_alloc const&) {
         return out_of_memory("an allocation failed");
+    } catch (std::length_error const&) {
+        return out_of_memory("an array was needed that is larger than any memory");
     } catch (std::filesystem::filesystem_error const& error) {
         return system_error(error.what(), error.code().value(),
                             "Check that it is there, who owns it and that the disk has space");

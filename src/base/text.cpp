@@ -116,8 +116,9 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 std::string joined(std::vector<std::string> const& parts, std::string_view separator) {
     std::string text;
-    for (auto const& part : parts) {
-        text += (text.empty() ? "" : std::string(separator)) + part;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        text += i == 0 ? "" : separator;
+        text += parts[i];
     }
     return text;
 }

@@ -36,4 +36,15 @@ TEST_CASE("lists are split at the separator and trimmed") {
     CHECK(split(" a, b ,c", ',') == std::vector<std::string>{"a", "b", "c"});
     CHECK(split("  ", ',').empty());
     CHECK(split("a,,b", ',').size() == 3);
+    for (auto const& parts : std::vector<std::vector<std::string>>{{},
+                                                                   {"a"},
+                                                                   {"a", "b"},
+                                                                   {"", "a"},
+                                                                   {"", "", "a"},
+                                                                   {"a", ""},
+                                                                   {"a", "", "b"},
+                                                                   {"", ""}}) {
+        CAPTURE(parts);
+        CHECK(split(joined(parts, ","), ',') == parts);
+    }
 }
