@@ -49,7 +49,7 @@ void write_labels(h5::File& file, std::int64_t samples) {
         labels[i] = static_cast<std::int64_t>(i % 10);
     }
     file.create_dataset("targets", h5::Type::i64, {labels.size()});
-    file.write("targets", h5::Type::i64, labels.data());
+    file.write("targets", h5::Type::i64, labels);
 }
 
 std::vector<std::uint8_t> image_values() {
@@ -64,7 +64,7 @@ GeneratedSet small_set() {
     auto const write = [](std::filesystem::path const& path) {
         auto file = h5::File::create(path);
         file.create_dataset("inputs", h5::Type::u8, {images, 28, 28});
-        file.write("inputs", h5::Type::u8, image_values().data());
+        file.write("inputs", h5::Type::u8, image_values());
         write_labels(file, images);
         file.set_attribute("/", "mean", std::vector<double>{0.28});
         file.set_attribute("/", "std", std::vector<double>{0.35});
@@ -132,7 +132,7 @@ GeneratedSet packed_set() {
         }
         file.create_chunked_dataset("inputs", h5::Type::f32, {packed_samples, packed_values},
                                     {packed_rows, 4});
-        file.write("inputs", h5::Type::f32, values.data());
+        file.write("inputs", h5::Type::f32, values);
         write_labels(file, packed_samples);
         file.close();
     };
@@ -161,7 +161,7 @@ GeneratedSet shard_set() {
         for (std::int64_t i = 0; i < shards; ++i) {
             auto file = h5::File::create(directory / concat("shard-", shards + i, ".h5"));
             file.create_dataset("inputs", h5::Type::u8, {shard_samples, 28, 28});
-            file.write("inputs", h5::Type::u8, values.data());
+            file.write("inputs", h5::Type::u8, values);
             write_labels(file, shard_samples);
             file.close();
         }

@@ -29,7 +29,7 @@ void write_datasets(std::filesystem::path const& path, std::vector<NamedArray> c
     auto file = h5::File::create(path, {.user_block = seal_bytes});
     for (auto const& array : arrays) {
         file.create_dataset(array.path, array.type, array.shape);
-        file.write(array.path, array.type, array.bytes.data());
+        file.write(array.path, array.type, array.bytes);
     }
     write_record(file, record, model_format);
     file.close();

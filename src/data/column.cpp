@@ -120,7 +120,7 @@ h5::Storage Column::keep_through_hdf5(h5::File const& file, Keeping const& keepi
     storage.type = *info.readable_as;
     storage.shape = info.shape;
     kept_.resize(h5::elements(storage.shape) * h5::size_of(storage.type));
-    file.read(name_, storage.type, kept_.data());
+    file.read(name_, storage.type, kept_);
     return storage;
 }
 

@@ -1,6 +1,8 @@
 #include "compressed_writer.hpp"
 
+#include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/h5/offsets.hpp"
 
 #include <algorithm>
 #include <unistd.h>
@@ -11,62 +13,104 @@ namespace {
 
 /// Small enough for a sample to be read without many others, large enough to compress well.
 constexpr std::uint64_t chunk_bytes = std::uint64_t{256} << 10;
+constexpr std::uint64_t read_bytes = std::uint64_t{4} << 20;
 
 } // namespace
 
 CompressedWriter::CompressedWriter(std::filesystem::path path, ImportForm const& form,
                                    std::vector<FieldExtent> const& extents, int deflate)
-    : path_(std::move(path)), partial_(concat(path_.string(), ".partial-", ::getpid())),
-      fields_(form.fields), written_(fields_.size()) {
+    : path_(std::move(path)), partial_(concat(path_.string(), ".partial-", ::getpid())) {
     if (!path_.parent_path().empty()) {
         make_directories(path_.parent_path());
     }
-    file_.emplace(h5::File::create(partial_, {.alignment = 1}));
-    for (std::size_t i = 0; i < fields_.size(); ++i) {
-        auto const& field = fields_[i];
-        h5::Shape shape = field.row;
-        shape.insert(shape.begin(), extents[i].rows);
-        auto const fitting = chunk_bytes / std::max<std::uint64_t>(field.row_bytes(), 1);
-        if (extents[i].rows > 0) {
-            file_->create_compressed(
-                field.name, field.type, shape,
-                {std::clamp<std::uint64_t>(fitting, 1, extents[i].rows), deflate});
-        } else {
-            file_->create_dataset(field.name, field.type, shape);
+    try {
+        file_.emplace(h5::File::create(partial_, {.alignment = 1}));
+        for (std::size_t i = 0; i < form.fields.size(); ++i) {
+            add_stream(form.fields[i], extents[i], deflate);
         }
-        if (field.ragged) {
-            auto const offsets = extents[i].offsets();
-            file_->create_dataset(field.name + "_offsets", h5::Type::i64, {offsets.size()});
-            file_->write(field.name + "_offsets", h5::Type::i64, offsets.data());
-        }
+        write_attributes(*file_, form);
+    } catch (...) {
+        discard();
+        throw;
     }
-    write_attributes(*file_, form);
+}
+
+void CompressedWriter::add_stream(ImportField const& field, FieldExtent const& extent,
+                                  int deflate) {
+    h5::Shape shape = field.row;
+    shape.insert(shape.begin(), extent.rows);
+    auto const fitting = chunk_bytes / std::max<std::uint64_t>(field.row_bytes(), 1);
+    if (extent.rows > 0) {
+        file_->create_compressed(field.name, field.type, shape,
+                                 {std::clamp<std::uint64_t>(fitting, 1, extent.rows), deflate});
+    } else {
+        file_->create_dataset(field.name, field.type, shape);
+    }
+    Stream stream{field, extent.rows, {}, {}, {}};
+    if (field.ragged) {
+        stream.offsets = extent.offsets();
+        file_->create_dataset(field.name + "_offsets", h5::Type::i64, {stream.offsets.size()});
+        file_->write(field.name + "_offsets", h5::Type::i64, stream.offsets);
+    }
+    stream.rows_of.emplace(*file_, field.name, field.type);
+    streams_.push_back(std::move(stream));
 }
 
 CompressedWriter::~CompressedWriter() {
     if (!committed_) {
-        file_.reset();
-        std::error_code ignored;
-        std::filesystem::remove(partial_, ignored);
+        discard();
     }
+}
+
+void CompressedWriter::discard() {
+    streams_.clear();
+    file_.reset();
+    std::error_code ignored; // the failure that brought us here is the one to tell
+    std::filesystem::remove(partial_, ignored);
 }
 
 void CompressedWriter::append(std::size_t field, std::span<std::byte const> rows) {
-    auto const count = rows.size() / fields_[field].row_bytes();
-    if (count > 0) {
-        file_->write_rows(fields_[field].name, fields_[field].type, {written_[field], count},
-                          rows.data());
-        written_[field] += count;
-    }
+    streams_[field].rows_of->append(rows);
+    streams_[field].hash.add(rows);
 }
 
 std::uint64_t CompressedWriter::commit() {
+    for (auto& stream : streams_) {
+        stream.rows_of->close();
+    }
     file_->close();
     auto const file = File::open_write(partial_);
     file.sync();
+    read_back();
     rename_durably(partial_, path_);
     committed_ = true;
     return file.size();
+}
+
+void CompressedWriter::read_back() const {
+    auto const file = h5::File::open(partial_);
+    for (auto const& stream : streams_) {
+        auto const& field = stream.field;
+        auto const row = field.row_bytes();
+        auto const at_once =
+            std::max<std::uint64_t>(read_bytes / std::max<std::uint64_t>(row, 1), 1);
+        Hasher hash;
+        std::vector<std::byte> bytes;
+        for (std::uint64_t first = 0; first < stream.rows; first += at_once) {
+            auto const count = std::min(at_once, stream.rows - first);
+            bytes.resize(count * row);
+            file.read_rows(field.name, field.type, {first, count}, bytes);
+            hash.add(bytes);
+        }
+        bool const same = hash.digest() == stream.hash.digest() &&
+                          (!field.ragged || h5::read_offsets(file, field.name + "_offsets",
+                                                             stream.rows) == stream.offsets);
+        if (!same) {
+            throw Error(ExitCode::io,
+                        {concat("dataset ", field.name, " of ", partial_.string()),
+                         "what was read back is not what was written", "Check the disk"});
+        }
+    }
 }
 
 } // namespace lockstep::data

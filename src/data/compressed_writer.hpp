@@ -1,5 +1,8 @@
 #pragma once
 
+#include "lockstep/base/hash.hpp"
+#include "lockstep/h5/appender.hpp"
+
 #include <optional>
 
 #include "writer.hpp"
@@ -18,15 +21,29 @@ class CompressedWriter {
 
     void append(std::size_t field, std::span<std::byte const> rows); ///< whole rows, in order
 
-    /// Makes everything durable, renames. Returns the file's size.
+    /// Makes everything durable, reads it back and compares, renames. Returns the file's size.
+    ///
+    /// Throws  Error 74 when the disk fails, or gives other bytes than it was given
     std::uint64_t commit();
 
   private:
+    /// A dataset on its way to the disk.
+    struct Stream {
+        ImportField field;
+        std::uint64_t rows = 0;
+        std::vector<std::int64_t> offsets; ///< of ragged samples
+        std::optional<h5::Appender> rows_of;
+        Hasher hash; ///< of all that was appended
+    };
+
+    void add_stream(ImportField const& field, FieldExtent const& extent, int deflate);
+    void read_back() const;
+    void discard();
+
     std::filesystem::path path_;
     std::filesystem::path partial_;
-    std::vector<ImportField> fields_;
-    std::vector<std::uint64_t> written_; ///< rows of each field
     std::optional<h5::File> file_;
+    std::vector<Stream> streams_; ///< closed before the file
     bool committed_ = false;
 };
 

@@ -68,7 +68,7 @@ std::vector<Field> fields_named(std::string const& names, bool are_inputs) {
 void add_checksums(Hasher& hasher, h5::File const& file, FieldInfo const& field) {
     if (auto const name = "checksums/" + field.name; file.exists(name)) {
         std::vector<std::uint64_t> checksums(h5::elements(file.info(name).shape));
-        file.read(name, h5::Type::u64, checksums.data());
+        file.read(name, h5::Type::u64, checksums);
         hasher.add(std::as_bytes(std::span(checksums)));
     }
 }
@@ -228,7 +228,7 @@ void Dataset::look_through_labels(std::size_t file, Hasher& hasher) {
         hasher.add(std::as_bytes(std::span(labels)));
         auto const largest = *std::max_element(labels.begin(), labels.end());
         auto const needed =
-            static_cast<std::size_t>(std::clamp<std::int64_t>(largest + 1, 0, most_classes));
+            static_cast<std::size_t>(std::clamp<std::int64_t>(largest, -1, most_classes - 1) + 1);
         counts_.resize(std::max(counts_.size(), declared ? names_.size() : needed), 0);
         require_labels(indices, labels);
         for (auto const label : labels) {

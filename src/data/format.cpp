@@ -96,7 +96,7 @@ std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& 
                "Both need one entry a sample");
     }
     std::vector<std::int64_t> targets(samples);
-    file.read(name, h5::Type::i64, targets.data()); // HDF5 converts
+    file.read(name, h5::Type::i64, targets); // HDF5 converts
     return targets;
 }
 

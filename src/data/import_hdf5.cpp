@@ -1,6 +1,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/data/import.hpp"
+#include "lockstep/h5/offsets.hpp"
 
 #include <algorithm>
 #include <array>
@@ -44,7 +45,7 @@ class SourceField {
                  .ragged = file.exists(offsets)};
         rows_ = info.shape.front();
         if (kept_.ragged) {
-            read_offsets(file, offsets);
+            offsets_ = h5::read_offsets(file, offsets, rows_);
         }
         rows_at_once_ = std::max<std::uint64_t>(
             bytes_at_once / std::max<std::uint64_t>(kept_.row_bytes(), 1), 1);
@@ -60,11 +61,11 @@ class SourceField {
 
     std::vector<std::byte> read(h5::File const& file, std::uint64_t sample) {
         if (kept_.ragged) {
-            auto const first = offsets_[sample];
-            std::vector<std::byte> bytes((offsets_[sample + 1] - first) * kept_.row_bytes());
+            auto const first = static_cast<std::uint64_t>(offsets_[sample]);
+            auto const count = static_cast<std::uint64_t>(offsets_[sample + 1]) - first;
+            std::vector<std::byte> bytes(count * kept_.row_bytes());
             if (!bytes.empty()) {
-                file.read_rows(path_, kept_.type, {first, offsets_[sample + 1] - first},
-                               bytes.data());
+                file.read_rows(path_, kept_.type, {first, count}, bytes);
             }
             return bytes;
         }
@@ -72,7 +73,7 @@ class SourceField {
             first_ = sample - sample % rows_at_once_;
             count_ = std::min<std::uint64_t>(rows_at_once_, rows_ - first_);
             block_.resize(count_ * kept_.row_bytes());
-            file.read_rows(path_, kept_.type, {first_, count_}, block_.data());
+            file.read_rows(path_, kept_.type, {first_, count_}, block_);
         }
         auto const at =
             block_.begin() + static_cast<std::ptrdiff_t>((sample - first_) * kept_.row_bytes());
@@ -80,25 +81,12 @@ class SourceField {
     }
 
   private:
-    void read_offsets(h5::File const& file, std::string const& name) {
-        auto const info = readable_dataset(file, name);
-        offsets_.resize(h5::elements(info.shape));
-        file.read(name, h5::Type::u64, offsets_.data());
-        if (offsets_.size() < 2 || offsets_.front() != 0 || offsets_.back() != rows_ ||
-            !std::ranges::is_sorted(offsets_)) {
-            throw Error(ExitCode::data,
-                        {file.path().string(),
-                         concat("dataset ", name, " does not part the ", rows_, " rows of ", path_),
-                         "Store [samples + 1] integers, the first row of each sample and the end"});
-        }
-    }
-
     std::string path_;
     ImportField kept_;
     std::uint64_t rows_ = 0;
     std::uint64_t rows_at_once_ = 1;
-    std::vector<std::uint64_t> offsets_; ///< of ragged samples
-    std::uint64_t first_ = 0;            ///< of the block
+    std::vector<std::int64_t> offsets_; ///< of ragged samples
+    std::uint64_t first_ = 0;           ///< of the block
     std::uint64_t count_ = 0;
     std::vector<std::byte> block_;
 };

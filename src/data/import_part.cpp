@@ -22,18 +22,18 @@ std::size_t channels_of(ImportForm const& form) {
     }
 }
 
-/// Adds values to the sums of their channels, which follow each other within a row.
+/// Adds values to the spreads of their channels, which follow each other within a row.
 template <class T>
 void add_moments(ImportPart& part, std::vector<std::byte> const& bytes, std::uint64_t row) {
-    auto const channels = part.sums.size();
+    std::vector<T> values(bytes.size() / sizeof(T));
+    if (!values.empty()) {
+        std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+    }
+    auto const channels = part.spreads.size();
     auto const inner = row / channels;
-    T value{};
-    for (std::size_t i = 0; i * sizeof(T) < bytes.size(); ++i) {
-        std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-        auto const number = static_cast<double>(value);
-        auto const channel = i / inner % channels;
-        part.sums[channel] += number;
-        part.squares[channel] += number * number;
+    for (std::size_t at = 0, block = 0; inner > 0 && at < values.size(); at += inner, ++block) {
+        part.spreads[block % channels].merge(
+            spread_of(std::span<T const>(values).subspan(at, inner)));
     }
 }
 
@@ -75,7 +75,7 @@ class Packer {
     std::string bytes_;
 };
 
-/// Takes out what a Packer put in. The checksum was right, so lengths are believed.
+/// Takes out what a Packer put in, never beyond its end.
 class Unpacker {
   public:
     explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
@@ -87,8 +87,10 @@ class Unpacker {
     }
     template <class T>
     std::vector<T> values() {
-        std::vector<T> values(number());
-        auto const raw = take(values.size() * sizeof(T));
+        auto const count = number();
+        auto const raw =
+            take(count > bytes_.size() / sizeof(T) ? bytes_.size() + 1 : count * sizeof(T));
+        std::vector<T> values(count);
         if (!raw.empty()) {
             std::memcpy(values.data(), raw.data(), raw.size());
         }
@@ -98,6 +100,11 @@ class Unpacker {
 
   private:
     std::string_view take(std::size_t count) {
+        if (count > bytes_.size()) {
+            throw Error(ExitCode::data, {"a part of an import ends early",
+                                         "another version of this program may have made it",
+                                         "Remove OUT.importing and import again"});
+        }
         auto const part = bytes_.substr(0, count);
         bytes_.remove_prefix(count);
         return part;
@@ -108,7 +115,7 @@ class Unpacker {
 } // namespace
 
 ImportPart::ImportPart(ImportForm const& form)
-    : columns(form.fields.size()), sums(channels_of(form)), squares(sums.size()),
+    : columns(form.fields.size()), spreads(channels_of(form)),
       class_counts(form.class_names.size()) {}
 
 void ImportPart::add(ImportForm const& form, Sample const& sample) {
@@ -126,7 +133,7 @@ void ImportPart::add(ImportForm const& form, Sample const& sample) {
             columns[i].sample_rows.push_back(bytes.size() / row);
         }
     }
-    if (!sums.empty()) {
+    if (!spreads.empty()) {
         add_moments(*this, form.fields.front(), sample.fields.front());
     }
     if (sample.label >= 0) {
@@ -167,8 +174,7 @@ void write_part(std::filesystem::path const& path, std::uint64_t identity, Impor
         packer.add(column.bytes);
         packer.add(column.sample_rows);
     }
-    packer.add(part.sums);
-    packer.add(part.squares);
+    packer.add(part.spreads);
     packer.add(part.class_counts);
     packer.add(part.skipped.size());
     for (auto const& text : part.skipped) {
@@ -200,8 +206,7 @@ std::optional<ImportPart> read_part(std::filesystem::path const& path, std::uint
         column.bytes = unpacker.values<std::byte>();
         column.sample_rows = unpacker.values<std::uint64_t>();
     }
-    part.sums = unpacker.values<double>();
-    part.squares = unpacker.values<double>();
+    part.spreads = unpacker.values<Spread>();
     part.class_counts = unpacker.values<std::int64_t>();
     part.skipped.resize(unpacker.number());
     for (auto& skipped : part.skipped) {

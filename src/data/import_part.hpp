@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "spread.hpp"
+
 namespace lockstep::data {
 
 /// The samples that some consecutive items of a set gave, on their way into a data set file.
@@ -19,8 +21,7 @@ struct ImportPart {
         std::vector<std::uint64_t> sample_rows;
     };
     std::vector<Column> columns;
-    std::vector<double> sums; ///< of the inputs' values, by channel
-    std::vector<double> squares;
+    std::vector<Spread> spreads; ///< of the inputs' values, by channel
     std::vector<std::int64_t> class_counts;
     std::vector<std::string> skipped;
 

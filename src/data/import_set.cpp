@@ -20,6 +20,15 @@ namespace lockstep::data {
 
 namespace {
 
+/// Of what `write_part` writes: parts of another version are made again.
+constexpr int part_version = 2;
+
+/// All that spreads hold, as numbers to be summed.
+std::span<double> numbers_of(std::vector<Spread>& spreads) {
+    static_assert(sizeof(Spread) == 3 * sizeof(double));
+    return {reinterpret_cast<double*>(spreads.data()), 3 * spreads.size()};
+}
+
 std::string part_name(std::size_t number) {
     std::ostringstream text;
     text << "part-" << std::setw(6) << std::setfill('0') << number;
@@ -76,7 +85,7 @@ class Import {
     // Of each part, zero where another rank has it: sums over ranks are exact.
     std::vector<std::int64_t> samples_;
     std::vector<std::int64_t> class_counts_; ///< [sets, classes]
-    std::vector<double> moments_; ///< [parts, 1 + 2 channels]: rows of inputs, sums, squares
+    std::vector<Spread> spreads_;            ///< [parts, channels]
     std::vector<std::string> skipped_;
     ImportReport report_;
 };
@@ -85,7 +94,8 @@ void Import::plan() {
     plan_.form = source_.form();
     plan_.deflate = options_.deflate;
     sets_ = split_items(source_, options_.split);
-    auto identity = concat(source_.identity(), options_.skip_bad ? " skip-bad" : "");
+    auto identity =
+        concat(part_version, " ", source_.identity(), options_.skip_bad ? " skip-bad" : "");
     auto const most = static_cast<std::size_t>(std::max<std::int64_t>(source_.items_at_once(), 1));
     for (std::size_t s = 0; s < sets_.size(); ++s) {
         auto const& items = sets_[s].items;
@@ -103,10 +113,9 @@ void Import::plan() {
         throw Error(ExitCode::no_input, {"there is nothing to import", "the source has no items",
                                          "Name a source that holds some"});
     }
-    ImportPart const empty(plan_.form);
     samples_.resize(items_.size());
     class_counts_.resize(sets_.size() * plan_.form.class_names.size());
-    moments_.resize(items_.size() * (1 + 2 * empty.sums.size()));
+    spreads_.resize(items_.size() * ImportPart(plan_.form).spreads.size());
 }
 
 void Import::agree_on_identity() {
@@ -159,19 +168,15 @@ void Import::count(std::size_t number, ImportPart const& part) {
     for (std::size_t c = 0; c < classes; ++c) {
         class_counts_[plan_.parts[number].set * classes + c] += part.class_counts[c];
     }
-    auto const rows = part.columns.front().bytes.size() /
-                      std::max<std::uint64_t>(plan_.form.fields.front().row_bytes(), 1);
-    auto at = moments_.begin() + static_cast<std::ptrdiff_t>(number * (1 + 2 * part.sums.size()));
-    *at++ = static_cast<double>(rows);
-    at = std::copy(part.sums.begin(), part.sums.end(), at);
-    std::copy(part.squares.begin(), part.squares.end(), at);
+    std::copy(part.spreads.begin(), part.spreads.end(),
+              spreads_.begin() + static_cast<std::ptrdiff_t>(number * part.spreads.size()));
     skipped_.insert(skipped_.end(), part.skipped.begin(), part.skipped.end());
 }
 
 void Import::sum_up() {
     comm::all_reduce(comm_, std::span(samples_), comm::Reduce::sum);
     comm::all_reduce(comm_, std::span(class_counts_), comm::Reduce::sum);
-    comm::all_reduce(comm_, std::span(moments_), comm::Reduce::sum);
+    comm::all_reduce(comm_, numbers_of(spreads_), comm::Reduce::sum);
     auto const classes = plan_.form.class_names.size();
     for (std::size_t s = 0; s < sets_.size(); ++s) {
         auto const from = class_counts_.begin() + static_cast<std::ptrdiff_t>(s * classes);
@@ -197,25 +202,17 @@ void Import::sum_up() {
 /// u8 are in units of value / 255.
 void Import::compute_moments() {
     auto& form = plan_.form;
-    auto const channels = ImportPart(form).sums.size();
-    if (channels == 0) {
-        return;
-    }
-    std::vector<double> total(1 + 2 * channels);
+    std::vector<Spread> total(ImportPart(form).spreads.size());
+    // Part by part in their order, whichever ranks made them.
     for (std::size_t i = 0; i < samples_.size() && plan_.parts[i].set == 0; ++i) {
-        for (std::size_t k = 0; k < total.size(); ++k) {
-            total[k] += moments_[i * total.size() + k];
+        for (std::size_t c = 0; c < total.size(); ++c) {
+            total[c].merge(spreads_[i * total.size() + c]);
         }
     }
-    auto const& inputs = form.fields.front();
-    auto const inner = h5::elements(inputs.row) / channels;
-    auto const values = std::max(total[0] * static_cast<double>(inner), 1.0);
-    double const unit = inputs.type == h5::Type::u8 ? 255 : 1;
-    for (std::size_t c = 0; c < channels; ++c) {
-        auto const mean = total[1 + c] / values / unit;
-        auto const variance = total[1 + channels + c] / values / unit / unit - mean * mean;
-        form.mean.push_back(mean);
-        form.std.push_back(variance > 0 ? std::sqrt(variance) : 1);
+    double const unit = form.fields.front().type == h5::Type::u8 ? 255 : 1;
+    for (auto const& spread : total) {
+        form.mean.push_back(spread.mean / unit);
+        form.std.push_back(spread.variance() > 0 ? std::sqrt(spread.variance()) / unit : 1);
     }
 }
 

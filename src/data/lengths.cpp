@@ -3,7 +3,9 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/h5/file.hpp"
+#include "lockstep/h5/offsets.hpp"
+
+#include "format.hpp"
 
 namespace lockstep::data {
 
@@ -18,8 +20,8 @@ std::vector<std::int64_t> ragged_lengths(std::string const& files, std::string c
                                                 " are all of one length"),
                                          "Set data.bucket-by-length = 0"});
         }
-        std::vector<std::int64_t> offsets(h5::elements(file.info(name).shape));
-        file.read(name, h5::Type::i64, offsets.data());
+        auto const rows = readable_dataset(file, field).shape.front();
+        auto const offsets = h5::read_offsets(file, name, rows);
         for (std::size_t i = 1; i < offsets.size(); ++i) {
             lengths.push_back(offsets[i] - offsets[i - 1]);
         }

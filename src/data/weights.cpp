@@ -22,7 +22,7 @@ std::vector<double> read_weights(h5::File const& file, std::string const& name,
              "Store one number a sample, or leave data.sample-weights out"});
     }
     std::vector<double> weights(count);
-    file.read(name, h5::Type::f64, weights.data());
+    file.read(name, h5::Type::f64, weights);
     auto const wrong = std::find_if(weights.begin(), weights.end(), [](double weight) {
         return !std::isfinite(weight) || weight < 0;
     });

@@ -3,6 +3,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/hash.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/data/inspect.hpp"
 
 #include <algorithm>
 #include <unistd.h>
@@ -135,6 +136,13 @@ std::uint64_t SetWriter::commit() {
     std::uint64_t const rest = checksum_outside(*file_, covered);
     file_->write_at(rest_sum_at_, std::as_bytes(std::span(&rest, 1)));
     file_->sync();
+    if (auto const damages = verify(partial_); !damages.empty()) {
+        auto const& first = damages.front();
+        throw Error(ExitCode::io, {concat(partial_.string(), ", ", first.dataset),
+                                   concat("what was read back in bytes ", first.first_byte, " to ",
+                                          first.last_byte, " is not what was written"),
+                                   "Check the disk"});
+    }
     auto const size = file_->size();
     rename_durably(partial_, path_);
     committed_ = true;

@@ -36,7 +36,7 @@ class SetWriter {
 
     void append(std::size_t field, std::span<std::byte const> rows); ///< whole rows, in order
 
-    /// Writes the checksums, makes everything durable, renames. Returns the file's size.
+    /// Writes the checksums, makes everything durable, verifies, renames. Returns the file's size.
     std::uint64_t commit();
 
   private:

@@ -1,3 +1,5 @@
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
 #include "lockstep/h5/file.hpp"
 
 #include <hdf5.h>
@@ -12,38 +14,54 @@ namespace {
 
 Handle space_of_count(std::optional<std::size_t> count) {
     if (!count) {
-        return {check(H5Screate(H5S_SCALAR), "H5Screate"), H5Sclose};
+        return {check(H5Screate(H5S_SCALAR), Doing::planning, "H5Screate"), H5Sclose};
     }
     hsize_t const extent = *count;
-    return {check(H5Screate_simple(1, &extent, nullptr), "H5Screate_simple"), H5Sclose};
+    return {check(H5Screate_simple(1, &extent, nullptr), Doing::planning, "H5Screate_simple"),
+            H5Sclose};
+}
+
+/// An attribute that cannot be looked for is an error: without its mean, data would be other data.
+bool has_attribute(Id file, std::string const& path, std::string const& name, Doing doing) {
+    return check(H5Aexists_by_name(file, path.c_str(), name.c_str(), H5P_DEFAULT), doing,
+                 "H5Aexists_by_name of " + name) > 0;
 }
 
 void write_attribute(Id file, std::string const& path, std::string const& name, Id stored,
-                     Handle const& space, void const* values) {
-    if (H5Aexists_by_name(file, path.c_str(), name.c_str(), H5P_DEFAULT) > 0) {
-        check(H5Adelete_by_name(file, path.c_str(), name.c_str(), H5P_DEFAULT),
+                     Handle const& space, std::span<std::byte const> values) {
+    auto const count = check(H5Sget_simple_extent_npoints(space.id()), Doing::planning,
+                             "H5Sget_simple_extent_npoints");
+    if (values.size() != static_cast<std::uint64_t>(count) * H5Tget_size(stored)) {
+        throw Error(ExitCode::software,
+                    {concat("attribute ", name, " of ", path),
+                     concat(values.size(), " bytes for ", count, " values"), "Please report this"});
+    }
+    if (has_attribute(file, path, name, Doing::writing)) {
+        check(H5Adelete_by_name(file, path.c_str(), name.c_str(), H5P_DEFAULT), Doing::writing,
               "H5Adelete_by_name");
     }
-    Handle const attribute{
-        check(H5Acreate_by_name(file, path.c_str(), name.c_str(), stored, space.id(), H5P_DEFAULT,
-                                H5P_DEFAULT, H5P_DEFAULT),
-              "H5Acreate_by_name of " + name),
-        H5Aclose};
-    check(H5Awrite(attribute.id(), stored, values), "H5Awrite of " + name);
+    Handle attribute{check(H5Acreate_by_name(file, path.c_str(), name.c_str(), stored, space.id(),
+                                             H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                           Doing::writing, "H5Acreate_by_name of " + name),
+                     H5Aclose};
+    check(H5Awrite(attribute.id(), stored, values.data()), Doing::writing, "H5Awrite of " + name);
+    attribute.close("attribute " + name);
 }
 
 std::optional<Handle> find_attribute(Id file, std::string const& path, std::string const& name) {
-    if (H5Aexists_by_name(file, path.c_str(), name.c_str(), H5P_DEFAULT) <= 0) {
+    if (!has_attribute(file, path, name, Doing::reading)) {
         return std::nullopt;
     }
     return Handle{check(H5Aopen_by_name(file, path.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
-                        "H5Aopen_by_name of " + name),
+                        Doing::reading, "H5Aopen_by_name of " + name),
                   H5Aclose};
 }
 
 std::size_t count_of(Handle const& attribute) {
-    Handle const space{check(H5Aget_space(attribute.id()), "H5Aget_space"), H5Sclose};
-    return static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.id()));
+    Handle const space{check(H5Aget_space(attribute.id()), Doing::reading, "H5Aget_space"),
+                       H5Sclose};
+    return static_cast<std::size_t>(check(H5Sget_simple_extent_npoints(space.id()), Doing::reading,
+                                          "H5Sget_simple_extent_npoints"));
 }
 
 herr_t collect_attribute_name(hid_t, char const* name, H5A_info_t const*, void* into) {
@@ -52,7 +70,7 @@ herr_t collect_attribute_name(hid_t, char const* name, H5A_info_t const*, void* 
 }
 
 bool is_of_class(Handle const& attribute, std::initializer_list<H5T_class_t> classes) {
-    Handle const type{check(H5Aget_type(attribute.id()), "H5Aget_type"), H5Tclose};
+    Handle const type{check(H5Aget_type(attribute.id()), Doing::reading, "H5Aget_type"), H5Tclose};
     return std::find(classes.begin(), classes.end(), H5Tget_class(type.id())) != classes.end();
 }
 
@@ -62,17 +80,18 @@ void File::set_attribute(std::string const& path, std::string const& name,
                          std::string const& text) {
     std::string const padded = text.empty() ? std::string(1, '\0') : text;
     write_attribute(file_.id(), path, name, text_type(padded.size()).id(),
-                    space_of_count(std::nullopt), padded.data());
+                    space_of_count(std::nullopt), std::as_bytes(std::span(padded)));
 }
 
 void File::set_attribute(std::string const& path, std::string const& name, std::int64_t value) {
-    write_attribute(file_.id(), path, name, H5T_STD_I64LE, space_of_count(std::nullopt), &value);
+    write_attribute(file_.id(), path, name, H5T_STD_I64LE, space_of_count(std::nullopt),
+                    std::as_bytes(std::span(&value, 1)));
 }
 
 void File::set_attribute(std::string const& path, std::string const& name,
                          std::vector<double> const& values) {
     write_attribute(file_.id(), path, name, H5T_IEEE_F64LE, space_of_count(values.size()),
-                    values.data());
+                    std::as_bytes(std::span(values)));
 }
 
 void File::set_attribute(std::string const& path, std::string const& name,
@@ -87,14 +106,14 @@ void File::set_attribute(std::string const& path, std::string const& name,
                   packed.begin() + static_cast<std::ptrdiff_t>(i * longest));
     }
     write_attribute(file_.id(), path, name, text_type(longest).id(), space_of_count(texts.size()),
-                    packed.data());
+                    std::as_bytes(std::span(packed)));
 }
 
 std::vector<std::string> File::attribute_names(std::string const& path) const {
     std::vector<std::string> names;
     check(H5Aiterate_by_name(file_.id(), path.c_str(), H5_INDEX_NAME, H5_ITER_INC, nullptr,
                              collect_attribute_name, &names, H5P_DEFAULT),
-          "H5Aiterate_by_name (reading names)");
+          Doing::reading, "H5Aiterate_by_name");
     return names;
 }
 
@@ -104,13 +123,15 @@ std::optional<std::vector<std::string>> File::texts_attribute(std::string const&
     if (!attribute || !is_of_class(*attribute, {H5T_STRING})) {
         return std::nullopt;
     }
-    Handle const stored{check(H5Aget_type(attribute->id()), "H5Aget_type"), H5Tclose};
+    Handle const stored{check(H5Aget_type(attribute->id()), Doing::reading, "H5Aget_type"),
+                        H5Tclose};
     auto const count = count_of(*attribute);
     std::vector<std::string> texts;
     if (H5Tis_variable_str(stored.id()) > 0) {
         // As h5py writes them.
         std::vector<char*> raw(count, nullptr);
-        check(H5Aread(attribute->id(), stored.id(), static_cast<void*>(raw.data())), "H5Aread");
+        check(H5Aread(attribute->id(), stored.id(), static_cast<void*>(raw.data())), Doing::reading,
+              "H5Aread");
         for (char* const text : raw) {
             texts.emplace_back(text == nullptr ? "" : text);
             H5free_memory(text);
@@ -119,7 +140,7 @@ std::optional<std::vector<std::string>> File::texts_attribute(std::string const&
     }
     auto const length = H5Tget_size(stored.id());
     std::string packed(length * count, '\0');
-    check(H5Aread(attribute->id(), stored.id(), packed.data()), "H5Aread");
+    check(H5Aread(attribute->id(), stored.id(), packed.data()), Doing::reading, "H5Aread");
     for (std::size_t i = 0; i < count; ++i) {
         auto text = packed.substr(i * length, length);
         text.erase(std::find(text.begin(), text.end(), '\0'), text.end());
@@ -144,7 +165,7 @@ std::optional<std::int64_t> File::integer_attribute(std::string const& path,
         return std::nullopt;
     }
     std::int64_t value = 0;
-    check(H5Aread(attribute->id(), H5T_NATIVE_INT64, &value), "H5Aread of " + name);
+    check(H5Aread(attribute->id(), H5T_NATIVE_INT64, &value), Doing::reading, "H5Aread of " + name);
     return value;
 }
 
@@ -155,7 +176,8 @@ std::optional<std::vector<double>> File::number_attribute(std::string const& pat
         return std::nullopt;
     }
     std::vector<double> values(count_of(*attribute));
-    check(H5Aread(attribute->id(), H5T_NATIVE_DOUBLE, values.data()), "H5Aread of " + name);
+    check(H5Aread(attribute->id(), H5T_NATIVE_DOUBLE, values.data()), Doing::reading,
+          "H5Aread of " + name);
     return values;
 }
 

@@ -3,40 +3,44 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
-#include <hdf5.h>
-
-#include <string>
 #include <utility>
+
+#include "fault.hpp"
 
 namespace lockstep::h5 {
 
 namespace {
 
-// The first entry of a walk upwards is where the fault arose.
-herr_t keep_first(unsigned number, H5E_error2_t const* entry, void* into) {
-    if (number == 0 && entry->desc != nullptr) {
-        *static_cast<std::string*>(into) = entry->desc;
+struct Consequence {
+    ExitCode code;
+    char const* next;
+};
+
+Consequence of(Doing doing) {
+    switch (doing) {
+    case Doing::reading:
+        return {ExitCode::data, "The file is damaged or not of the expected form"};
+    case Doing::planning:
+        return {ExitCode::memory, "Ask for more memory"};
+    case Doing::writing:
+        break;
     }
-    return 0;
+    return {ExitCode::io, "Check the disk's free space, quota and health"};
 }
 
 } // namespace
 
-Id check(Id result, std::string_view call, std::source_location at) {
+Id check(Id result, Doing doing, std::string_view call, std::source_location at) {
     if (result >= 0) {
         return result;
     }
-    std::string reason;
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &reason);
-    H5Eclear2(H5E_DEFAULT);
-    bool const reading = call.find("open") != std::string_view::npos ||
-                         call.find("read") != std::string_view::npos ||
-                         call.find("get") != std::string_view::npos;
-    throw Error(reading ? ExitCode::data : ExitCode::io,
-                {concat(call, " failed (", at.file_name(), ":", at.line(), ")"),
-                 reason.empty() ? "HDF5 gives no reason" : reason,
-                 reading ? "The file is damaged or not of the expected form"
-                         : "Check the disk's free space, quota and health"});
+    auto const fault = take_fault();
+    auto const what = concat(call, " failed (", at.file_name(), ":", at.line(), ")");
+    if (fault.error_number != 0) {
+        throw system_error(what, fault.error_number, of(Doing::writing).next);
+    }
+    auto const [code, next] = of(doing);
+    throw Error(code, {what, fault.why, next});
 }
 
 Handle::Handle(Handle&& other) noexcept
@@ -54,9 +58,9 @@ Handle::~Handle() {
     }
 }
 
-void Handle::close() {
+void Handle::close(std::string_view what) {
     if (id_ >= 0) {
-        check(closer_(std::exchange(id_, -1)), "closing an HDF5 object");
+        check(closer_(std::exchange(id_, -1)), Doing::writing, concat("closing ", what));
     }
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <optional>
 
+#include "space.hpp"
 #include "types.hpp"
 
 namespace lockstep::h5 {
@@ -31,52 +32,47 @@ std::optional<Filter> filter_of(H5Z_filter_t code) {
     }
 }
 
-std::vector<hsize_t> extents_of(Id space) {
-    int const dimensions = H5Sget_simple_extent_ndims(space);
-    std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(dimensions, 0)));
-    if (dimensions > 0) {
-        check(H5Sget_simple_extent_dims(space, extents.data(), nullptr),
-              "H5Sget_simple_extent_dims");
-    }
-    return extents;
-}
-
 /// What HDF5 adds to the addresses of chunks to make them places in the file: versions before
 /// 1.14 forget the user block there, though not in H5Dget_offset. Found out with a file in memory
 /// whose user block is larger than all the rest.
 bool forgets_user_block() {
     constexpr hsize_t user_block = 65536;
     constexpr hsize_t one = 1;
-    Handle const access{check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"), H5Pclose};
-    check(H5Pset_fapl_core(access.id(), 65536, 0), "H5Pset_fapl_core");
-    Handle const creation{check(H5Pcreate(H5P_FILE_CREATE), "H5Pcreate"), H5Pclose};
-    check(H5Pset_userblock(creation.id(), user_block), "H5Pset_userblock");
+    Handle const access{check(H5Pcreate(H5P_FILE_ACCESS), Doing::planning, "H5Pcreate"), H5Pclose};
+    check(H5Pset_fapl_core(access.id(), 65536, 0), Doing::planning, "H5Pset_fapl_core");
+    Handle const creation{check(H5Pcreate(H5P_FILE_CREATE), Doing::planning, "H5Pcreate"),
+                          H5Pclose};
+    check(H5Pset_userblock(creation.id(), user_block), Doing::planning, "H5Pset_userblock");
     Handle const file{
         check(H5Fcreate("user-block-probe", H5F_ACC_TRUNC, creation.id(), access.id()),
-              "H5Fcreate (in memory)"),
+              Doing::planning, "H5Fcreate (in memory)"),
         H5Fclose};
-    Handle const space{check(H5Screate_simple(1, &one, nullptr), "H5Screate_simple"), H5Sclose};
-    Handle const layout{check(H5Pcreate(H5P_DATASET_CREATE), "H5Pcreate"), H5Pclose};
-    check(H5Pset_chunk(layout.id(), 1, &one), "H5Pset_chunk");
+    Handle const space{
+        check(H5Screate_simple(1, &one, nullptr), Doing::planning, "H5Screate_simple"), H5Sclose};
+    Handle const layout{check(H5Pcreate(H5P_DATASET_CREATE), Doing::planning, "H5Pcreate"),
+                        H5Pclose};
+    check(H5Pset_chunk(layout.id(), 1, &one), Doing::planning, "H5Pset_chunk");
     Handle const dataset{check(H5Dcreate2(file.id(), "x", H5T_STD_U8LE, space.id(), H5P_DEFAULT,
                                           layout.id(), H5P_DEFAULT),
-                               "H5Dcreate2"),
+                               Doing::planning, "H5Dcreate2"),
                          H5Dclose};
     std::uint8_t const value = 1;
-    check(H5Dwrite(dataset.id(), H5T_STD_U8LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value), "H5Dwrite");
+    check(H5Dwrite(dataset.id(), H5T_STD_U8LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value),
+          Doing::planning, "H5Dwrite");
     hsize_t const origin = 0;
     unsigned mask = 0;
     haddr_t address = HADDR_UNDEF;
     hsize_t bytes = 0;
     check(H5Dget_chunk_info_by_coord(dataset.id(), &origin, &mask, &address, &bytes),
-          "H5Dget_chunk_info_by_coord");
+          Doing::planning, "H5Dget_chunk_info_by_coord");
     return address < user_block;
 }
 
 std::uint64_t chunk_base(Id file) {
-    Handle const creation{check(H5Fget_create_plist(file), "H5Fget_create_plist"), H5Pclose};
+    Handle const creation{check(H5Fget_create_plist(file), Doing::reading, "H5Fget_create_plist"),
+                          H5Pclose};
     hsize_t user_block = 0;
-    check(H5Pget_userblock(creation.id(), &user_block), "H5Pget_userblock");
+    check(H5Pget_userblock(creation.id(), &user_block), Doing::reading, "H5Pget_userblock");
     return user_block > 0 && forgets_user_block() ? user_block : 0;
 }
 
@@ -97,7 +93,7 @@ std::string read_filters(Id creation, Storage& storage) {
         storage.filters.push_back(*filter);
     }
     unsigned options = 0;
-    check(H5Pget_chunk_opts(creation, &options), "H5Pget_chunk_opts (reading)");
+    check(H5Pget_chunk_opts(creation, &options), Doing::reading, "H5Pget_chunk_opts");
     storage.partial_chunks_filtered = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) == 0;
     return {};
 }
@@ -105,10 +101,10 @@ std::string read_filters(Id creation, Storage& storage) {
 void read_fill(Id creation, Id type, Storage& storage) {
     storage.fill.assign(size_of(storage.type), std::byte{0});
     H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
-    check(H5Pfill_value_defined(creation, &status), "H5Pfill_value_defined (reading)");
+    check(H5Pfill_value_defined(creation, &status), Doing::reading, "H5Pfill_value_defined");
     if (status == H5D_FILL_VALUE_USER_DEFINED) {
-        check(H5Pget_fill_value(creation, type, storage.fill.data()),
-              "H5Pget_fill_value (reading)");
+        check(H5Pget_fill_value(creation, type, storage.fill.data()), Doing::reading,
+              "H5Pget_fill_value");
     }
 }
 
@@ -123,8 +119,8 @@ std::string read_chunks(Id dataset, std::uint64_t base, Storage& storage) {
         places *= along;
     }
     hsize_t written = 0;
-    Handle const space{check(H5Dget_space(dataset), "H5Dget_space"), H5Sclose};
-    check(H5Dget_num_chunks(dataset, space.id(), &written), "H5Dget_num_chunks (reading)");
+    Handle const space{check(H5Dget_space(dataset), Doing::reading, "H5Dget_space"), H5Sclose};
+    check(H5Dget_num_chunks(dataset, space.id(), &written), Doing::reading, "H5Dget_num_chunks");
     if (places > few_chunks && written < places / 2) {
         return "most of its chunks were never written";
     }
@@ -135,7 +131,7 @@ std::string read_chunks(Id dataset, std::uint64_t base, Storage& storage) {
         haddr_t address = HADDR_UNDEF;
         hsize_t bytes = 0;
         check(H5Dget_chunk_info_by_coord(dataset, origin.data(), &mask, &address, &bytes),
-              "H5Dget_chunk_info_by_coord (reading)");
+              Doing::reading, "H5Dget_chunk_info_by_coord");
         bool const there = address != HADDR_UNDEF && bytes > 0;
         storage.chunks.push_back(
             there ? Chunk{address + base, static_cast<std::uint32_t>(bytes), mask} : Chunk{});
@@ -153,12 +149,11 @@ std::string read_chunks(Id dataset, std::uint64_t base, Storage& storage) {
 } // namespace
 
 Storage File::storage(std::string const& path) const {
-    Handle const dataset{
-        check(H5Dopen2(file_.id(), path.c_str(), H5P_DEFAULT), "H5Dopen2 of " + path), H5Dclose};
-    Handle const type{check(H5Dget_type(dataset.id()), "H5Dget_type"), H5Tclose};
-    Handle const space{check(H5Dget_space(dataset.id()), "H5Dget_space"), H5Sclose};
-    Handle const creation{check(H5Dget_create_plist(dataset.id()), "H5Dget_create_plist"),
-                          H5Pclose};
+    auto const dataset = open_dataset(path, Doing::reading);
+    Handle const type{check(H5Dget_type(dataset.id()), Doing::reading, "H5Dget_type"), H5Tclose};
+    auto const space = space_of_dataset(dataset);
+    Handle const creation{
+        check(H5Dget_create_plist(dataset.id()), Doing::reading, "H5Dget_create_plist"), H5Pclose};
     Storage storage;
     auto const known = known_type(type.id());
     auto const swapped = known ? std::nullopt : swapped_type(type.id());
@@ -168,8 +163,8 @@ Storage File::storage(std::string const& path) const {
     }
     storage.type = known ? *known : *swapped;
     storage.big_endian = swapped.has_value();
-    auto const extents = extents_of(space.id());
-    storage.shape.assign(extents.begin(), extents.end());
+    auto const extents = shape_of(space);
+    storage.shape = extents;
     if (H5Pget_external_count(creation.id()) > 0) {
         storage.obstacle = "its bytes lie in other files";
         return storage;
@@ -184,7 +179,7 @@ Storage File::storage(std::string const& path) const {
     case H5D_CHUNKED: {
         std::vector<hsize_t> chunk(extents.size());
         check(H5Pget_chunk(creation.id(), static_cast<int>(chunk.size()), chunk.data()),
-              "H5Pget_chunk (reading)");
+              Doing::reading, "H5Pget_chunk");
         storage.chunk.assign(chunk.begin(), chunk.end());
         storage.obstacle = read_filters(creation.id(), storage);
         read_fill(creation.id(), type.id(), storage);

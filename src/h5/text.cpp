@@ -11,23 +11,24 @@ namespace lockstep::h5 {
 
 void File::write_text(std::string const& path, std::string const& text) {
     auto const type = text_type(text.size());
-    Handle const space{check(H5Screate(H5S_SCALAR), "H5Screate"), H5Sclose};
-    Handle const links{check(H5Pcreate(H5P_LINK_CREATE), "H5Pcreate"), H5Pclose};
-    check(H5Pset_create_intermediate_group(links.id(), 1), "H5Pset_create_intermediate_group");
-    Handle const dataset{check(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(),
-                                          links.id(), H5P_DEFAULT, H5P_DEFAULT),
-                               "H5Dcreate2 of " + path),
-                         H5Dclose};
+    Handle const space{check(H5Screate(H5S_SCALAR), Doing::planning, "H5Screate"), H5Sclose};
+    Handle const links{check(H5Pcreate(H5P_LINK_CREATE), Doing::planning, "H5Pcreate"), H5Pclose};
+    check(H5Pset_create_intermediate_group(links.id(), 1), Doing::planning,
+          "H5Pset_create_intermediate_group");
+    Handle dataset{check(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(), links.id(),
+                                    H5P_DEFAULT, H5P_DEFAULT),
+                         Doing::writing, concat("H5Dcreate2 of ", named(path))),
+                   H5Dclose};
     // An empty text is stored as one NUL, which c_str() has.
     check(H5Dwrite(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.c_str()),
-          "H5Dwrite of " + path);
+          Doing::writing, concat("H5Dwrite of ", named(path)));
+    dataset.close(named(path));
 }
 
 std::string File::read_text(std::string const& path) const {
-    Handle const dataset{
-        check(H5Dopen2(file_.id(), path.c_str(), H5P_DEFAULT), "H5Dopen2 of " + path), H5Dclose};
-    Handle const type{check(H5Dget_type(dataset.id()), "H5Dget_type"), H5Tclose};
-    Handle const space{check(H5Dget_space(dataset.id()), "H5Dget_space"), H5Sclose};
+    auto const dataset = open_dataset(path, Doing::reading);
+    Handle const type{check(H5Dget_type(dataset.id()), Doing::reading, "H5Dget_type"), H5Tclose};
+    Handle const space{check(H5Dget_space(dataset.id()), Doing::reading, "H5Dget_space"), H5Sclose};
     if (H5Tget_class(type.id()) != H5T_STRING || H5Tis_variable_str(type.id()) > 0 ||
         H5Sget_simple_extent_npoints(space.id()) != 1) {
         throw Error(ExitCode::data, {concat(path, " in ", path_.string(), " is no text"),
@@ -36,7 +37,7 @@ std::string File::read_text(std::string const& path) const {
     }
     std::string text(H5Tget_size(type.id()), '\0');
     check(H5Dread(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()),
-          "H5Dread of " + path);
+          Doing::reading, concat("H5Dread of ", named(path)));
     text.erase(text.find_last_not_of('\0') + 1);
     return text;
 }

@@ -1,6 +1,7 @@
 #include "types.hpp"
 
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,15 +15,15 @@ constexpr std::array all_types{Type::u8,  Type::i16, Type::i32, Type::i64, Type:
                                Type::f32, Type::f64, Type::i8,  Type::u16, Type::u32};
 
 Handle copy_of(hid_t type) {
-    return {check(H5Tcopy(type), "H5Tcopy"), H5Tclose};
+    return {check(H5Tcopy(type), Doing::planning, "H5Tcopy"), H5Tclose};
 }
 
 /// IEEE 754 binary16, as h5py writes it.
 Handle half_type() {
     auto type = copy_of(H5T_IEEE_F32LE);
-    check(H5Tset_fields(type.id(), 15, 10, 5, 0, 10), "H5Tset_fields");
-    check(H5Tset_size(type.id(), 2), "H5Tset_size");
-    check(H5Tset_ebias(type.id(), 15), "H5Tset_ebias");
+    check(H5Tset_fields(type.id(), 15, 10, 5, 0, 10), Doing::planning, "H5Tset_fields");
+    check(H5Tset_size(type.id(), 2), Doing::planning, "H5Tset_size");
+    check(H5Tset_ebias(type.id(), 15), Doing::planning, "H5Tset_ebias");
     return type;
 }
 
@@ -67,7 +68,11 @@ std::optional<Type> type_named(std::string const& name) {
 std::uint64_t elements(Shape const& shape) {
     std::uint64_t count = 1;
     for (auto const extent : shape) {
-        count *= extent;
+        if (__builtin_mul_overflow(count, extent, &count)) {
+            throw Error(ExitCode::data, {"a shape of more elements than can be counted",
+                                         concat("an extent is ", extent),
+                                         "The file is damaged: make or copy it again"});
+        }
     }
     return count;
 }
@@ -101,11 +106,11 @@ Handle stored_type(Type type) {
 }
 
 Handle text_type(std::size_t length) {
-    Handle type{check(H5Tcopy(H5T_C_S1), "H5Tcopy"), H5Tclose};
+    Handle type{check(H5Tcopy(H5T_C_S1), Doing::planning, "H5Tcopy"), H5Tclose};
     // Fixed length: texts of variable length cannot go through MPI-IO.
-    check(H5Tset_size(type.id(), std::max<std::size_t>(length, 1)), "H5Tset_size");
-    check(H5Tset_strpad(type.id(), H5T_STR_NULLPAD), "H5Tset_strpad");
-    check(H5Tset_cset(type.id(), H5T_CSET_UTF8), "H5Tset_cset");
+    check(H5Tset_size(type.id(), std::max<std::size_t>(length, 1)), Doing::planning, "H5Tset_size");
+    check(H5Tset_strpad(type.id(), H5T_STR_NULLPAD), Doing::planning, "H5Tset_strpad");
+    check(H5Tset_cset(type.id(), H5T_CSET_UTF8), Doing::planning, "H5Tset_cset");
     return type;
 }
 
@@ -121,7 +126,7 @@ std::optional<Type> known_type(Id type) {
 std::optional<Type> swapped_type(Id type) {
     for (auto const candidate : all_types) {
         auto const swapped = stored_type(candidate);
-        check(H5Tset_order(swapped.id(), H5T_ORDER_BE), "H5Tset_order");
+        check(H5Tset_order(swapped.id(), H5T_ORDER_BE), Doing::planning, "H5Tset_order");
         if (H5Tequal(type, swapped.id()) > 0) {
             return candidate;
         }

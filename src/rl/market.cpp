@@ -3,6 +3,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/h5/file.hpp"
+#include "lockstep/h5/offsets.hpp"
 #include "lockstep/rl/indicators.hpp"
 
 #include <algorithm>
@@ -52,13 +53,12 @@ Series read_series(std::filesystem::path const& path) {
         refuse(path, "its inputs are not rows of the columns that it names");
     }
     series.values.resize(h5::elements(shape));
-    file.read("inputs", h5::Type::f64, series.values.data());
+    file.read("inputs", h5::Type::f64, series.values);
     series.times.resize(shape[0]);
-    file.read("time", h5::Type::f64, series.times.data());
-    series.offsets.resize(h5::elements(file.info("inputs_offsets").shape));
-    file.read("inputs_offsets", h5::Type::i64, series.offsets.data());
+    file.read("time", h5::Type::f64, series.times);
+    series.offsets = h5::read_offsets(file, "inputs_offsets", shape[0]);
     std::vector<std::int64_t> labels(series.offsets.size() - 1);
-    file.read("targets", h5::Type::i64, labels.data());
+    file.read("targets", h5::Type::i64, labels);
     auto const classes = file.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
     for (auto const label : labels) {
         series.names.push_back(label >= 0 && static_cast<std::size_t>(label) < classes.size()

@@ -23,8 +23,8 @@ inline void write_small_set(std::filesystem::path const& path, std::uint64_t sam
     auto file = h5::File::create(path);
     file.create_dataset("inputs", h5::Type::u8, {samples, 2, 3});
     file.create_dataset("targets", h5::Type::i64, {samples});
-    file.write("inputs", h5::Type::u8, values.data());
-    file.write("targets", h5::Type::i64, labels.data());
+    file.write("inputs", h5::Type::u8, values);
+    file.write("targets", h5::Type::i64, labels);
     file.set_attribute("/", "mean", std::vector<double>{0.25});
     file.set_attribute("/", "std", std::vector<double>{0.5});
     file.set_attribute("/", "classes", std::vector<std::string>{"a", "b", "c", "d"});

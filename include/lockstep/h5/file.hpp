@@ -7,18 +7,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace lockstep::h5 {
 
-std::size_t size_of(Type type);
-std::string name_of(Type type);
-std::optional<Type> type_named(std::string const& name); ///< absent: none of ours
+[[nodiscard]] std::size_t size_of(Type type);
+[[nodiscard]] std::string name_of(Type type);
+[[nodiscard]] std::optional<Type> type_named(std::string const& name); ///< absent: none of ours
 
-std::uint64_t elements(Shape const& shape);
+/// Throws  Error 65 where a shape, which a damaged file may tell, has more than can be counted
+[[nodiscard]] std::uint64_t elements(Shape const& shape);
 
 /// What is known of a dataset without reading it.
 struct DatasetInfo {
@@ -56,19 +59,29 @@ struct CreateOptions {
     std::uint64_t alignment = std::uint64_t{1} << 12; ///< of each object of that size or more
 };
 
+class Disk;
+
+/// Values that lie one after the other: a vector, an array, a span.
+template <class Values>
+concept Contiguous = std::ranges::contiguous_range<Values> && std::ranges::sized_range<Values>;
+
 /// An HDF5 file. Datasets are contiguous, claimed early and never filled.
+/// Values come and go as spans: their bytes are compared with what the dataset, or the rows of it,
+/// holds before HDF5 touches them. A writer closes the file, so that nothing is lost in silence.
 /// One thread of a process calls HDF5 at a time: the library here is not thread-safe.
 class File {
   public:
     /// A new file written by this process alone. Throws Error 73.
-    static File create(std::filesystem::path const& path, CreateOptions const& options = {});
+    [[nodiscard]] static File create(std::filesystem::path const& path,
+                                     CreateOptions const& options = {});
     /// An existing file for reading by this process alone; no file locks are taken.
     /// Throws Error 66 when there is none, 65 when it is not HDF5 or was cut short.
-    static File open(std::filesystem::path const& path);
+    [[nodiscard]] static File open(std::filesystem::path const& path);
     /// An existing file for reading and writing by all ranks together through MPI-IO.
     ///
     /// Collective  over `comm`, as is `close`
-    static File open_parallel(std::filesystem::path const& path, comm::Communicator const& comm);
+    [[nodiscard]] static File open_parallel(std::filesystem::path const& path,
+                                            comm::Communicator const& comm);
 
     std::filesystem::path const& path() const noexcept { return path_; }
 
@@ -84,7 +97,7 @@ class File {
                                 Chunking chunking);
     void create_view(View const& view, Type type);
     /// A dataset in chunks of `chunk_rows` rows, shuffled, deflated and each with a checksum, which
-    /// `write_rows` fills.
+    /// an `Appender` fills.
     struct Compression {
         std::uint64_t chunk_rows = 1;
         int deflate = 4; ///< 1 to 9
@@ -92,14 +105,25 @@ class File {
     void create_compressed(std::string const& path, Type type, Shape const& shape,
                            Compression const& how);
 
-    /// Writes or reads the whole of a small dataset.
-    void write(std::string const& path, Type type, void const* values);
-    void read(std::string const& path, Type type, void* values) const;
+    /// Writes or reads the whole of a dataset; HDF5 converts from or to `type`.
+    ///
+    /// Shape   as many elements of `type` as the dataset has
+    /// Throws  Error 65 when it has another number of them
+    void write(std::string const& path, Type type, std::span<std::byte const> values);
+    void read(std::string const& path, Type type, std::span<std::byte> values) const;
+    template <Contiguous Values>
+    void write(std::string const& path, Type type, Values const& values) {
+        write(path, type, std::span<std::byte const>(std::as_bytes(std::span(values))));
+    }
+    template <Contiguous Values>
+    void read(std::string const& path, Type type, Values&& values) const {
+        read(path, type, std::span<std::byte>(std::as_writable_bytes(std::span(values))));
+    }
 
     /// Makes or reads a text of any length: a scalar dataset of one fixed-length UTF-8 string.
     /// Attributes are for short texts, since HDF5 limits an object's to 64 KiB.
     void write_text(std::string const& path, std::string const& text);
-    std::string read_text(std::string const& path) const;
+    [[nodiscard]] std::string read_text(std::string const& path) const;
 
     /// Writes this rank's parts of a one-dimensional dataset, in calls of at most 256 MiB; a rank
     /// may have none.
@@ -113,23 +137,28 @@ class File {
     static std::uint64_t calls_for(std::uint64_t bytes);
 
     /// Reads elements [first, first + bytes / size) of a one-dimensional dataset.
+    ///
+    /// Throws  Error 65 when it has not got them
     void read_part(std::string const& path, Type type, std::uint64_t first,
                    std::span<std::byte> bytes) const;
 
-    /// Rows of a dataset of any layout and number of dimensions, converted to `type`.
+    /// Reads rows of a dataset of any layout and number of dimensions, converted to `type`.
+    ///
+    /// Shape   as many bytes as the rows have in `type`
+    /// Throws  Error 65 when the dataset has not got these rows
     struct Rows {
         std::uint64_t first = 0;
         std::uint64_t count = 0;
     };
-    void read_rows(std::string const& path, Type type, Rows rows, void* values) const;
-    void write_rows(std::string const& path, Type type, Rows rows, void const* values);
+    void read_rows(std::string const& path, Type type, Rows rows,
+                   std::span<std::byte> values) const;
 
-    bool exists(std::string const& path) const;
-    DatasetInfo info(std::string const& path) const;
+    [[nodiscard]] bool exists(std::string const& path) const;
+    [[nodiscard]] DatasetInfo info(std::string const& path) const;
     /// Looks up every chunk, in a few microseconds each.
-    Storage storage(std::string const& path) const;
+    [[nodiscard]] Storage storage(std::string const& path) const;
     /// All datasets below the root, in order of their paths.
-    std::vector<DatasetInfo> datasets() const;
+    [[nodiscard]] std::vector<DatasetInfo> datasets() const;
 
     void set_attribute(std::string const& path, std::string const& name, std::string const& text);
     void set_attribute(std::string const& path, std::string const& name, std::int64_t value);
@@ -154,11 +183,18 @@ class File {
     void close();
 
   private:
-    File(std::filesystem::path path, Handle file, bool parallel);
+    friend class Appender;
+    File(std::filesystem::path path, Handle file, std::shared_ptr<Disk const> disk);
+    [[nodiscard]] std::string named(std::string const& dataset) const;
+    [[nodiscard]] Handle open_dataset(std::string const& path, Doing doing) const;
+    void make_dataset(std::string const& path, Type type, Shape const& shape, Handle const& how);
+
+    /// Throws Error 74 where a write has failed.
+    void require_written() const;
 
     std::filesystem::path path_;
+    std::shared_ptr<Disk const> disk_; ///< none: opened in parallel
     Handle file_;
-    bool parallel_ = false;
 };
 
 } // namespace lockstep::h5

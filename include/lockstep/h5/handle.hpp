@@ -9,14 +9,22 @@ namespace lockstep::h5 {
 /// HDF5's own identifier type, without its header.
 using Id = std::int64_t;
 
+/// What a call was at when it failed, which decides how the program ends.
+enum class Doing {
+    reading, ///< what is in a file: 65, since it is damaged or of another form
+    writing, ///< 74
+    planning ///< shapes, types and lists of properties, in memory alone: 71
+};
+
 /// Throws an `Error` with the innermost text of HDF5's error stack unless `result` is >= 0;
 /// returns it. HDF5 prints nothing by itself once a handle has been made.
 ///
-/// Throws  Error 74; 65 for a call that reads
-Id check(Id result, std::string_view call,
+/// Throws  Error as `doing` says; where the system refused a call, the code of `system_error`
+Id check(Id result, Doing doing, std::string_view call,
          std::source_location at = std::source_location::current());
 
 /// An HDF5 identifier, closed by the function of its kind. Move-only.
+/// What was written may fail as late as at the close: who writes closes explicitly.
 /// Closing a parallel file is collective: such a handle lives in a scope that all ranks leave
 /// together, and is closed by `File::close` on the normal road.
 class Handle {
@@ -29,11 +37,11 @@ class Handle {
     Handle& operator=(Handle&& other) noexcept;
     ~Handle();
 
-    Id id() const noexcept { return id_; }
+    [[nodiscard]] Id id() const noexcept { return id_; }
     explicit operator bool() const noexcept { return id_ >= 0; }
 
     /// Closes now and says what went wrong. Throws Error 74.
-    void close();
+    void close(std::string_view what = "an HDF5 object");
 
   private:
     Id id_ = -1;

@@ -33,8 +33,8 @@ void write_random_images(std::string const& path, std::int64_t samples, int stre
     auto file = h5::File::create(path);
     file.create_dataset("inputs", h5::Type::u8, shape);
     file.create_dataset("targets", h5::Type::i64, {labels.size()});
-    file.write("inputs", h5::Type::u8, pixels.data());
-    file.write("targets", h5::Type::i64, labels.data());
+    file.write("inputs", h5::Type::u8, pixels);
+    file.write("targets", h5::Type::i64, labels);
     file.close();
 }
 

@@ -32,8 +32,8 @@ void write_file(std::filesystem::path const& path, std::int64_t first) {
     auto file = h5::File::create(path);
     file.create_dataset("inputs", h5::Type::f32, {per_file, values_of_sample});
     file.create_dataset("targets", h5::Type::i64, {per_file});
-    file.write("inputs", h5::Type::f32, values.data());
-    file.write("targets", h5::Type::i64, labels.data());
+    file.write("inputs", h5::Type::f32, values);
+    file.write("targets", h5::Type::i64, labels);
     file.close();
 }
 

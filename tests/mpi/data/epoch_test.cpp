@@ -34,8 +34,8 @@ void write_set(std::filesystem::path const& path) {
     auto file = h5::File::create(path);
     file.create_dataset("inputs", h5::Type::f32, {samples, 1});
     file.create_dataset("targets", h5::Type::i64, {samples});
-    file.write("inputs", h5::Type::f32, values.data());
-    file.write("targets", h5::Type::i64, labels.data());
+    file.write("inputs", h5::Type::f32, values);
+    file.write("targets", h5::Type::i64, labels);
     file.close();
 }
 

@@ -52,7 +52,7 @@ TEST_CASE("an import has the same bytes on any number of ranks") {
             auto const h5 = h5::File::open(file.path);
             std::vector<std::int64_t> offsets(static_cast<std::size_t>(file.samples) + 1);
             CHECK(h5.info("steps_offsets").shape == h5::Shape{offsets.size()});
-            h5.read("steps_offsets", h5::Type::i64, offsets.data());
+            h5.read("steps_offsets", h5::Type::i64, offsets);
             CHECK(h5.info("steps").shape ==
                   h5::Shape{static_cast<std::uint64_t>(offsets.back()), 2});
         }

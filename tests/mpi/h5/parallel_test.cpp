@@ -53,7 +53,7 @@ Outcome write_together(comm::Communicator const& comm, std::uint64_t count) {
     comm::agree(comm, "close", [&] { file->close(); });
     comm::agree(comm, "read", [&] {
         outcome.content.resize(total);
-        h5::File::open(path).read("x", h5::Type::f32, outcome.content.data());
+        h5::File::open(path).read("x", h5::Type::f32, outcome.content);
     });
     return outcome;
 }

@@ -52,8 +52,8 @@ inline void write_set(std::filesystem::path const& path) {
     auto file = h5::File::create(path);
     file.create_dataset("inputs", h5::Type::u8, {samples, side, side});
     file.create_dataset("targets", h5::Type::i64, {samples});
-    file.write("inputs", h5::Type::u8, values.data());
-    file.write("targets", h5::Type::i64, labels.data());
+    file.write("inputs", h5::Type::u8, values);
+    file.write("targets", h5::Type::i64, labels);
     file.close();
 }
 

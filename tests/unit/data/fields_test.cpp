@@ -21,7 +21,7 @@ template <class Stored>
 void put(h5::File& file, std::string const& name, h5::Type type, h5::Shape const& shape,
          std::vector<Stored> const& values) {
     file.create_dataset(name, type, shape);
-    file.write(name, type, values.data());
+    file.write(name, type, values);
 }
 
 /// Four samples: tokens (0, 1, 2, 3 of them), an image of 2 bytes, and a length in metres.

@@ -67,9 +67,9 @@ void write_channels(std::filesystem::path const& path, h5::Type type,
     std::vector<std::int64_t> const labels{1, 0};
     auto file = h5::File::create(path);
     file.create_dataset("inputs", type, {2, 2, 3});
-    file.write("inputs", type, values.data());
+    file.write("inputs", type, values);
     file.create_dataset("targets", h5::Type::i64, {2});
-    file.write("targets", h5::Type::i64, labels.data());
+    file.write("targets", h5::Type::i64, labels);
     file.set_attribute("/", "mean", mean);
     file.set_attribute("/", "std", std);
     file.close();
@@ -176,11 +176,11 @@ TEST_CASE("a dataset says which samples of others' files a split keeps together"
     }
     auto file = h5::File::create(scratch / "theirs.h5");
     file.create_dataset("x", h5::Type::f32, {100, 1});
-    file.write("x", h5::Type::f32, values.data());
+    file.write("x", h5::Type::f32, values);
     file.create_dataset("y", h5::Type::i64, {100});
-    file.write("y", h5::Type::i64, labels.data());
+    file.write("y", h5::Type::i64, labels);
     file.create_dataset("speaker", h5::Type::i32, {100});
-    file.write("speaker", h5::Type::i32, speakers.data());
+    file.write("speaker", h5::Type::i32, speakers);
     file.close();
     auto const source_by = [&](std::string const& group) {
         return hdf5_source({.source = scratch / "theirs.h5",

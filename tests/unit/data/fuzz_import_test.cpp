@@ -61,9 +61,9 @@ std::string hdf5_bytes(std::filesystem::path const& path) {
     std::vector<std::int64_t> const labels{0, 1, 2, 1, 0, 1};
     auto file = h5::File::create(path, {.alignment = 1});
     file.create_compressed("inputs", h5::Type::f32, {6, 2, 5}, {.chunk_rows = 4});
-    file.write("inputs", h5::Type::f32, values.data());
+    file.write("inputs", h5::Type::f32, values);
     file.create_dataset("targets", h5::Type::i64, {6});
-    file.write("targets", h5::Type::i64, labels.data());
+    file.write("targets", h5::Type::i64, labels);
     file.set_attribute("/", "classes", std::vector<std::string>{"a", "b", "c"});
     file.close();
     return read(path);
@@ -133,7 +133,7 @@ std::vector<Subject> subjects(test::ScratchDir const& scratch) {
 std::string inputs_of(std::filesystem::path const& path) {
     auto const file = h5::File::open(path);
     std::string bytes(h5::elements(file.info("inputs").shape), '\0');
-    file.read("inputs", h5::Type::u8, bytes.data());
+    file.read("inputs", h5::Type::u8, bytes);
     return bytes;
 }
 

@@ -45,14 +45,14 @@ void write_checked(std::filesystem::path const& path, bool deflated) {
     {
         auto file = h5::File::create(path);
         file.create_dataset("targets", h5::Type::i64, {samples});
-        file.write("targets", h5::Type::i64, labels.data());
+        file.write("targets", h5::Type::i64, labels);
         file.create_dataset("rows_offsets", h5::Type::i64, {samples + 1});
-        file.write("rows_offsets", h5::Type::i64, offsets.data());
+        file.write("rows_offsets", h5::Type::i64, offsets);
         std::vector<float> const rows(static_cast<std::size_t>(offsets.back()), 1.0F);
         file.create_dataset("rows", h5::Type::f32, {rows.size()});
-        file.write("rows", h5::Type::f32, rows.data());
+        file.write("rows", h5::Type::f32, rows);
         file.create_dataset("weights", h5::Type::f64, {samples});
-        file.write("weights", h5::Type::f64, std::vector<double>(samples, 0.5).data());
+        file.write("weights", h5::Type::f64, std::vector<double>(samples, 0.5));
         file.close();
     }
     hid_t const file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);

@@ -46,7 +46,7 @@ void write_jpeg(std::filesystem::path const& path, int width, int height, Pixels
 Pixels inputs_of(std::filesystem::path const& path) {
     auto const file = h5::File::open(path);
     Pixels values(h5::elements(file.info("inputs").shape));
-    file.read("inputs", h5::Type::u8, values.data());
+    file.read("inputs", h5::Type::u8, values);
     return values;
 }
 

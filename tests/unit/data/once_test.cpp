@@ -58,8 +58,8 @@ void write_set(std::filesystem::path const& path, std::int64_t samples) {
     auto file = h5::File::create(path);
     file.create_dataset("inputs", h5::Type::f32, {values.size()});
     file.create_dataset("targets", h5::Type::i64, {values.size()});
-    file.write("inputs", h5::Type::f32, values.data());
-    file.write("targets", h5::Type::i64, labels.data());
+    file.write("inputs", h5::Type::f32, values);
+    file.write("targets", h5::Type::i64, labels);
     file.close();
 }
 

@@ -27,7 +27,7 @@ TEST_CASE("an HDF5 file is converted, dealt to shards, and read back as it was")
     auto const file = h5::File::open(report.files[1].path);
     CHECK(file.info("inputs").type == h5::Type::f64);
     std::vector<double> values(20 * 6);
-    file.read("inputs", h5::Type::f64, values.data());
+    file.read("inputs", h5::Type::f64, values);
     CHECK(values[7] == 22); // sample 21 begins with 21
     CHECK(test::error_of([&] {
               hdf5_source({.source = scratch / "theirs.h5", .type = "f16"});
@@ -49,8 +49,8 @@ TEST_CASE("compressed files hold the same, in less room") {
         REQUIRE(small.info(name).shape == shape);
         std::vector<double> a(h5::elements(shape));
         std::vector<double> b(a.size());
-        plain.read(name, h5::Type::f64, a.data());
-        small.read(name, h5::Type::f64, b.data());
+        plain.read(name, h5::Type::f64, a);
+        small.read(name, h5::Type::f64, b);
         CHECK(a == b);
     }
     CHECK(std::distance(std::filesystem::directory_iterator(scratch.path()), {}) == 2);
@@ -66,15 +66,15 @@ TEST_CASE("several inputs and targets, ragged ones and weights come along, in an
     {
         auto file = h5::File::create(scratch / "theirs.h5");
         auto const put = [&](std::string const& name, h5::Type type, h5::Shape const& shape,
-                             void const* values) {
+                             auto const& values) {
             file.create_dataset(name, type, shape);
             file.write(name, type, values);
         };
-        put("text/tokens", h5::Type::i64, {7}, tokens.data());
-        put("text/tokens_offsets", h5::Type::i64, {5}, offsets.data());
-        put("sizes", h5::Type::i16, {4, 2}, sizes.data());
-        put("price", h5::Type::f32, {4}, prices.data());
-        put("share", h5::Type::f64, {4}, weights.data());
+        put("text/tokens", h5::Type::i64, {7}, tokens);
+        put("text/tokens_offsets", h5::Type::i64, {5}, offsets);
+        put("sizes", h5::Type::i16, {4, 2}, sizes);
+        put("price", h5::Type::f32, {4}, prices);
+        put("share", h5::Type::f64, {4}, weights);
         file.close();
     }
     Hdf5Import options{.source = scratch / "theirs.h5",
@@ -101,7 +101,7 @@ TEST_CASE("several inputs and targets, ragged ones and weights come along, in an
         CHECK(batch.fields[2].reals == std::vector<float>{3.5F, 0.5F, 1.5F});
         auto const file = h5::File::open(out);
         std::vector<double> kept(4);
-        file.read("share", h5::Type::f64, kept.data());
+        file.read("share", h5::Type::f64, kept);
         CHECK(kept == weights);
     }
 

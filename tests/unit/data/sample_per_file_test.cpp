@@ -35,13 +35,13 @@ void write_scene(std::filesystem::path const& path, std::int64_t number, std::ui
     } else {
         file.create_dataset("climate/data", h5::Type::f32, {height, 5, 4});
     }
-    file.write("climate/data", h5::Type::f32, values.data());
+    file.write("climate/data", h5::Type::f32, values);
     file.create_dataset("climate/labels_0", h5::Type::i64, {height, 5});
-    file.write("climate/labels_0", h5::Type::i64, labels.data());
+    file.write("climate/labels_0", h5::Type::i64, labels);
     file.create_dataset("kind", h5::Type::i64, {});
-    file.write("kind", h5::Type::i64, labels.data());
+    file.write("kind", h5::Type::i64, labels);
     file.create_dataset("weight", h5::Type::f64, {1});
-    file.write("weight", h5::Type::f64, &weight);
+    file.write("weight", h5::Type::f64, std::span(&weight, 1));
     file.close();
 }
 

@@ -1,5 +1,8 @@
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
 #include "lockstep/data/inspect.hpp"
+
+#include <cmath>
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -14,7 +17,7 @@ namespace {
 std::vector<double> values_of(std::filesystem::path const& path, std::string const& name) {
     auto const file = h5::File::open(path);
     std::vector<double> values(h5::elements(file.info(name).shape));
-    file.read(name, h5::Type::f64, values.data());
+    file.read(name, h5::Type::f64, values);
     return values;
 }
 
@@ -96,4 +99,27 @@ TEST_CASE("tables that are none are refused with their line") {
     CHECK(why("a,b\n").find("no rows") != std::string::npos);
     CHECK(why("").find("no rows") != std::string::npos);
     CHECK(why("a,c\n1,2\n").find("no column b") != std::string::npos);
+}
+
+TEST_CASE("values far from zero are normalised by their own spread") {
+    test::ScratchDir const scratch;
+    // Milliseconds since 1970, a second apart, whose squares have no digits left for the distances.
+    constexpr int rows = 20000;
+    constexpr double first = 1.7e12;
+    std::string table = "time,price,label\n";
+    for (int i = 0; i < rows; ++i) {
+        table +=
+            concat(fixed(first + 1000.0 * i, 0), ",", i % 2 == 0 ? "4e8" : "400000001", ",x\n");
+    }
+    write_text_durably(scratch / "t.csv", table);
+    test::import_to(
+        scratch / "t.h5",
+        *series_source({.source = scratch / "t.csv", .target = "label", .doubles = true}));
+    auto const file = h5::File::open(scratch / "t.h5");
+    auto const mean = file.number_attribute("/", "mean").value();
+    auto const std = file.number_attribute("/", "std").value();
+    CHECK(mean[0] == Approx(first + 500.0 * (rows - 1)).epsilon(1e-15));
+    CHECK(std[0] == Approx(1000 * std::sqrt((1.0 * rows * rows - 1) / 12)).epsilon(1e-12));
+    CHECK(mean[1] == Approx(4e8 + 0.5).epsilon(1e-15));
+    CHECK(std[1] == Approx(0.5).epsilon(1e-7));
 }

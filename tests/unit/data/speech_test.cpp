@@ -45,7 +45,7 @@ std::vector<T> values_of(std::filesystem::path const& path, std::string const& n
                          h5::Type type) {
     auto const file = h5::File::open(path);
     std::vector<T> values(h5::elements(file.info(name).shape));
-    file.read(name, type, values.data());
+    file.read(name, type, values);
     return values;
 }
 

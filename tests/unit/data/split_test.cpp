@@ -18,7 +18,7 @@ namespace {
 std::vector<float> inputs_of(std::filesystem::path const& path) {
     auto const file = h5::File::open(path);
     std::vector<float> values(h5::elements(file.info("inputs").shape));
-    file.read("inputs", h5::Type::f32, values.data());
+    file.read("inputs", h5::Type::f32, values);
     return values;
 }
 

@@ -32,7 +32,7 @@ void write_frames(std::filesystem::path const& folder, int frames, int start) {
 std::vector<std::uint8_t> inputs_of(std::filesystem::path const& path) {
     auto const file = h5::File::open(path);
     std::vector<std::uint8_t> values(h5::elements(file.info("inputs").shape));
-    file.read("inputs", h5::Type::u8, values.data());
+    file.read("inputs", h5::Type::u8, values);
     return values;
 }
 

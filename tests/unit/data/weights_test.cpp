@@ -69,11 +69,11 @@ void add_weights(std::filesystem::path const& path, Weights const& weights) {
     auto const labels = std::vector<std::int64_t>(4, 0);
     auto file = h5::File::create(path);
     file.create_dataset("inputs", h5::Type::f32, {4, 2});
-    file.write("inputs", h5::Type::f32, std::vector<float>(8, 1.0F).data());
+    file.write("inputs", h5::Type::f32, std::vector<float>(8, 1.0F));
     file.create_dataset("targets", h5::Type::i64, {4});
-    file.write("targets", h5::Type::i64, labels.data());
+    file.write("targets", h5::Type::i64, labels);
     file.create_dataset("sample_weights", h5::Type::f64, {weights.size()});
-    file.write("sample_weights", h5::Type::f64, weights.data());
+    file.write("sample_weights", h5::Type::f64, weights);
     file.close();
 }
 

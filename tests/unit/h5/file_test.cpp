@@ -1,12 +1,15 @@
 #include "lockstep/base/file.hpp"
-#include "lockstep/h5/file.hpp"
+#include "lockstep/h5/appender.hpp"
+#include "lockstep/h5/offsets.hpp"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <random>
 
 #include "catch.hpp"
 #include "error_of.hpp"
+#include "file_size_limit.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
@@ -33,7 +36,7 @@ TEST_CASE("every element type is written, told and read back") {
         for (auto const type : types) {
             auto const name = "group/" + h5::name_of(type);
             file.create_dataset(name, type, {3});
-            file.write(name, Type::f64, values.data()); // HDF5 converts
+            file.write(name, Type::f64, values); // HDF5 converts
         }
         file.close();
     }
@@ -46,7 +49,7 @@ TEST_CASE("every element type is written, told and read back") {
         CHECK(h5::type_named(h5::name_of(type)) == type);
         CHECK(info.shape == Shape{3});
         std::array<double, 3> back{};
-        file.read(name, Type::f64, back.data());
+        file.read(name, Type::f64, back);
         CHECK(back == values);
     }
     CHECK_FALSE(h5::type_named("f8").has_value());
@@ -64,7 +67,7 @@ TEST_CASE("the offset is where the bytes lie, with a user block before HDF5's ow
         auto file = h5::File::create(path, {.user_block = user_block, .alignment = 512});
         file.create_dataset("before", Type::u8, {3});
         file.create_dataset("values", Type::f32, {50, 100});
-        file.write("values", Type::f32, values.data());
+        file.write("values", Type::f32, values);
         file.close();
 
         auto const opened = h5::File::open(path);
@@ -76,7 +79,7 @@ TEST_CASE("the offset is where the bytes lie, with a user block before HDF5's ow
         File::open_read(path).read_at(*info.offset, raw);
         CHECK(std::equal(raw.begin(), raw.end(), bytes.begin()));
         std::vector<float> read(5000);
-        opened.read("values", Type::f32, read.data());
+        opened.read("values", Type::f32, read);
         CHECK(read == values);
     }
 }
@@ -95,7 +98,7 @@ TEST_CASE("a view shows a part of a flat array under its own name and shape") {
     auto const values = counting(100);
     auto file = h5::File::create(scratch / "f.h5");
     file.create_dataset("state/flat", Type::f32, {100});
-    file.write("state/flat", Type::f32, values.data());
+    file.write("state/flat", Type::f32, values);
     file.create_view({"model/conv/weight", "/state/flat", 10, {4, 5}}, Type::f32);
     file.create_view({"model/conv/scale", "/state/flat", 99, {}}, Type::f32);
     file.close();
@@ -107,10 +110,10 @@ TEST_CASE("a view shows a part of a flat array under its own name and shape") {
     CHECK_FALSE(info.contiguous); // its bytes are the flat array's
     CHECK_FALSE(info.offset.has_value());
     std::vector<float> weight(20);
-    opened.read("model/conv/weight", Type::f32, weight.data());
+    opened.read("model/conv/weight", Type::f32, weight);
     CHECK(weight == std::vector<float>(values.begin() + 10, values.begin() + 30));
     float scale = 0;
-    opened.read("model/conv/scale", Type::f32, &scale);
+    opened.read("model/conv/scale", Type::f32, std::span(&scale, 1));
     CHECK(scale == 100);
 }
 
@@ -120,14 +123,14 @@ TEST_CASE("rows of an array of three dimensions are read and converted") {
     std::iota(values.begin(), values.end(), std::int16_t{-5});
     auto file = h5::File::create(scratch / "f.h5");
     file.create_dataset("x", Type::i16, {7, 2, 3});
-    file.write("x", Type::i16, values.data());
+    file.write("x", Type::i16, values);
     std::vector<float> rows(3 * 6);
-    file.read_rows("x", Type::f32, {2, 3}, rows.data());
+    file.read_rows("x", Type::f32, {2, 3}, std::as_writable_bytes(std::span(rows)));
     for (std::size_t i = 0; i < rows.size(); ++i) {
         CHECK(rows[i] == static_cast<float>(values[12 + i]));
     }
     CHECK(test::error_of([&] {
-              file.read_rows("x", Type::f32, {5, 3}, rows.data());
+              file.read_rows("x", Type::f32, {5, 3}, std::as_writable_bytes(std::span(rows)));
           }).code() == ExitCode::data);
 }
 
@@ -136,7 +139,7 @@ TEST_CASE("parts of a flat array are written and read by position") {
     auto file = h5::File::create(scratch / "f.h5");
     file.create_dataset("x", Type::f32, {10});
     std::vector<float> values(10, 0.0F);
-    file.write("x", Type::f32, values.data());
+    file.write("x", Type::f32, values);
     std::array const part{7.0F, 8.0F, 9.0F};
     auto const bytes = std::as_bytes(std::span(part));
     std::vector<h5::Part> const pieces{{4, bytes.first(4)}, {5, bytes.subspan(4)}};
@@ -190,7 +193,7 @@ TEST_CASE("texts of any length are kept") {
     CHECK(file.read_text("record/deck") == text);
     CHECK(file.read_text("record/nothing").empty());
     file.create_dataset("numbers", Type::f32, {2});
-    CHECK(test::error_of([&] { file.read_text("numbers"); }).code() == ExitCode::data);
+    CHECK(test::error_of([&] { return file.read_text("numbers"); }).code() == ExitCode::data);
 }
 
 TEST_CASE("what is there and what is not is told without an error") {
@@ -201,13 +204,13 @@ TEST_CASE("what is there and what is not is told without an error") {
     CHECK(file.exists("a/b/c"));
     CHECK_FALSE(file.exists("a/x/c"));
     CHECK_FALSE(file.exists("b"));
-    CHECK(test::error_of([&] { file.info("a/x"); }).code() == ExitCode::data);
+    CHECK(test::error_of([&] { return file.info("a/x"); }).code() == ExitCode::data);
 }
 
 TEST_CASE("files that cannot be opened or made carry their exit codes") {
     test::ScratchDir const scratch;
     auto const open_code = [&](std::string const& name) {
-        return test::error_of([&] { h5::File::open(scratch / name); }).code();
+        return test::error_of([&] { return h5::File::open(scratch / name); }).code();
     };
     CHECK(open_code("none.h5") == ExitCode::no_input);
     write_text_durably(scratch / "text.h5", "this is no HDF5 file");
@@ -219,6 +222,138 @@ TEST_CASE("files that cannot be opened or made carry their exit codes") {
     }
     std::filesystem::resize_file(scratch / "cut.h5", 50'000);
     CHECK(open_code("cut.h5") == ExitCode::data);
-    CHECK(test::error_of([&] { h5::File::create(scratch / "no/such/place.h5"); }).code() ==
+    CHECK(test::error_of([&] { return h5::File::create(scratch / "no/such/place.h5"); }).code() ==
           ExitCode::cannot_create);
+}
+
+TEST_CASE("values that do not fit their dataset are refused before HDF5 touches them") {
+    test::ScratchDir const scratch;
+    auto const values = counting(12);
+    std::vector<float> other(11);
+    auto file = h5::File::create(scratch / "f.h5");
+    file.create_dataset("flat", Type::f32, {12});
+    file.create_dataset("one", Type::f32, {});
+    CHECK(test::error_of([&] { file.write("flat", Type::f32, other); }).code() == ExitCode::data);
+    file.write("flat", Type::f32, values);
+    CHECK(test::error_of([&] { file.read("flat", Type::f32, other); }).code() == ExitCode::data);
+    // The bytes of 12 numbers of another type are not 12 numbers.
+    CHECK(test::error_of([&] { file.read("flat", Type::f64, std::vector<float>(12)); }).code() ==
+          ExitCode::data);
+    auto const bytes = std::as_writable_bytes(std::span(other));
+    auto const rows = [&](char const* name, h5::File::Rows which) {
+        return test::error_of([&] { file.read_rows(name, Type::f32, which, bytes); }).code();
+    };
+    CHECK(rows("flat", {2, 11}) == ExitCode::data);
+    CHECK(rows("flat", {0, 12}) == ExitCode::data);
+    CHECK(rows("flat", {~std::uint64_t{0}, 2}) == ExitCode::data);
+    CHECK(rows("one", {0, 1}) == ExitCode::data); // a scalar has no rows
+    CHECK(test::error_of([&] { file.read_part("flat", Type::f32, 2, bytes); }).code() ==
+          ExitCode::data);
+    std::array const part{h5::Part{2, bytes}};
+    CHECK_THROWS_AS(file.write_parts("flat", Type::f32, part, 1), Error);
+}
+
+TEST_CASE("a shape of more elements than can be counted is no small one") {
+    auto const large = std::uint64_t{1} << 32;
+    CHECK(test::error_of([&] { return h5::elements({large, large}); }).code() == ExitCode::data);
+}
+
+TEST_CASE("offsets are those of rows that are there") {
+    test::ScratchDir const scratch;
+    auto file = h5::File::create(scratch / "f.h5");
+    auto const offsets = [&](std::string const& name, std::vector<std::int64_t> const& values) {
+        file.create_dataset(name, Type::i64, {values.size()});
+        file.write(name, Type::i64, values);
+        return [&file, name] { return h5::read_offsets(file, name, 7); };
+    };
+    CHECK(offsets("good", {0, 3, 3, 7})().size() == 4);
+    for (auto const& [name, values] :
+         std::vector<std::pair<char const*, std::vector<std::int64_t>>>{{"none", {}},
+                                                                        {"one", {0}},
+                                                                        {"late", {1, 7}},
+                                                                        {"short", {0, 6}},
+                                                                        {"long", {0, 8}},
+                                                                        {"back", {0, 5, 4, 7}},
+                                                                        {"below", {0, -1, 7}}}) {
+        CAPTURE(name);
+        CHECK(test::error_of(offsets(name, values)).code() == ExitCode::data);
+    }
+}
+
+TEST_CASE("a failed write is no damaged file, whatever the dataset is called") {
+    test::ScratchDir const scratch;
+    auto const values = counting(1 << 20);
+    for (std::string const name : {"targets", "readout", "open", "x"}) {
+        for (bool const compressed : {false, true}) {
+            CAPTURE(name, compressed);
+            auto file = h5::File::create(scratch / "f.h5");
+            if (compressed) {
+                file.create_compressed(name, Type::f32, {values.size()}, {1000, 1});
+            } else {
+                file.create_dataset(name, Type::f32, {values.size()});
+            }
+            test::FileSizeLimit const limit(100'000);
+            auto const error = test::error_of([&] {
+                file.write(name, Type::f32, values);
+                file.close();
+            });
+            CHECK(error.code() == ExitCode::io);
+            CHECK(test::says(error, "File too large"));
+        }
+    }
+}
+
+TEST_CASE("what an appender could not write is an error at the close at the latest") {
+    test::ScratchDir const scratch;
+    std::vector<float> values(40'000); // nothing that deflates well
+    std::mt19937 numbers(7);
+    std::generate(values.begin(), values.end(), [&] { return static_cast<float>(numbers()); });
+    auto const bytes = std::as_bytes(std::span(values));
+    // Up to the size that is enough: what fits is whole, everything else an error.
+    std::size_t failed = 0;
+    for (std::uint64_t room = 0; room < 200'000; room += 9'973) {
+        CAPTURE(room);
+        auto const path = scratch / std::to_string(room);
+        auto const write = [&] {
+            test::FileSizeLimit const limit(room);
+            auto file = h5::File::create(path);
+            file.create_compressed("x", Type::f32, {values.size()}, {3'000, 1});
+            h5::Appender rows(file, "x", Type::f32);
+            for (std::size_t at = 0; at < bytes.size(); at += 1'000) {
+                rows.append(bytes.subspan(at, 1'000));
+            }
+            rows.close();
+            file.close();
+        };
+        try {
+            write();
+        } catch (Error const& error) {
+            CHECK(error.code() == ExitCode::io);
+            ++failed;
+            continue;
+        }
+        std::vector<float> back(values.size());
+        h5::File::open(path).read("x", Type::f32, back);
+        CHECK(back == values);
+    }
+    CHECK(failed > 3);
+    CHECK(failed < 21);
+}
+
+TEST_CASE("an appender takes whole rows, as many as there are") {
+    test::ScratchDir const scratch;
+    auto const values = counting(12);
+    auto const bytes = std::as_bytes(std::span(values));
+    auto file = h5::File::create(scratch / "f.h5");
+    file.create_dataset("x", Type::f32, {4, 3});
+    h5::Appender rows(file, "x", Type::f32);
+    CHECK_THROWS_AS(rows.append(bytes.first(10)), Error);
+    rows.append(bytes.first(24));
+    CHECK_THROWS_AS(rows.append(bytes.first(36)), Error);
+    CHECK_THROWS_AS(rows.close(), Error);
+    rows.append(bytes.subspan(24));
+    CHECK_NOTHROW(rows.close());
+    std::vector<float> back(12);
+    file.read("x", Type::f32, back);
+    CHECK(back == values);
 }

@@ -5,6 +5,7 @@
 #include "lockstep/rl/environment.hpp"
 
 #include <cmath>
+#include <functional>
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -23,29 +24,42 @@ double price_of(int asset, int day) {
 }
 
 /// Two series as `data import series` writes them; the second begins two days later.
-void write_series(std::filesystem::path const& path, double factor = 1) {
+struct TwoSeries {
     std::vector<double> values;
     std::vector<double> times;
+    std::vector<std::int64_t> offsets{0, days, 2 * days - 2};
+    std::vector<std::int64_t> labels{0, 1};
+};
+
+TwoSeries two_series(double factor = 1) {
+    TwoSeries series;
     for (int asset = 0; asset < 2; ++asset) {
         for (int day = 2 * asset; day < days; ++day) {
-            values.insert(values.end(), {factor * price_of(asset, day), 1000});
-            times.push_back(first_day + 86400.0 * day);
+            series.values.insert(series.values.end(), {factor * price_of(asset, day), 1000});
+            series.times.push_back(first_day + 86400.0 * day);
         }
     }
-    std::vector<std::int64_t> const offsets{0, days, 2 * days - 2};
-    std::vector<std::int64_t> const labels{0, 1};
+    return series;
+}
+
+void write(std::filesystem::path const& path, TwoSeries const& series) {
+    auto const& [values, times, offsets, labels] = series;
     auto file = h5::File::create(path);
-    file.create_dataset("inputs", h5::Type::f64, {times.size(), 2});
-    file.write("inputs", h5::Type::f64, values.data());
+    file.create_dataset("inputs", h5::Type::f64, {values.size() / 2, 2});
+    file.write("inputs", h5::Type::f64, values);
     file.create_dataset("time", h5::Type::f64, {times.size()});
-    file.write("time", h5::Type::f64, times.data());
-    file.create_dataset("inputs_offsets", h5::Type::i64, {3});
-    file.write("inputs_offsets", h5::Type::i64, offsets.data());
-    file.create_dataset("targets", h5::Type::i64, {2});
-    file.write("targets", h5::Type::i64, labels.data());
+    file.write("time", h5::Type::f64, times);
+    file.create_dataset("inputs_offsets", h5::Type::i64, {offsets.size()});
+    file.write("inputs_offsets", h5::Type::i64, offsets);
+    file.create_dataset("targets", h5::Type::i64, {labels.size()});
+    file.write("targets", h5::Type::i64, labels);
     file.set_attribute("/", "columns", std::vector<std::string>{"Close", "Volume"});
     file.set_attribute("/", "classes", std::vector<std::string>{"AA", "IBM"});
     file.close();
+}
+
+void write_series(std::filesystem::path const& path, double factor = 1) {
+    write(path, two_series(factor));
 }
 
 config::OwnValues values_with(config::OwnKeys const& changed) {
@@ -95,6 +109,30 @@ TEST_CASE("buying takes the fee into account, selling what is there") {
     CHECK(account.cash() == 100 * money_per_unit - 9 * 10 * money_per_unit - 900);
     CHECK(account.sell(0, 1000, 10 * money_per_unit) == 9);
     CHECK(account.fees() == 1800);
+}
+
+TEST_CASE(
+    "a market whose datasets do not fit each other is refused, and no byte beyond is touched") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "prices.h5";
+    std::vector<std::function<void(TwoSeries&)>> const ways{
+        [](TwoSeries& s) { s.times.resize(100 * s.times.size()); },
+        [](TwoSeries& s) { s.times.pop_back(); },
+        [](TwoSeries& s) { s.labels.resize(100'000); },
+        [](TwoSeries& s) { s.labels.pop_back(); },
+        [](TwoSeries& s) { s.offsets.back() = std::int64_t{1} << 40; },
+        [](TwoSeries& s) { s.offsets.front() = -(std::int64_t{1} << 40); },
+        [](TwoSeries& s) { s.offsets[1] = 1'000'000; },
+        [](TwoSeries& s) { s.offsets = {0}; },
+        [](TwoSeries& s) { s.offsets.clear(); },
+    };
+    for (std::size_t way = 0; way < ways.size(); ++way) {
+        CAPTURE(way);
+        auto series = two_series();
+        ways[way](series);
+        write(path, series);
+        CHECK(test::error_of([&] { open(path, {}); }).code() == ExitCode::data);
+    }
 }
 
 TEST_CASE("trading follows the account, day by day") {
