@@ -31,12 +31,14 @@ void print(data::DataInfo const& info) {
               << (info.ours ? "a Lockstep data set" : "written by others")
               << (info.checksums ? ", with checksums" : ", without checksums") << "\n  "
               << count_text(info.samples) << " samples\n";
-    for (auto const& field : info.fields) {
+    for (std::size_t f = 0; f < info.fields.size(); ++f) {
+        auto const& field = info.fields[f];
         std::cout << "  " << field.name << ": [" << (field.ragged ? "any number of, " : "");
         for (std::size_t i = 0; i < field.shape.size(); ++i) {
             std::cout << (i == 0 ? "" : ", ") << field.shape[i];
         }
-        std::cout << "] " << h5::name_of(field.type) << "\n";
+        std::cout << "] " << h5::name_of(field.type) << (info.places[f].empty() ? "" : ", ")
+                  << info.places[f] << "\n";
     }
     for (std::size_t i = 0; i < info.mean.size(); ++i) {
         std::cout << "  mean " << fixed(info.mean[i], 4) << ", standard deviation "
@@ -51,26 +53,36 @@ void print(data::DataInfo const& info) {
     }
 }
 
-/// Whether all is well.
-bool verify(data::DatasetOptions const& file) {
-    bool const checksums = data::has_checksums(file.files);
-    auto const damage = checksums ? data::verify(file.files) : std::vector<data::DataDamage>{};
-    for (auto const& block : damage) {
-        std::cout << file.files << ": " << block.dataset << " has changed in bytes "
-                  << block.first_byte << " to " << block.last_byte << "\n";
+/// Whether all is well: the checksums of the file, or of those that it leads to, and every sample.
+bool verify(data::DatasetOptions const& options) {
+    bool checksums = false;
+    bool damaged = false;
+    for (auto const& path : data::files_of(options)) {
+        if (path != options.files) {
+            std::cout << options.files << ": with samples in " << path.string() << "\n";
+        }
+        if (!data::has_checksums(path)) {
+            continue;
+        }
+        checksums = true;
+        for (auto const& block : data::verify(path)) {
+            std::cout << path.string() << ": " << block.dataset << " has changed in bytes "
+                      << block.first_byte << " to " << block.last_byte << "\n";
+            damaged = true;
+        }
     }
-    auto const odd = damage.empty() ? data::look_through(file) : std::vector<data::NotFinite>{};
+    auto const odd = damaged ? std::vector<data::NotFinite>{} : data::look_through(options);
     for (auto const& field : odd) {
-        std::cout << file.files << ": " << count_text(field.count) << " values of " << field.dataset
-                  << " are not finite, in " << count_text(field.samples)
+        std::cout << options.files << ": " << count_text(field.count) << " values of "
+                  << field.dataset << " are not finite, in " << count_text(field.samples)
                   << " samples; the first is sample " << field.first << "\n";
     }
-    std::cout << file.files
-              << (!damage.empty() ? ": damaged\n"
-                  : !odd.empty()  ? ": not fit for training\n"
-                  : checksums     ? ": every checksum is right\n"
-                                  : ": every sample can be read; it has no checksums\n");
-    return damage.empty() && odd.empty();
+    std::cout << options.files
+              << (damaged        ? ": damaged\n"
+                  : !odd.empty() ? ": not fit for training\n"
+                  : checksums    ? ": every checksum is right\n"
+                                 : ": every sample can be read; it has no checksums\n");
+    return !damaged && odd.empty();
 }
 
 } // namespace

@@ -62,26 +62,29 @@ void make_one_row(h5::Storage& storage) {
 
 } // namespace
 
-Column::Column(h5::File const& file, std::string const& name, std::uint64_t number, Keeping keeping,
-               Row row, Column const* before)
-    : name_(name), number_(number) {
+Column::Column(h5::File const& file, std::string const& name, Context context, Form form)
+    : name_(name), number_(context.number++) {
     auto storage = file.storage(name);
     bool const in_place = storage.obstacle.empty();
+    auto const holder = in_place ? std::exchange(storage.file, {}) : file.path();
     if (!in_place) {
-        storage = keep_through_hdf5(file, keeping, storage.obstacle);
+        storage = keep_through_hdf5(file, context.room, storage.obstacle);
     }
-    if (row == Row::dataset) {
+    if (form.row == Row::dataset) {
         make_one_row(storage);
     }
-    take(std::move(storage), before);
+    take(std::move(storage), form.before);
+    file_ = context.files.number_of(holder);
+    in_place_ = in_place;
+    linked_ = holder != file.path();
     if (in_place) {
-        require_within(std::filesystem::file_size(file.path()), file.path());
-        if (keeping.small_rows && row_bytes_ <= small_row &&
-            fits(form_->type, form_->shape, keeping.room)) {
-            keep(file);
+        require_within(std::filesystem::file_size(holder), holder);
+        if (form.kept_if_small && row_bytes_ <= small_row &&
+            fits(form_->type, form_->shape, context.room)) {
+            keep(holder);
         }
     }
-    keeping.room -= kept_.size();
+    context.room -= kept_.size();
     view_ = kept_;
 }
 
@@ -106,10 +109,10 @@ void Column::measure() {
     }
 }
 
-h5::Storage Column::keep_through_hdf5(h5::File const& file, Keeping const& keeping,
+h5::Storage Column::keep_through_hdf5(h5::File const& file, std::size_t room,
                                       std::string const& obstacle) {
     auto const info = file.info(name_);
-    if (!info.readable_as || !fits(*info.readable_as, info.shape, keeping.room)) {
+    if (!info.readable_as || !fits(*info.readable_as, info.shape, room)) {
         throw Error(
             ExitCode::data,
             {concat("dataset ", name_, " of ", file.path().string(), " cannot be read in place"),
@@ -124,11 +127,11 @@ h5::Storage Column::keep_through_hdf5(h5::File const& file, Keeping const& keepi
     return storage;
 }
 
-void Column::keep(h5::File const& file) {
+void Column::keep(std::filesystem::path const& file) {
     std::vector<std::byte> all(static_cast<std::size_t>(rows()) * row_bytes_);
     ChunkCache cache(0);
     Scratch scratch;
-    read_from(File::open_read(file.path()), {0, rows()}, all, cache, scratch);
+    read_from(File::open_read(file), {0, rows()}, all, cache, scratch);
     kept_ = std::move(all);
 }
 
@@ -164,6 +167,49 @@ void Column::require_within(std::uint64_t file_bytes, std::filesystem::path cons
     }
 }
 
+std::vector<ByteRange> Column::stored() const {
+    std::vector<ByteRange> ranges;
+    if (in_place_ && form_->chunk.empty()) {
+        ranges.push_back({offset_, bytes()});
+    }
+    for (auto const& chunk : chunks_) {
+        ranges.push_back({chunk.at, chunk.bytes});
+    }
+    return ranges;
+}
+
+std::string Column::form_text() const {
+    auto text = concat(h5::name_of(form_->type), form_->big_endian ? " swapped" : "", " [");
+    for (auto const* const extents : {&form_->shape, &form_->chunk}) {
+        for (auto const extent : *extents) {
+            text += concat(extent, " ");
+        }
+        text += "] [";
+    }
+    for (auto const filter : form_->filters) {
+        text += concat(static_cast<int>(filter), " ");
+    }
+    std::uint64_t bytes = 0;
+    for (auto const& range : stored()) {
+        bytes += range.count;
+    }
+    return concat(text, "] ", bytes);
+}
+
+void Column::find_checksums(h5::File const& file) {
+    if (!in_place_) {
+        return;
+    }
+    if (!linked_) {
+        checksums_ = checksums_in(file, name_, bytes());
+        return;
+    }
+    auto const origin = file.origin(name_);
+    if (origin.sources.empty()) {
+        checksums_ = checksums_in(h5::File::open(origin.file), origin.name, bytes());
+    }
+}
+
 std::int64_t Column::rows_together() const noexcept {
     return form_->chunk.empty() || !view_.empty() ? 1
                                                   : static_cast<std::int64_t>(form_->chunk.front());
@@ -180,10 +226,10 @@ bool Column::whole_rows() const {
     return std::equal(form_->chunk.begin() + 1, form_->chunk.end(), form_->shape.begin() + 1);
 }
 
-void Column::read(FilePool const& files, std::size_t file, Span rows, std::span<std::byte> into,
-                  ChunkCache& cache, Scratch& scratch) const {
+void Column::read(FilePool const& files, Span rows, std::span<std::byte> into, ChunkCache& cache,
+                  Scratch& scratch) const {
     if (view_.empty()) {
-        read_from(*files.get(file), rows, into, cache, scratch);
+        read_from(*files.get(file_), rows, into, cache, scratch);
     } else {
         std::memcpy(into.data(), view_.data() + static_cast<std::uint64_t>(rows.first) * row_bytes_,
                     into.size());

@@ -14,44 +14,62 @@
 
 #include "chunk_cache.hpp"
 #include "file_pool.hpp"
+#include "format.hpp"
 
 namespace lockstep::data {
 
-/// One dataset of one file, read by rows from any thread, without HDF5: its elements in the order
-/// of bytes of this machine, whatever the layout, filters and order of the file.
+/// One dataset, which a file has or leads to by links, read by rows from any thread, without HDF5:
+/// its elements in the order of bytes of this machine, whatever the layout, filters and order of
+/// the file.
 class Column {
   public:
-    /// What may be kept in memory, because HDF5 alone can read it, or since reading its rows one by
-    /// one costs more than they are.
-    struct Keeping {
-        std::size_t& room; ///< bytes left for all columns that are kept
-        bool small_rows = false;
+    /// What columns of a data set have in common.
+    struct Context {
+        FilePool& files;       ///< the last one is the file that is opened
+        std::uint64_t& number; ///< of the next column in the chunk cache
+        /// Bytes left for columns that are kept in memory, because HDF5 alone can read them, or
+        /// since reading their rows one by one costs more than they are.
+        std::size_t& room;
     };
     /// What a row of the column is.
     enum class Row { entry, dataset };
+    struct Form {
+        /// The entries of the dataset along the first extent, or the whole is the only one.
+        Row row = Row::entry;
+        bool kept_if_small = false; ///< where rows are so small that they are best kept
+        /// Of the file before: what the two have in common they share, since there may be a file
+        /// for each sample.
+        Column const* before = nullptr;
+    };
 
-    /// `number` is the column's own in the chunk cache. Its rows are the entries of the dataset
-    /// along the first extent, or the whole is the only one. What it has in common with `before`,
-    /// the column of the file before, they share: there may be a file for each sample.
+    /// The file that has the column's bytes is taken into `context.files` where it is another.
     ///
     /// Throws  Error 65 when it cannot be read by position, or does not lie within the file
-    Column(h5::File const& file, std::string const& name, std::uint64_t number, Keeping keeping,
-           Row row = Row::entry, Column const* before = nullptr);
+    Column(h5::File const& file, std::string const& name, Context context, Form form);
     Column(Column&&) = default; // a copy would look at the bytes of the other
 
     std::string const& name() const noexcept { return name_; }
+    std::size_t file() const noexcept { return file_; } ///< number of the one that has its bytes
     h5::Type type() const noexcept { return form_->type; }
     std::int64_t rows() const noexcept { return static_cast<std::int64_t>(form_->shape.front()); }
     std::size_t row_bytes() const noexcept { return row_bytes_; }
     /// Rows that are decoded together; 1 where rows are read one by one.
     std::int64_t rows_together() const noexcept;
 
-    /// Reads rows; `file` is the number of the column's file among `files`.
+    /// Where its bytes lie in the file, as they are stored; nowhere for what HDF5 alone could read.
+    std::vector<ByteRange> stored() const;
+    /// All but these places and the bytes there.
+    std::string form_text() const;
+    /// Looks for checksums of the column: a file of ours has them. `file`: as in the constructor.
+    void find_checksums(h5::File const& file);
+    ByteRange checksums() const noexcept { return checksums_; } ///< in the file; mostly none
+
+    /// Reads rows.
     ///
     /// Shape   into: rows.count * row_bytes()
     /// Throws  Error 65 or 74 that names the file, the dataset and the rows
-    void read(FilePool const& files, std::size_t file, Span rows, std::span<std::byte> into,
-              ChunkCache& cache, Scratch& scratch) const;
+    void read(FilePool const& files, Span rows, std::span<std::byte> into, ChunkCache& cache,
+              Scratch& scratch) const;
 
     /// All rows, where they are in memory; else nothing.
     std::span<std::byte const> view() const noexcept { return view_; }
@@ -60,10 +78,10 @@ class Column {
     void read_from_memory(std::span<std::byte const> memory) { view_ = memory; }
 
   private:
-    void keep(h5::File const& file);
+    void keep(std::filesystem::path const& file);
     void read_from(File const& file, Span rows, std::span<std::byte> into, ChunkCache& cache,
                    Scratch& scratch) const;
-    h5::Storage keep_through_hdf5(h5::File const& file, Keeping const& keeping,
+    h5::Storage keep_through_hdf5(h5::File const& file, std::size_t room,
                                   std::string const& obstacle);
     void take(h5::Storage&& storage, Column const* before);
     void measure();
@@ -78,6 +96,10 @@ class Column {
 
     std::string name_;
     std::uint64_t number_;
+    std::size_t file_ = 0;  ///< number among the files
+    bool in_place_ = false; ///< else HDF5 alone could read it
+    bool linked_ = false;   ///< from the file that was opened
+    ByteRange checksums_;
     std::shared_ptr<h5::Storage const> form_; ///< but for places in the file, which follow
     std::uint64_t offset_ = 0;
     std::vector<h5::Chunk> chunks_;

@@ -4,15 +4,16 @@
 #include "lockstep/base/hash.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/shared_block.hpp"
+#include "lockstep/data/stage_in.hpp"
 #include "lockstep/h5/file.hpp"
 
 #include <algorithm>
 #include <glob.h>
 #include <numeric>
 #include <optional>
+#include <set>
 
-#include "field.hpp"
+#include "dataset_parts.hpp"
 #include "format.hpp"
 #include "weights.hpp"
 
@@ -37,15 +38,6 @@ std::vector<std::filesystem::path> expand_files(std::string const& files) {
     }
     return paths;
 }
-
-/// What was opened; of the caches in it, readers on several threads change the contents only.
-struct Dataset::Parts {
-    Source source;
-    std::vector<Field> inputs;
-    std::vector<Field> targets;
-    std::optional<comm::SharedBlock> memory;                ///< of what is kept there
-    std::optional<std::vector<std::string>> declared_names; ///< of the first file
-};
 
 namespace {
 
@@ -118,6 +110,8 @@ Dataset::~Dataset() = default;
 void Dataset::open_file(std::filesystem::path const& path, std::string const& weights) {
     auto const file = h5::File::open(path);
     auto& source = parts_->source;
+    auto const number = source.named.size();
+    source.named.push_back(source.files.add(path));
     std::optional<std::int64_t> samples;
     auto const add = [&](Field& field) {
         auto const count = field.add(file, source);
@@ -154,7 +148,6 @@ void Dataset::open_file(std::filesystem::path const& path, std::string const& we
     require_same(names == *parts_->declared_names, path, "list of classes");
     source.first_of_file.push_back(source.samples);
     source.samples += *samples;
-    auto const number = source.files.add(path);
 
     Hasher hasher;
     auto const identity = identity_of(inputs_.front(), *samples);
@@ -206,6 +199,27 @@ void Dataset::keep_in_memory(comm::Communicator const& host) {
     for_fields([](Field& field, std::span<std::byte> own) { field.read_from_memory(own); });
 }
 
+void Dataset::keep_on_disk(std::filesystem::path const& directory, comm::Communicator const& host) {
+    auto& files = parts_->source.files;
+    std::set<std::size_t> numbers;
+    for (auto const* const some : {&parts_->inputs, &parts_->targets}) {
+        for (auto const& field : *some) {
+            field.add_files_on_disk(numbers);
+        }
+    }
+    std::vector<std::filesystem::path> originals;
+    for (auto const number : numbers) {
+        originals.push_back(files.path(number));
+    }
+    auto const copies = stage_in(originals, directory, host);
+    comm::agree(host, "reading copies of data", [&] {
+        auto copy = copies.begin();
+        for (auto const number : numbers) {
+            files.read_from_copy(number, *copy++);
+        }
+    });
+}
+
 bool Dataset::has_labels() const noexcept {
     return targets_.front().is_label();
 }
@@ -254,7 +268,7 @@ void Dataset::require_labels(std::span<std::int64_t const> indices,
             auto const file = parts_->source.file_of(indices[i]);
             throw Error(ExitCode::data, {concat("label ", labels[i], " of sample ",
                                                 indices[i] - parts_->source.first_of_file[file],
-                                                " in ", parts_->source.files.path(file).string()),
+                                                " in ", parts_->source.path_of(file).string()),
                                          concat("labels are 0 to ", classes - 1),
                                          "Correct the labels, or name all classes at the import"});
         }

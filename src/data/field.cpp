@@ -36,15 +36,21 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
     auto const offsets = name + "_offsets";
     auto const one = source.sample_per_file;
     auto const found = readable_dataset(file, name, one ? Entries::one : Entries::samples);
-    Column column(file, name, source.columns++, Column::Keeping{source.room, !is_input_},
-                  one ? Column::Row::dataset : Column::Row::entry,
-                  columns_.empty() ? nullptr : &columns_.back());
-    FieldInfo const here{.name = name,
-                         .type = column.type(),
-                         .shape = {found.shape.begin() + (one ? 0 : 1), found.shape.end()},
-                         .whole = is_whole(column.type()),
-                         .ragged = !one && file.exists(offsets)};
+    Column::Context const context{source.files, source.columns, source.room};
+    Column column(file, name, context,
+                  {.row = one ? Column::Row::dataset : Column::Row::entry,
+                   .kept_if_small = !is_input_,
+                   .before = columns_.empty() ? nullptr : &columns_.back()});
+    FieldInfo here{.name = name,
+                   .type = column.type(),
+                   .shape = {found.shape.begin() + (one ? 0 : 1), found.shape.end()},
+                   .whole = is_whole(column.type()),
+                   .ragged = !one && file.exists(offsets)};
+    if (!is_input_ && here.is_label()) {
+        here.shape.clear(); // as people have it, [samples, 1] is [samples]
+    }
     auto const rows = column.rows();
+    column.find_checksums(file);
     columns_.push_back(std::move(column));
     if (columns_.size() == 1) {
         info_ = here;
@@ -55,7 +61,7 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
         return rows;
     }
     readable_dataset(file, offsets);
-    offsets_.emplace_back(file, offsets, source.columns++, Column::Keeping{source.room, true});
+    offsets_.emplace_back(file, offsets, context, Column::Form{.kept_if_small = true});
     if (!is_whole(offsets_.back().type()) || offsets_.back().row_bytes() > sizeof(std::int64_t)) {
         throw Error(ExitCode::data,
                     {file.path().string(),
@@ -106,6 +112,36 @@ void Field::for_columns_on_disk(Columns& columns, std::span<Bytes> memory, Use u
     }
 }
 
+std::vector<Column const*> Field::columns_of(std::size_t file) const {
+    std::vector<Column const*> columns{&columns_[file]};
+    if (info_.ragged) {
+        columns.push_back(&offsets_[file]);
+    }
+    return columns;
+}
+
+std::uint64_t Field::bytes_stored(std::size_t first, std::size_t last) const {
+    std::uint64_t bytes = 0;
+    for (auto file = first; file < last; ++file) {
+        for (auto const* const column : columns_of(file)) {
+            for (auto const& range : column->stored()) {
+                bytes += range.count;
+            }
+        }
+    }
+    return bytes;
+}
+
+void Field::add_files_on_disk(std::set<std::size_t>& numbers) const {
+    for (auto const* const columns : {&columns_, &offsets_}) {
+        for (auto const& column : *columns) {
+            if (column.view().empty()) {
+                numbers.insert(column.file());
+            }
+        }
+    }
+}
+
 std::size_t Field::bytes_on_disk() const {
     std::size_t bytes = 0;
     for (auto const& column : columns_) {
@@ -118,7 +154,7 @@ void Field::fill(Source& source, std::span<std::byte> memory, int which, int par
     constexpr std::size_t at_once = std::size_t{4} << 20;
     Scratch scratch;
     for_columns_on_disk(
-        columns_, memory, [&](std::size_t file, Column const& column, std::span<std::byte> bytes) {
+        columns_, memory, [&](std::size_t, Column const& column, std::span<std::byte> bytes) {
             // Whole chunks, so that no two ranks decode one.
             auto const together = column.rows_together();
             auto const blocks = (column.rows() + together - 1) / together;
@@ -131,7 +167,7 @@ void Field::fill(Source& source, std::span<std::byte> memory, int which, int par
                 together;
             for (auto row = blocks * which / parts * together; row < end; row += step) {
                 auto const count = std::min(step, end - row);
-                column.read(source.files, file, {row, count},
+                column.read(source.files, {row, count},
                             bytes.subspan(static_cast<std::size_t>(row) * column.row_bytes(),
                                           static_cast<std::size_t>(count) * column.row_bytes()),
                             source.cache, scratch);
@@ -189,7 +225,7 @@ std::span<std::byte const> Field::read_run(Source& source, Run const& run, Scrat
     }
     scratch.raw.resize(std::max(scratch.raw.size(), bytes));
     auto const raw = std::span(scratch.raw).first(bytes);
-    column.read(source.files, run.file, run.rows, raw, source.cache, scratch);
+    column.read(source.files, run.rows, raw, source.cache, scratch);
     return raw;
 }
 
@@ -204,8 +240,8 @@ void Field::read_reals(Source& source, std::span<std::int64_t const> indices, st
                               std::is_sorted(run.positions.begin(), run.positions.end());
         auto const target = into.subspan(at * elements_, in_order ? count * elements_ : 0);
         if (in_order && normaliser_->changes_nothing()) {
-            column.read(source.files, run.file, run.rows, std::as_writable_bytes(target),
-                        source.cache, scratch);
+            column.read(source.files, run.rows, std::as_writable_bytes(target), source.cache,
+                        scratch);
             return;
         }
         auto const raw = read_run(source, run, scratch);
@@ -253,11 +289,11 @@ Span Field::rows_of_sample(Source& source, std::size_t file, std::int64_t sample
     std::array<std::byte, 2 * sizeof(std::int64_t)> raw{};
     std::array<std::int64_t, 2> ends{};
     auto const bytes = std::span(raw).first(2 * offsets.row_bytes());
-    offsets.read(source.files, file, {sample, 2}, bytes, source.cache, scratch);
+    offsets.read(source.files, {sample, 2}, bytes, source.cache, scratch);
     to_wholes(offsets.type(), bytes, ends);
     if (ends[0] < 0 || ends[1] < ends[0] || ends[1] > columns_[file].rows()) {
         throw Error(ExitCode::data,
-                    {concat("sample ", sample, " of ", source.files.path(file).string()),
+                    {concat("sample ", sample, " of ", source.path_of(file).string()),
                      concat("its rows of ", info_.name, " are ", ends[0], " to ", ends[1],
                             ", which are not among the ", columns_[file].rows(), " there"),
                      "The file is damaged: make or copy it again"});

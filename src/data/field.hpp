@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,8 +18,9 @@ namespace lockstep::data {
 
 /// What all fields of a data set read from and through.
 struct Source {
-    FilePool files;
-    std::vector<std::int64_t> first_of_file; ///< number of each file's first sample in the data set
+    FilePool files;                 ///< those that were named, and those that their links lead to
+    std::vector<std::size_t> named; ///< numbers of the former
+    std::vector<std::int64_t> first_of_file; ///< number of their first samples in the data set
     std::int64_t samples = 0;
     ChunkCache cache{std::size_t{40} << 20};
     std::size_t room = std::size_t{16} << 20; ///< for columns that are kept in memory
@@ -28,6 +30,7 @@ struct Source {
     /// The file that has a sample.
     std::size_t file_of(std::int64_t sample) const;
     std::int64_t end_of_file(std::size_t file) const;
+    std::filesystem::path path_of(std::size_t file) const { return files.path(named[file]); }
 };
 
 /// A field of all samples, over all files of the data set.
@@ -48,6 +51,12 @@ class Field {
     /// only integers of 64 bits are.
     void prepare(std::vector<double> const& mean, std::vector<double> const& std);
 
+    /// Its datasets in a file.
+    std::vector<Column const*> columns_of(std::size_t file) const;
+    /// Bytes of them in files [first, last), as they are stored.
+    std::uint64_t bytes_stored(std::size_t first, std::size_t last) const;
+    /// Adds the numbers of the files that rows are read from.
+    void add_files_on_disk(std::set<std::size_t>& numbers) const;
     /// Bytes of all rows that are not in memory yet, each file's on 64.
     std::size_t bytes_on_disk() const;
     /// Reads part `which` of `parts` of every file's rows into `memory`.

@@ -7,7 +7,7 @@
 
 namespace lockstep::data {
 
-std::size_t FilePool::add(std::filesystem::path const& path) {
+FilePool::Entry FilePool::as_it_is(std::filesystem::path const& path) {
     std::error_code missing;
     auto const bytes = std::filesystem::file_size(path, missing);
     auto const changed = std::filesystem::last_write_time(path, missing);
@@ -15,8 +15,47 @@ std::size_t FilePool::add(std::filesystem::path const& path) {
         throw Error(ExitCode::no_input, {concat("cannot open ", path.string()), missing.message(),
                                          "Check the path, or make the file first"});
     }
-    files_.push_back({path.string(), bytes, changed, nullptr, 0});
-    return files_.size() - 1;
+    return {path.string(), bytes, changed, nullptr, 0};
+}
+
+void FilePool::require_same(Entry const& entry, Entry const& now) {
+    if (now.bytes != entry.bytes || now.changed != entry.changed) {
+        throw Error(ExitCode::data, {entry.path, "it was changed since the run began",
+                                     "Leave data alone while it is used, and start again"});
+    }
+}
+
+std::size_t FilePool::add(std::filesystem::path const& path) {
+    files_.push_back(as_it_is(path));
+    last_added_ = files_.size() - 1;
+    return last_added_;
+}
+
+std::size_t FilePool::number_of(std::filesystem::path const& path) {
+    auto const name = path.string();
+    if (files_[last_added_].path == name) {
+        return last_added_;
+    }
+    auto const [place, is_new] = linked_.try_emplace(name, files_.size());
+    if (is_new) {
+        files_.push_back(as_it_is(path));
+    }
+    return place->second;
+}
+
+std::string FilePool::stamp(std::size_t number) const {
+    auto const& entry = files_[number];
+    return concat(entry.bytes, " ", entry.changed.time_since_epoch().count(), "\n");
+}
+
+void FilePool::read_from_copy(std::size_t number, std::filesystem::path const& copy) {
+    std::lock_guard const lock(mutex_);
+    auto& entry = files_[number];
+    require_same(entry, as_it_is(entry.path));
+    if (entry.open) {
+        --open_;
+    }
+    entry = as_it_is(copy);
 }
 
 std::shared_ptr<File const> FilePool::get(std::size_t number) const {
@@ -27,11 +66,7 @@ std::shared_ptr<File const> FilePool::get(std::size_t number) const {
         return entry.open;
     }
     auto file = std::make_shared<File const>(File::open_read(entry.path));
-    if (file->size() != entry.bytes ||
-        std::filesystem::last_write_time(entry.path) != entry.changed) {
-        throw Error(ExitCode::data, {entry.path, "it was changed since the run began",
-                                     "Leave data alone while it is used, and start again"});
-    }
+    require_same(entry, as_it_is(entry.path));
     if (open_ == most_open_) {
         close_oldest();
     }

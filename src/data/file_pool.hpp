@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,12 +20,20 @@ class FilePool {
 
     /// Takes a file in as it is now. Throws Error 66.
     std::size_t add(std::filesystem::path const& path);
+    /// Of the file that was added last, or of one that its links lead to, which is taken in once.
+    std::size_t number_of(std::filesystem::path const& path);
+    /// From now on a file is read from a copy of it.
+    ///
+    /// Throws  Error 65 when the file was changed since it was taken in
+    void read_from_copy(std::size_t number, std::filesystem::path const& copy);
 
     /// Open for as long as the caller holds it.
     ///
     /// Throws  Error 65 when the file is not the one that was taken in, by size or time of change
     std::shared_ptr<File const> get(std::size_t number) const;
 
+    /// Its size and time of change, as they were when it was taken in.
+    std::string stamp(std::size_t number) const;
     std::filesystem::path path(std::size_t number) const { return files_[number].path; }
     std::size_t size() const noexcept { return files_.size(); }
 
@@ -37,10 +46,14 @@ class FilePool {
         mutable std::uint64_t used = 0;
     };
 
+    static Entry as_it_is(std::filesystem::path const& path);
+    static void require_same(Entry const& entry, Entry const& now);
     void close_oldest() const;
 
     std::size_t most_open_;
     std::vector<Entry> files_;
+    std::size_t last_added_ = 0;
+    std::map<std::string, std::size_t> linked_;
     mutable std::mutex mutex_;
     mutable std::uint64_t clock_ = 0;
     mutable std::size_t open_ = 0;

@@ -34,11 +34,8 @@ std::vector<double> moment(h5::File const& file, std::string const& name,
 
 h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, Entries entries) {
     if (!file.exists(name)) {
-        std::vector<std::string> there;
-        for (auto const& info : file.datasets()) {
-            there.push_back(info.path);
-        }
-        refuse(file.path(), concat("it has no dataset ", name, "; it has ", joined(there, ", ")),
+        refuse(file.path(),
+               concat("it has no dataset ", name, "; it has ", joined(file.names(), ", ")),
                "Name those inside the file: data.inputs and data.targets in a deck, --inputs and "
                "--targets at an import");
     }
@@ -87,7 +84,7 @@ std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& 
                                        std::uint64_t samples) {
     auto const info = readable_dataset(file, name);
     auto const type = *info.readable_as;
-    if (info.shape.size() != 1 || !is_whole(type)) {
+    if (h5::elements(info.shape) != info.shape.front() || !is_whole(type)) {
         refuse(file.path(), concat("dataset ", name, " does not hold one whole number a sample"),
                "Store classes or groups as [samples] integers");
     }
@@ -129,6 +126,76 @@ std::vector<std::uint64_t> block_checksums(std::span<std::byte const> bytes) {
         bytes = bytes.subspan(block.size());
     }
     return sums;
+}
+
+namespace {
+
+constexpr std::string_view checksum_prefix = "checksums/";
+
+/// Whether it is a file of ours that has checksums: compressed ones have those of their chunks.
+bool has_block_checksums(h5::File const& file) {
+    if (file.text_attribute("/", "format") != format_name || !file.exists("checksums")) {
+        return false;
+    }
+    if (!file.exists("checksums/rest")) {
+        refuse(file.path(), "its checksums cannot be read",
+               "The file is damaged: bring it back or import the data again");
+    }
+    return true;
+}
+
+ByteRange range_of(h5::File const& file, std::string const& name, std::uint64_t file_bytes) {
+    std::optional<ByteRange> range;
+    if (file.exists(name)) {
+        auto const info = file.info(name);
+        range = h5::elements(info.shape) == 0 ? ByteRange{} : bytes_in_file(info, file_bytes);
+    }
+    if (!range) {
+        refuse(file.path(), concat("dataset ", name, " does not lie in the file"),
+               "The file is damaged: import the data again");
+    }
+    return *range;
+}
+
+} // namespace
+
+ByteRange checksums_in(h5::File const& file, std::string name, std::uint64_t bytes) {
+    name = concat(checksum_prefix, name.starts_with('/') ? name.substr(1) : name);
+    if (!has_block_checksums(file) || !file.exists(name)) {
+        return {};
+    }
+    auto const range = range_of(file, name, std::filesystem::file_size(file.path()));
+    if (range.count != checksum_blocks(bytes) * sizeof(std::uint64_t)) {
+        refuse(file.path(), concat(name, " do not fit the size of the dataset"),
+               "The file is damaged: import the data again");
+    }
+    return range;
+}
+
+std::optional<std::vector<ByteRange>> covered_ranges(h5::File const& file) {
+    if (!has_block_checksums(file)) {
+        return std::nullopt;
+    }
+    auto const bytes = std::filesystem::file_size(file.path());
+    std::vector<ByteRange> covered;
+    for (auto const& name : file.names()) {
+        if (name.starts_with(checksum_prefix) && name != "checksums/rest") {
+            covered.push_back(range_of(file, name.substr(checksum_prefix.size()), bytes));
+        }
+    }
+    covered.push_back(range_of(file, "checksums/rest", bytes));
+    return covered;
+}
+
+void require_rest(File const& file, std::vector<ByteRange> const& covered) {
+    std::uint64_t stored = 0;
+    file.read_at(covered.back().first, std::as_writable_bytes(std::span(&stored, 1)));
+    if (checksum_outside(file, covered) != stored) {
+        refuse(file.path(),
+               "the checksum of its names, shapes and attributes is wrong: it is not what was "
+               "imported",
+               "Bring the file back or import it again");
+    }
 }
 
 std::uint64_t checksum_outside(File const& file, std::vector<ByteRange> ranges) {

@@ -63,7 +63,23 @@ constexpr std::uint64_t checksum_blocks(std::uint64_t bytes) {
 /// Hashes of the blocks of `bytes`.
 std::vector<std::uint64_t> block_checksums(std::span<std::byte const> bytes);
 
+/// Where the checksums of a dataset of `bytes` bytes lie in a file of ours; nowhere in another, or
+/// where it has none.
+///
+/// Throws  Error 65 when they do not fit the dataset
+ByteRange checksums_in(h5::File const& file, std::string name, std::uint64_t bytes);
+
+/// What has checksums in a file of ours, and at last that of all else; none in another.
+///
+/// Throws  Error 65 when one of them does not lie within the file
+std::optional<std::vector<ByteRange>> covered_ranges(h5::File const& file);
+
 /// Hash of all bytes of the file that lie in none of the ranges.
 std::uint64_t checksum_outside(File const& file, std::vector<ByteRange> ranges);
+
+/// Compares it with the checksum that the last of the ranges has.
+///
+/// Throws  Error 65
+void require_rest(File const& file, std::vector<ByteRange> const& covered);
 
 } // namespace lockstep::data

@@ -53,7 +53,10 @@ class SourceField {
 
     ImportField const& kept() const { return kept_; }
     std::string const& path() const { return path_; }
-    bool is_label() const { return !kept_.ragged && kept_.row.empty() && is_whole(kept_.type); }
+    bool is_label() const {
+        return !kept_.ragged && h5::elements(kept_.row) == 1 && is_whole(kept_.type);
+    }
+    void make_label() { kept_.row.clear(); } ///< as people have it, [samples, 1] is [samples]
     std::uint64_t samples() const { return kept_.ragged ? offsets_.size() - 1 : rows_; }
     std::uint64_t samples_at_once() const {
         return std::max<std::uint64_t>(rows_at_once_ * samples() / rows_, 1);
@@ -190,6 +193,7 @@ class Hdf5Source : public ImportSource {
             return;
         }
         target = SourceField(file_, target.path(), h5::Type::i64, target.kept().name);
+        target.make_label();
         labels_ = read_targets(file_, target.path(), target.samples());
         auto const theirs =
             file_.texts_attribute("/", "classes").value_or(std::vector<std::string>{});

@@ -16,18 +16,64 @@
 
 namespace lockstep::data {
 
+namespace {
+
+/// Where the values of a dataset are, unless that is in the file itself.
+std::string place_of(h5::File const& file, std::string const& name) {
+    auto const origin = file.origin(name);
+    std::vector<std::string> const others(origin.sources.begin(), origin.sources.end());
+    std::string const linked =
+        origin.file == file.path()
+            ? ""
+            : concat("in ", origin.file.string(), " as ", origin.name, others.empty() ? "" : ", ");
+    if (origin.is_virtual) {
+        return concat(linked, "a view of datasets in ",
+                      others.empty() ? "the same file" : joined(others, ", "));
+    }
+    return others.empty() ? linked : concat(linked, "raw values in ", joined(others, ", "));
+}
+
+} // namespace
+
+std::vector<std::filesystem::path> files_of(DatasetOptions const& options) {
+    std::filesystem::path const path = options.files;
+    auto const file = h5::File::open(path);
+    std::vector<std::filesystem::path> files{path};
+    auto const add = [&](std::filesystem::path const& other) {
+        if (std::ranges::find(files, other) == files.end()) {
+            files.push_back(other);
+        }
+    };
+    for (auto const& names : {options.inputs, options.targets}) {
+        for (auto const& name : split(names, ',')) {
+            readable_dataset(file, name, options.sample_per_file ? Entries::one : Entries::samples);
+            auto const origin = file.origin(name);
+            add(origin.file);
+            if (origin.is_virtual) { // others are raw values
+                std::ranges::for_each(origin.sources, add);
+            }
+        }
+    }
+    return files;
+}
+
 DataInfo describe(DatasetOptions const& options) {
     Dataset const dataset(options);
     std::filesystem::path const path = options.files;
     auto const file = h5::File::open(path);
     auto fields = dataset.inputs();
     fields.insert(fields.end(), dataset.targets().begin(), dataset.targets().end());
+    std::vector<std::string> places;
+    for (auto const& field : fields) {
+        places.push_back(place_of(file, field.name));
+    }
     return {path,
             std::filesystem::file_size(path),
             file.text_attribute("/", "format") == format_name,
             file.exists("checksums"),
             dataset.samples(),
             fields,
+            places,
             dataset.class_names(),
             dataset.class_counts(),
             dataset.mean(),

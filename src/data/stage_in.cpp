@@ -6,7 +6,6 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
-#include "lockstep/data/dataset.hpp"
 
 #include <algorithm>
 #include <unistd.h>
@@ -91,18 +90,21 @@ void remove_partials(std::vector<Copy> const& copies) {
 
 } // namespace
 
-std::string stage_in(std::string const& files, std::filesystem::path const& directory,
-                     comm::Communicator const& host) {
+std::vector<std::filesystem::path> stage_in(std::vector<std::filesystem::path> const& files,
+                                            std::filesystem::path const& directory,
+                                            comm::Communicator const& host) {
     std::int64_t attempt = ::getpid();
     comm::broadcast(host, std::span(&attempt, 1));
-    std::vector<std::string> staged;
+    std::vector<std::filesystem::path> staged;
     std::vector<Copy> missing;
     comm::agree(host, "looking for data to copy", [&] {
-        for (auto const& path : expand_files(files)) {
+        for (auto const& path : files) {
             auto const copy = copy_of(path, directory, attempt);
-            staged.push_back(copy.to.string());
+            staged.push_back(copy.to);
             std::error_code absent;
-            if (std::filesystem::file_size(copy.to, absent) != copy.bytes || absent) {
+            bool const is_new = std::ranges::none_of(
+                missing, [&](Copy const& other) { return other.to == copy.to; });
+            if (is_new && (std::filesystem::file_size(copy.to, absent) != copy.bytes || absent)) {
                 missing.push_back(copy);
             }
         }
@@ -128,7 +130,7 @@ std::string stage_in(std::string const& files, std::filesystem::path const& dire
         }
         throw;
     }
-    return joined(staged, ", ");
+    return staged;
 }
 
 } // namespace lockstep::data

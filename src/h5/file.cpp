@@ -3,6 +3,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/h5/version.hpp"
 
 #include <hdf5.h>
 
@@ -14,6 +15,7 @@
 
 #include "disk.hpp"
 #include "fault.hpp"
+#include "origin.hpp"
 #include "space.hpp"
 #include "types.hpp"
 
@@ -45,6 +47,13 @@ Handle link_creation() {
     return list;
 }
 
+herr_t collect_link(hid_t, char const* name, H5L_info_t const* info, void* into) {
+    if (info->type == H5L_TYPE_SOFT || info->type == H5L_TYPE_EXTERNAL) {
+        static_cast<std::vector<std::string>*>(into)->emplace_back(name);
+    }
+    return 0;
+}
+
 herr_t collect_name(hid_t, char const* name, H5O_info_t const* info, void* into) {
     if (info->type == H5O_TYPE_DATASET) {
         static_cast<std::vector<std::string>*>(into)->emplace_back(name);
@@ -52,14 +61,29 @@ herr_t collect_name(hid_t, char const* name, H5O_info_t const* info, void* into)
     return 0;
 }
 
-Error not_hdf5(std::filesystem::path const& path) {
+Error not_opened(std::filesystem::path const& path, std::string const& reason) {
     std::array<char, 4> first{};
     std::ifstream(path, std::ios::binary).read(first.data(), first.size());
-    bool const classic = std::string_view(first.data(), 3) == "CDF" && first[3] < 8;
-    return {ExitCode::data,
-            {concat("cannot open ", path.string()),
-             classic ? "it is netCDF-3, which is not HDF5" : "it is not HDF5, or was cut short",
-             classic ? "Convert it: nccopy -k nc4 OLD.nc NEW.nc" : "Make or copy the file again"}};
+    auto const says = [&](char const* words) { return reason.find(words) != std::string::npos; };
+    auto const error = [&](std::string const& why, std::string const& next) {
+        return Error(ExitCode::data, {concat("cannot open ", path.string()), why, next});
+    };
+    if (std::string_view(first.data(), 3) == "CDF" && first[3] < 8) {
+        return error("it is netCDF-3, which is not HDF5",
+                     "Convert it: nccopy -k nc4 OLD.nc NEW.nc");
+    }
+    if (says("already open for")) {
+        return error("it is marked as open for writing: a program writes it, or ended without "
+                     "closing it",
+                     concat("Wait until it is closed; where nobody has it open: h5clear -s ",
+                            path.string()));
+    }
+    if (says("superblock version")) {
+        return error(concat("its form is unknown to HDF5 ", library_version(), " (", reason,
+                            "): a newer HDF5 wrote it, or it is damaged"),
+                     for_older_hdf5);
+    }
+    return error("it is not HDF5, or was cut short", "Make or copy the file again");
 }
 
 } // namespace
@@ -120,7 +144,7 @@ File File::open(std::filesystem::path const& path) {
             throw system_error(concat("cannot open ", path.string()), fault.error_number,
                                "Check the disk's health, and the limit of open files (ulimit -n)");
         }
-        throw not_hdf5(path);
+        throw not_opened(path, fault.why);
     }
     return {path, Handle(id, H5Fclose), disk};
 }
@@ -255,7 +279,7 @@ void File::write(std::string const& path, Type type, std::span<std::byte const> 
 }
 
 void File::read(std::string const& path, Type type, std::span<std::byte> values) const {
-    auto const dataset = open_dataset(path, Doing::reading);
+    auto const dataset = open_to_read(path);
     require_fit(named(path), elements_of(dataset), values.size() / size_of(type));
     check(
         H5Dread(dataset.id(), stored_type(type).id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
@@ -318,7 +342,7 @@ Transfer File::write_parts(std::string const& path, Type type, std::span<Part co
 
 void File::read_part(std::string const& path, Type type, std::uint64_t first,
                      std::span<std::byte> bytes) const {
-    auto const dataset = open_dataset(path, Doing::reading);
+    auto const dataset = open_to_read(path);
     auto const memory_type = stored_type(type);
     std::uint64_t const unit = size_of(type);
     require_within(named(path), elements_of(dataset), first, bytes.size() / unit);
@@ -335,7 +359,7 @@ void File::read_part(std::string const& path, Type type, std::uint64_t first,
 
 void File::read_rows(std::string const& path, Type type, Rows rows,
                      std::span<std::byte> values) const {
-    auto const dataset = open_dataset(path, Doing::reading);
+    auto const dataset = open_to_read(path);
     auto const space = space_of_dataset(dataset);
     auto shape = shape_of(space);
     require_within(named(path), shape.empty() ? 0 : shape.front(), rows.first, rows.count);
@@ -367,15 +391,17 @@ bool File::exists(std::string const& path) const {
     // Every group on the way must be asked for by itself.
     for (auto slash = path.find('/', 1); slash != std::string::npos;
          slash = path.find('/', slash + 1)) {
-        if (!there(path.substr(0, slash))) {
+        auto const group = path.substr(0, slash);
+        if (H5Lexists(file_.id(), group.c_str(), H5P_DEFAULT) <= 0) {
             return false;
         }
+        require_links(file_.id(), group, path_);
     }
     return there(path);
 }
 
 DatasetInfo File::info(std::string const& path) const {
-    auto const dataset = open_dataset(path, Doing::reading);
+    auto const dataset = open_named(path);
     Handle const type{check(H5Dget_type(dataset.id()), Doing::reading, "H5Dget_type"), H5Tclose};
     auto const space = space_of_dataset(dataset);
     Handle const creation{
@@ -383,7 +409,8 @@ DatasetInfo File::info(std::string const& path) const {
     DatasetInfo info{path,  known_type(type.id()), readable_type(type.id()), shape_of(space),
                      false, std::nullopt};
     auto const offset = H5Dget_offset(dataset.id());
-    bool const own_bytes = H5Pget_external_count(creation.id()) == 0;
+    bool const own_bytes = H5Pget_external_count(creation.id()) == 0 &&
+                           file_of(dataset.id()) == path_; // links may lead elsewhere
     if (H5Pget_layout(creation.id()) == H5D_CONTIGUOUS && own_bytes && offset != HADDR_UNDEF) {
         info.contiguous = true;
         info.offset = offset;
@@ -391,16 +418,31 @@ DatasetInfo File::info(std::string const& path) const {
     return info;
 }
 
-std::vector<DatasetInfo> File::datasets() const {
+namespace {
+
+std::vector<std::string> names_of_datasets(Handle const& file) {
     std::vector<std::string> names;
-    check(H5Ovisit2(file_.id(), H5_INDEX_NAME, H5_ITER_INC, collect_name, &names, H5O_INFO_BASIC),
+    check(H5Ovisit2(file.id(), H5_INDEX_NAME, H5_ITER_INC, collect_name, &names, H5O_INFO_BASIC),
           Doing::reading, "H5Ovisit2");
+    return names;
+}
+
+} // namespace
+
+std::vector<DatasetInfo> File::datasets() const {
     std::vector<DatasetInfo> all;
-    all.reserve(names.size());
-    for (auto const& name : names) {
+    for (auto const& name : names_of_datasets(file_)) {
         all.push_back(info(name));
     }
     return all;
+}
+
+std::vector<std::string> File::names() const {
+    auto names = names_of_datasets(file_);
+    check(H5Lvisit(file_.id(), H5_INDEX_NAME, H5_ITER_INC, collect_link, &names), Doing::reading,
+          "H5Lvisit");
+    std::sort(names.begin(), names.end());
+    return names;
 }
 
 void File::flush() {

@@ -19,6 +19,9 @@ Handle space_of_dataset(Handle const& dataset) {
 }
 
 Shape shape_of(Handle const& space) {
+    if (H5Sget_simple_extent_type(space.id()) == H5S_NULL) {
+        return {0};
+    }
     auto const rank =
         check(H5Sget_simple_extent_ndims(space.id()), Doing::reading, "H5Sget_simple_extent_ndims");
     std::vector<hsize_t> extents(static_cast<std::size_t>(rank));

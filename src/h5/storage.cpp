@@ -8,6 +8,7 @@
 #include <array>
 #include <optional>
 
+#include "origin.hpp"
 #include "space.hpp"
 #include "types.hpp"
 
@@ -68,9 +69,11 @@ bool forgets_user_block() {
     return address < user_block;
 }
 
-std::uint64_t chunk_base(Id file) {
-    Handle const creation{check(H5Fget_create_plist(file), Doing::reading, "H5Fget_create_plist"),
-                          H5Pclose};
+/// Of the file that has the dataset, which may be another than was opened.
+std::uint64_t chunk_base(Id dataset) {
+    Handle const file{check(H5Iget_file_id(dataset), Doing::reading, "H5Iget_file_id"), H5Fclose};
+    Handle const creation{
+        check(H5Fget_create_plist(file.id()), Doing::reading, "H5Fget_create_plist"), H5Pclose};
     hsize_t user_block = 0;
     check(H5Pget_userblock(creation.id(), &user_block), Doing::reading, "H5Pget_userblock");
     return user_block > 0 && forgets_user_block() ? user_block : 0;
@@ -149,7 +152,7 @@ std::string read_chunks(Id dataset, std::uint64_t base, Storage& storage) {
 } // namespace
 
 Storage File::storage(std::string const& path) const {
-    auto const dataset = open_dataset(path, Doing::reading);
+    auto const dataset = open_to_read(path);
     Handle const type{check(H5Dget_type(dataset.id()), Doing::reading, "H5Dget_type"), H5Tclose};
     auto const space = space_of_dataset(dataset);
     Handle const creation{
@@ -165,8 +168,11 @@ Storage File::storage(std::string const& path) const {
     storage.big_endian = swapped.has_value();
     auto const extents = shape_of(space);
     storage.shape = extents;
-    if (H5Pget_external_count(creation.id()) > 0) {
-        storage.obstacle = "its bytes lie in other files";
+    storage.file = file_of(dataset.id());
+    if (auto const raw = raw_files(creation.id(), storage.file); !raw.empty()) {
+        storage.obstacle = raw.size() > 1 ? "its bytes lie in several other files" : "";
+        storage.file = raw.front().path;
+        storage.offset = raw.front().offset;
         return storage;
     }
     switch (H5Pget_layout(creation.id())) {
@@ -184,7 +190,7 @@ Storage File::storage(std::string const& path) const {
         storage.obstacle = read_filters(creation.id(), storage);
         read_fill(creation.id(), type.id(), storage);
         if (storage.obstacle.empty()) {
-            storage.obstacle = read_chunks(dataset.id(), chunk_base(file_.id()), storage);
+            storage.obstacle = read_chunks(dataset.id(), chunk_base(dataset.id()), storage);
         }
         break;
     }

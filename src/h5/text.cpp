@@ -26,7 +26,7 @@ void File::write_text(std::string const& path, std::string const& text) {
 }
 
 std::string File::read_text(std::string const& path) const {
-    auto const dataset = open_dataset(path, Doing::reading);
+    auto const dataset = open_to_read(path);
     Handle const type{check(H5Dget_type(dataset.id()), Doing::reading, "H5Dget_type"), H5Tclose};
     Handle const space{check(H5Dget_space(dataset.id()), Doing::reading, "H5Dget_space"), H5Sclose};
     if (H5Tget_class(type.id()) != H5T_STRING || H5Tis_variable_str(type.id()) > 0 ||

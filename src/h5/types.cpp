@@ -114,7 +114,20 @@ Handle text_type(std::size_t length) {
     return type;
 }
 
-std::optional<Type> known_type(Id type) {
+namespace {
+
+/// The numbers that an enumeration names: how others keep true and false.
+Handle numbers_of(Id type) {
+    return H5Tget_class(type) == H5T_ENUM
+               ? Handle{check(H5Tget_super(type), "H5Tget_super"), H5Tclose}
+               : copy_of(type);
+}
+
+} // namespace
+
+std::optional<Type> known_type(Id stored) {
+    auto const numbers = numbers_of(stored);
+    auto const type = numbers.id();
     for (auto const candidate : all_types) {
         if (H5Tequal(type, stored_type(candidate).id()) > 0) {
             return candidate;
@@ -123,7 +136,9 @@ std::optional<Type> known_type(Id type) {
     return std::nullopt;
 }
 
-std::optional<Type> swapped_type(Id type) {
+std::optional<Type> swapped_type(Id stored) {
+    auto const numbers = numbers_of(stored);
+    auto const type = numbers.id();
     for (auto const candidate : all_types) {
         auto const swapped = stored_type(candidate);
         check(H5Tset_order(swapped.id(), H5T_ORDER_BE), Doing::planning, "H5Tset_order");
@@ -134,7 +149,9 @@ std::optional<Type> swapped_type(Id type) {
     return std::nullopt;
 }
 
-std::optional<Type> readable_type(Id type) {
+std::optional<Type> readable_type(Id stored) {
+    auto const numbers = numbers_of(stored);
+    auto const type = numbers.id();
     if (auto const own = known_type(type)) {
         return own;
     }

@@ -8,19 +8,12 @@
 
 namespace lockstep::train {
 
-/// The deck's data with the names of local copies, which are made now, where data.cache asks for
-/// them.
+/// Copies what the sets are read from to a disk of each host, or reads it into memory that the
+/// ranks of a host share, where data.cache asks for it; a null set is none.
 ///
 /// Collective  over `world`
-/// Throws      AgreedError as `data::stage_in`
-config::Data with_local_copies(config::Data data, comm::Communicator const& world);
-
-/// Reads sets into memory that the ranks of a host share, where data.cache asks for it; a null set
-/// is none.
-///
-/// Collective  over `world`
-/// Throws      AgreedError as `data::Dataset::keep_in_memory`
-void keep_in_memory(config::Data const& data, std::initializer_list<data::Dataset*> sets,
-                    comm::Communicator const& world);
+/// Throws      AgreedError as `data::Dataset::keep_on_disk` and `keep_in_memory`
+void keep_near(config::Data const& data, std::initializer_list<data::Dataset*> sets,
+               comm::Communicator const& world);
 
 } // namespace lockstep::train

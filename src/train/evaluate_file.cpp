@@ -2,12 +2,15 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/board.hpp"
+#include "lockstep/data/audit.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/evaluate.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "lockstep/train/replica_state.hpp"
 #include "lockstep/train/trainer.hpp"
+
+#include <optional>
 
 #include "data_cache.hpp"
 #include "opening.hpp"
@@ -92,11 +95,10 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
     torch::Device device = torch::kCPU;
-    auto const data = with_local_copies(deck.data, world);
     comm::agree(world, "opening the data and the model", [&] {
         device = choose_device(deck.run, topology);
         configure_torch(deck.run);
-        dataset = open_dataset(data, has_test ? data.test : data.validation);
+        dataset = open_dataset(deck.data, has_test ? deck.data.test : deck.data.validation);
         if (!dataset) {
             throw Error(ExitCode::usage, {"data.test and data.validation are not set",
                                           "there is nothing to measure", "Set one of them"});
@@ -108,11 +110,21 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         model->to(device);
         load_weights(*model, file);
     });
-    keep_in_memory(data, {dataset.get()}, world);
+    keep_near(deck.data, {dataset.get()}, world);
     comm::PhaseScope const phase(world, comm::Phase::test);
-    return measured(
-        has_test ? "test" : "validation",
-        evaluate(world, *model, *task, *dataset, evaluate_options(deck, device)).value());
+    std::optional<data::Audit> audit;
+    comm::agree(world, "looking at the data", [&] {
+        if (topology.local_rank == 0) {
+            audit.emplace(std::vector<data::Dataset const*>{dataset.get()}).start();
+        }
+    });
+    auto result = evaluate(world, *model, *task, *dataset, evaluate_options(deck, device)).value();
+    comm::agree(world, "looking at the data", [&] {
+        if (audit) {
+            audit->finish();
+        }
+    });
+    return measured(has_test ? "test" : "validation", std::move(result));
 }
 
 } // namespace lockstep::train

@@ -47,16 +47,14 @@ Run::Run(comm::Communicator const& world, Order order, SignalRequests const& sig
             observers_ = order_.observers(deck_);
         }
     });
-    auto local = deck_;
-    local.data = with_local_copies(deck_.data, world_);
     comm::agree(world_, "opening the data and the model", [&] {
         auto const share = memory_to_train_in(device_, topology_.local_size);
         if (device_.is_cpu()) {
             limit_memory(share);
         }
-        work_ = open_workload_within(local, world_.size(), share);
+        work_ = open_workload_within(deck_, world_.size(), share);
         if (auto const* task = dynamic_cast<task::Remarks const*>(work_.task.get())) {
-            remark(task->remark(local.data, *work_.model));
+            remark(task->remark(deck_.data, *work_.model));
         }
         best_metric_ = task::metric_of(
             deck_.task, deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best);
@@ -67,12 +65,12 @@ Run::Run(comm::Communicator const& world, Order order, SignalRequests const& sig
             {world_, deck_, work_, nodes[static_cast<std::size_t>(world_.rank())], device_});
         total_steps_ = total_steps(deck_.train, feed_->steps_per_epoch(), feed_->most_steps());
         schedule_.emplace(deck_, feed_->steps_per_epoch(), total_steps_);
+        make_audit();
     });
     if (!opened_.found && !deck_.model.weights.empty()) {
         remark(load_first_weights(world_, *work_.model, deck_.model.weights));
     }
-    keep_in_memory(deck_.data, {work_.train.get(), work_.validation.get(), work_.test.get()},
-                   world_);
+    keep_near(deck_.data, {work_.train.get(), work_.validation.get(), work_.test.get()}, world_);
     auto const devices = devices_side_by_side(deck_.run, world_.size());
     engine_ = std::make_unique<Engine>(
         Engine::Parts{.world = world_,
@@ -163,6 +161,9 @@ std::optional<Measured> Run::measure_validation() {
 }
 
 void Run::open_batches() {
+    if (audit_) {
+        audit_->start();
+    }
     batches_ = feed_->batches(progress_.step, total_steps_);
     pictured_.emplace(*batches_, wanted_pictures(), channels_last());
     vote_to_leave(); // whoever was signalled while we started
@@ -202,7 +203,10 @@ void Run::take_step() {
 
 Ended Run::finish() {
     if (ended_.reason != "already finished") {
-        training([&] { save_newest(); }); // the last one: its failure is the run's
+        training([&] {
+            settle_audit();
+            save_newest(); // the last one: its failure is the run's
+        });
         pictured_.reset();
         batches_.reset();
         if (ended_.reason.empty()) {
@@ -232,6 +236,9 @@ StepOutcome Run::one_step() {
     try {
         comm::set_step(world_, progress_.step + 1);
         auto const damage = inject_fault(world_.rank(), progress_.step + 1);
+        if (audit_) {
+            audit_->require_good();
+        }
         feed_->prepare(progress_.step);
         auto outcome = engine_->step(
             {.batches = *pictured_,

@@ -2,6 +2,7 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/checkpoint/background_writer.hpp"
+#include "lockstep/data/audit.hpp"
 #include "lockstep/train/engine.hpp"
 #include "lockstep/train/feed.hpp"
 #include "lockstep/train/pictures.hpp"
@@ -47,6 +48,9 @@ class Run {
     std::vector<comm::TreeNode> place_replicas();
     void remark(std::string text);
     void restore();
+    void make_audit();
+    void settle_audit();
+    void require_same_data(checkpoint::Reader const& reader);
     void require_same_code(checkpoint::Reader const& reader) const;
     void announce();
     void tell_start(std::vector<std::string> const& devices) const;
@@ -94,6 +98,8 @@ class Run {
     config::Deck& deck_;
     torch::Device device_ = torch::kCPU;
     Workload work_;
+    std::unique_ptr<data::Dataset> of_environment_; ///< its files, where it has some
+    std::unique_ptr<data::Audit> audit_;            ///< null: another rank of the host has it
     task::MetricKind best_metric_;
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Feed> feed_;

@@ -38,21 +38,65 @@ void Run::require_same_code(checkpoint::Reader const& reader) const {
     }
 }
 
+/// One rank of each host looks at all bytes once; rank 0's record is kept.
+void Run::make_audit() {
+    if (topology_.local_rank != 0) {
+        return;
+    }
+    if (work_.environment && !trimmed(deck_.data.train).empty()) {
+        of_environment_ =
+            std::make_unique<data::Dataset>(data::DatasetOptions{.files = deck_.data.train});
+    }
+    audit_ = std::make_unique<data::Audit>(std::vector<data::Dataset const*>{
+        of_environment_.get(), work_.train.get(), work_.validation.get(), work_.test.get()});
+}
+
+/// Before a run says that it is done, it knows that what it learnt from was whole; but does not
+/// wait long for more than it read.
+void Run::settle_audit() {
+    constexpr std::uint64_t little = std::uint64_t{1} << 30;
+    if (!ended_.reason.empty()) {
+        return;
+    }
+    comm::agree(world_, "looking at the data", [&] {
+        bool const whole_epoch = ended_.steps_done >= feed_->steps_per_epoch();
+        if (audit_ && (whole_epoch || audit_->bytes() <= little)) {
+            audit_->finish();
+        }
+    });
+}
+
+void Run::require_same_data(checkpoint::Reader const& reader) {
+    auto const& record = reader.record();
+    bool const same =
+        static_cast<std::uint64_t>(integer_of(record, "data")) == feed_->fingerprint();
+    if (order_.force) {
+        if (!same) {
+            opened_.forced.push_back("other contents of data.train");
+        }
+        return;
+    }
+    if (auto const known = record.notes.find("data");
+        audit_ && world_.is_root() && known != record.notes.end()) {
+        audit_->compare(known->second);
+    }
+    if (!same) {
+        throw Error(
+            ExitCode::usage,
+            {concat("data.train is not what ", opened_.found->path.string(), " was trained on"),
+             "the files' contents have changed",
+             "Bring the old files back, allow it with --force, or begin anew with "
+             "--checkpoint.resume none"});
+    }
+}
+
 void Run::restore() {
     if (!opened_.found) {
         return;
     }
     comm::agree(world_, "reading the checkpoint", [&] {
         checkpoint::Reader const reader(opened_.found->path);
-        auto const stored = static_cast<std::uint64_t>(integer_of(reader.record(), "data"));
-        if (stored != feed_->fingerprint() && !order_.force) {
-            throw Error(
-                ExitCode::usage,
-                {concat("data.train is not what ", opened_.found->path.string(), " was trained on"),
-                 "the files' contents have changed",
-                 "Bring the old files back, allow it with --force, or begin anew with "
-                 "--checkpoint.resume none"});
-        }
+        require_same_data(reader);
         require_same_code(reader);
         auto const anew = engine_->state().restore(reader, opened_.shares_state);
         restore_replica_arrays(reader, feed_->state(),

@@ -262,6 +262,9 @@ checkpoint::Record Run::record() const {
     if (engine_->steps_of_others() > 0) {
         record.integers["steps_of_others"] = engine_->steps_of_others();
     }
+    if (audit_) {
+        record.notes["data"] = audit_->record();
+    }
     record.notes["best_metric"] = best_metric_.name;
     record.deck = config::to_text(deck_);
     record.notes["version"] = order_.version;

@@ -28,10 +28,10 @@ struct DatasetOptions {
 /// Throws  Error 66 when a file is missing or a glob matches none
 std::vector<std::filesystem::path> expand_files(std::string const& files);
 
-/// One logical data set over one or several HDF5 files. HDF5 opens them and says where the bytes
-/// lie; these are then read by position and decoded, from any thread. Immutable once open; what it
-/// keeps in memory is bounded, but for 16 bytes for each chunk of a chunked dataset, and 8 for each
-/// sample where it has weights.
+/// One logical data set over one or several HDF5 files. HDF5 opens them, follows links
+/// to other files and says where the bytes lie; these are then read by position and decoded, from
+/// any thread. Immutable once open; what it keeps in memory is bounded, but for 16 bytes for each
+/// chunk of a chunked dataset, and 8 for each sample where it has weights.
 class Dataset {
   public:
     /// Opens every file, and looks through the labels once.
@@ -47,6 +47,13 @@ class Dataset {
     /// Collective  over `host`, the ranks of one host, which opened the same files
     /// Throws      AgreedError 69 when the host's shared memory has not room enough; that of `read`
     void keep_in_memory(comm::Communicator const& host);
+
+    /// Copies the files that samples are read from, those that links lead to as well, to a
+    /// directory of the host, and reads the copies from then on.
+    ///
+    /// Collective  over `host`, the ranks of one host, which opened the same files
+    /// Throws      AgreedError as `stage_in`
+    void keep_on_disk(std::filesystem::path const& directory, comm::Communicator const& host);
 
     std::int64_t samples() const noexcept;
     std::vector<FieldInfo> const& inputs() const noexcept { return inputs_; }
@@ -87,6 +94,7 @@ class Dataset {
     void read_targets(std::span<std::int64_t const> indices, std::span<std::int64_t> into) const;
 
   private:
+    friend class Audit;
     struct Parts;
 
     void open_file(std::filesystem::path const& path, std::string const& weights);

@@ -18,6 +18,7 @@ struct DataInfo {
     bool checksums = false;
     std::int64_t samples = 0;
     std::vector<FieldInfo> fields; ///< inputs, then targets
+    std::vector<std::string> places; ///< of each field, where it does not lie in the file itself
     std::vector<std::string> class_names;
     std::vector<std::int64_t> class_counts; ///< of each class, or none where labels are not counted
     std::vector<double> mean;
@@ -34,6 +35,10 @@ inline DataInfo describe(std::filesystem::path const& path) {
 
 /// Whether a file has checksums that `verify` can recompute. Throws as `describe`.
 bool has_checksums(std::filesystem::path const& path);
+
+/// The files that samples come from: the one that is named, and those that its links and virtual
+/// datasets lead to. Throws as `describe`.
+std::vector<std::filesystem::path> files_of(DatasetOptions const& options);
 
 /// A block whose bytes are not those that were written.
 struct DataDamage {

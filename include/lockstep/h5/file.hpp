@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -68,6 +69,13 @@ concept Contiguous = std::ranges::contiguous_range<Values> && std::ranges::sized
 /// An HDF5 file. Datasets are contiguous, claimed early and never filled.
 /// Values come and go as spans: their bytes are compared with what the dataset, or the rows of it,
 /// holds before HDF5 touches them. A writer closes the file, so that nothing is lost in silence.
+///
+/// Whatever reads a dataset follows links, into other files too, and makes sure first that all of
+/// it is there: HDF5 itself gives fill values for missing sources of a virtual dataset, and zeros
+/// for bytes that are missing in a file of raw values. Throws  Error 66 that names a file or
+/// dataset that a link or a virtual dataset leads to and that
+///         is not there; 65 that names a filter that is not here
+///
 /// One thread of a process calls HDF5 at a time: the library here is not thread-safe.
 class File {
   public:
@@ -157,8 +165,14 @@ class File {
     [[nodiscard]] DatasetInfo info(std::string const& path) const;
     /// Looks up every chunk, in a few microseconds each.
     [[nodiscard]] Storage storage(std::string const& path) const;
-    /// All datasets below the root, in order of their paths.
+    /// All datasets below the root, in order of their paths; links to others are left out.
     [[nodiscard]] std::vector<DatasetInfo> datasets() const;
+    /// The names of these, and of links to others.
+    [[nodiscard]] std::vector<std::string> names() const;
+    /// The files that a dataset's values come from.
+    ///
+    /// Throws  as a call that reads it
+    [[nodiscard]] Origin origin(std::string const& path) const;
 
     void set_attribute(std::string const& path, std::string const& name, std::string const& text);
     void set_attribute(std::string const& path, std::string const& name, std::int64_t value);
@@ -189,12 +203,17 @@ class File {
     [[nodiscard]] Handle open_dataset(std::string const& path, Doing doing) const;
     void make_dataset(std::string const& path, Type type, Shape const& shape, Handle const& how);
 
+    [[nodiscard]] Handle open_named(std::string const& path) const;
+    [[nodiscard]] Handle open_to_read(std::string const& path, int depth = 0) const;
+    void require_sources(Handle const& dataset, std::string const& path, int depth) const;
+
     /// Throws Error 74 where a write has failed.
     void require_written() const;
 
     std::filesystem::path path_;
     std::shared_ptr<Disk const> disk_; ///< none: opened in parallel
     Handle file_;
+    mutable std::set<std::string> readable_; ///< datasets that need not be looked at again
 };
 
 } // namespace lockstep::h5

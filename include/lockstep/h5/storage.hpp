@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,11 @@ struct Chunk {
     std::uint32_t skipped = 0; ///< bit i: filter i was not applied to it
 };
 
-/// How the elements of a dataset lie in its file: all that is needed to read them without HDF5.
+/// How the elements of a dataset lie in a file: all that is needed to read them without HDF5.
 struct Storage {
     std::string obstacle; ///< why they cannot be read so; empty: they can, and the rest holds
+    std::filesystem::path
+        file; ///< that has the bytes: another than was opened where links lead there
     Type type = Type::u8;
     bool big_endian = false;
     Shape shape;
@@ -34,6 +37,14 @@ struct Storage {
     bool partial_chunks_filtered = true; ///< those that reach over the edge of the shape too
     std::vector<Chunk> chunks;           ///< in row-major order of their places
     std::vector<std::byte> fill;         ///< an element that was never written, as it is stored
+};
+
+/// What a dataset's values come from, beside the file that was opened.
+struct Origin {
+    std::filesystem::path file; ///< that has the dataset: another where links lead there
+    std::string name;           ///< of the dataset there
+    bool is_virtual = false;    ///< it is a view of datasets in `sources`, or in its own file
+    std::vector<std::filesystem::path> sources; ///< other files that have its bytes
 };
 
 } // namespace lockstep::h5

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "catch.hpp"
+#include "links.hpp"
 #include "scratch_dir.hpp"
 #include "world.hpp"
 
@@ -113,11 +114,8 @@ TEST_CASE("files are copied to a disk of the host once, and used from there") {
     test::ScratchDir const scratch(world);
     write_files(world, scratch);
     auto const host = world.split_by_host();
-    auto const files = (scratch / "part-*.h5").string();
+    auto const files = expand_files((scratch / "part-*.h5").string());
     auto const copies = stage_in(files, scratch / "local", host);
-    bool whole = false;
-    comm::agree(world, "read", [&] { whole = is_whole(Dataset({.files = copies})); });
-    CHECK(comm::all_ranks(world, whole));
 
     auto const count = [&] {
         return std::distance(std::filesystem::directory_iterator(scratch / "local"),
@@ -142,4 +140,30 @@ TEST_CASE("files are copied to a disk of the host once, and used from there") {
     CHECK(stage_in(files, scratch / "local", host) != copies);
     CHECK(count() == 4);
     comm::barrier(world);
+}
+
+TEST_CASE("a data set is read from copies of its files, those that it has links to as well") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    write_files(world, scratch);
+    comm::agree(world, "link", [&] {
+        if (world.is_root()) {
+            std::filesystem::create_directory(scratch / "linked");
+            for (std::string const part : {"part-0.h5", "part-1.h5", "part-2.h5"}) {
+                test::write_links(scratch / "linked" / part, "../" + part, {"inputs", "targets"});
+            }
+        }
+    });
+    std::optional<Dataset> set;
+    comm::agree(world, "open",
+                [&] { set.emplace(DatasetOptions{(scratch / "linked/part-*.h5").string()}); });
+    set->keep_on_disk(scratch / "local", world.split_by_host());
+    comm::agree(world, "truncate", [&] {
+        for (int i = 0; world.is_root() && i < 3; ++i) {
+            std::filesystem::resize_file(scratch / ("part-" + std::to_string(i) + ".h5"), 100);
+        }
+    });
+    bool whole = false;
+    comm::agree(world, "read", [&] { whole = is_whole(*set); });
+    CHECK(comm::all_ranks(world, whole));
 }

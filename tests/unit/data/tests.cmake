@@ -9,6 +9,7 @@ lockstep_add_unit_test(data/foreign)
 lockstep_add_unit_test(data/loader_failure)
 lockstep_add_unit_test(data/idx_directory)
 lockstep_add_unit_test(data/verify)
+lockstep_add_unit_test(data/audit)
 
 # These make files that our own writers do not: compressed ones, gzipped ones.
 target_link_libraries(unit.data.foreign PRIVATE hdf5::hdf5)

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/data/dataset.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace lockstep::data {
+
+/// Looks at all bytes of data sets while they are read for other ends: a thread of the least
+/// priority walks through them once, verifies the checksums of our own files and hashes what the
+/// first set is made of, for a record that a checkpoint keeps. What training reads, and when, does
+/// not depend on it.
+class Audit {
+  public:
+    /// The sets must outlive the audit; what is not there is left out. The first one is recorded.
+    explicit Audit(std::vector<Dataset const*> sets);
+    Audit(Audit const&) = delete;
+    Audit& operator=(Audit const&) = delete;
+    ~Audit();
+
+    /// Bytes that are to be looked at.
+    std::uint64_t bytes() const noexcept { return bytes_; }
+
+    /// The content of the first set as far as it is known: hashes of some samples, and of each
+    /// dataset in each file, or run of files, that the walk has seen. Equal for equal files under
+    /// any names.
+    std::string record() const;
+    /// Compares with such a record: some samples of each dataset, and all of a file whose size or
+    /// time is another, unless that is very much; the rest when the walk gets there.
+    ///
+    /// Throws  Error 64 that names the file and the dataset that were changed
+    void compare(std::string const& record);
+
+    /// Begins the walk.
+    void start();
+    /// Throws what the walk has come upon: Error 65 for a wrong checksum or a file that cannot be
+    /// read, 64 for what is not as it was recorded.
+    void require_good() const;
+    /// Ends the walk here and now, on this thread. Throws as `require_good`.
+    void finish();
+
+  private:
+    struct Group;
+    struct Walk;
+
+    void add_groups(Dataset const& set, bool recorded);
+    void add_rests(Dataset const& set);
+    void walk();
+    bool one_block();
+    void hash_block(Group const& group);
+    void close(Group& group);
+    void look_at(Group& group);
+    void end_thread();
+
+    Dataset const* first_ = nullptr;
+    std::vector<std::string> samples_; ///< hashes of some, by field
+    std::vector<Group> groups_;
+    std::uint64_t bytes_ = 0;
+    std::unique_ptr<Walk> walk_;
+    mutable std::mutex mutex_; ///< of the groups' hashes and of the failure
+    std::optional<Error> failure_;
+    std::atomic<bool> failed_ = false;
+    std::atomic<bool> stop_ = false;
+    std::thread thread_;
+};
+
+} // namespace lockstep::data

@@ -1,0 +1,160 @@
+// All bytes of data sets are looked at once: checksums, and whether they are those of before.
+
+#include "lockstep/base/file.hpp"
+#include "lockstep/data/audit.hpp"
+#include "lockstep/data/import.hpp"
+
+#include <array>
+#include <numeric>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "importing.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using namespace lockstep::data;
+
+namespace {
+
+constexpr std::uint64_t samples = 5000;
+constexpr std::uint64_t values = 500; ///< of a sample: several blocks in all
+
+void write(std::filesystem::path const& path, std::uint64_t rows_of_chunk = 0) {
+    std::vector<float> inputs(samples * values);
+    std::iota(inputs.begin(), inputs.end(), 0.0F);
+    std::vector<std::int64_t> const labels(samples, 1);
+    auto file = h5::File::create(path);
+    if (rows_of_chunk > 0) {
+        file.create_chunked_dataset("inputs", h5::Type::f32, {samples, values}, {rows_of_chunk, 1});
+    } else {
+        file.create_dataset("inputs", h5::Type::f32, {samples, values});
+    }
+    file.create_dataset("targets", h5::Type::i64, {samples});
+    file.write("inputs", h5::Type::f32, inputs.data());
+    file.write("targets", h5::Type::i64, labels.data());
+    file.close();
+}
+
+Dataset opened(std::filesystem::path const& path) {
+    return Dataset({.files = path.string()});
+}
+
+/// What `work` throws, or an error of no kind.
+template <class Work>
+Error failure_of(Work const& work) {
+    try {
+        work();
+    } catch (Error const& error) {
+        return error;
+    }
+    return {ExitCode::ok, {}};
+}
+
+/// Of a walk that has seen everything.
+std::string full_record(Dataset const& set) {
+    Audit audit({&set});
+    audit.start();
+    audit.finish();
+    return audit.record();
+}
+
+void flip(std::filesystem::path const& path, std::uint64_t at) {
+    auto const time = std::filesystem::last_write_time(path);
+    auto const file = File::open_write(path);
+    std::array<std::byte, 1> byte{};
+    file.read_at(at, byte);
+    byte[0] ^= std::byte{0x10};
+    file.write_at(at, byte);
+    std::filesystem::last_write_time(path, time);
+}
+
+std::uint64_t place_of(std::filesystem::path const& path, std::uint64_t sample) {
+    return h5::File::open(path).storage("inputs").offset + sample * values * sizeof(float);
+}
+
+/// What comparing with a record, and then walking, come upon.
+Error found(std::filesystem::path const& path, std::string const& record) {
+    auto const set = opened(path);
+    Audit audit({&set});
+    return failure_of([&] {
+        audit.compare(record);
+        audit.start();
+        audit.finish();
+    });
+}
+
+} // namespace
+
+TEST_CASE("a set is the same under another name and time, and after a walk of any length") {
+    test::ScratchDir const scratch;
+    for (std::uint64_t const chunk : {0, 64}) {
+        write(scratch / "a.h5", chunk);
+        auto const set = opened(scratch / "a.h5");
+        auto const begun = Audit({&set}).record();
+        auto const record = full_record(set);
+        CHECK(begun != record);
+        std::filesystem::copy_file(scratch / "a.h5", scratch / "b.h5",
+                                   std::filesystem::copy_options::overwrite_existing);
+        CHECK(found(scratch / "b.h5", record).code() == ExitCode::ok);
+        CHECK(found(scratch / "b.h5", begun).code() == ExitCode::ok);
+        CHECK(found(scratch / "b.h5", "").code() == ExitCode::ok);
+    }
+}
+
+TEST_CASE("one changed value is found, by its time, by its sample or by the walk") {
+    test::ScratchDir const scratch;
+    write(scratch / "a.h5");
+    auto const record = full_record(opened(scratch / "a.h5"));
+    for (std::uint64_t const sample : {std::uint64_t{0}, std::uint64_t{17}, samples - 1}) {
+        write(scratch / "a.h5");
+        flip(scratch / "a.h5", place_of(scratch / "a.h5", sample) + 2);
+        auto const error = found(scratch / "a.h5", record);
+        CHECK(error.code() == ExitCode::usage);
+        CHECK(test::says(error, "dataset inputs of"));
+        CHECK(test::says(error, "a.h5"));
+    }
+}
+
+TEST_CASE("a changed chunk is found, and of several files the right one is named") {
+    test::ScratchDir const scratch;
+    auto const names = (scratch / "a.h5").string() + "," + (scratch / "b.h5").string();
+    write(scratch / "a.h5", 64);
+    write(scratch / "b.h5", 64);
+    auto const record = full_record(Dataset({.files = names}));
+    flip(scratch / "b.h5", h5::File::open(scratch / "b.h5").storage("inputs").chunks.at(3).at + 9);
+    Dataset const set({.files = names});
+    Audit audit({&set});
+    auto const error = test::error_of([&] {
+        audit.compare(record);
+        audit.finish();
+    });
+    CHECK(error.code() == ExitCode::usage);
+    CHECK(test::says(error, "b.h5"));
+}
+
+TEST_CASE("a wrong checksum of a file of ours is found in every block, and outside of them") {
+    test::ScratchDir const scratch;
+    write(scratch / "theirs.h5");
+    test::import_to(scratch / "ours.h5", *hdf5_source({.source = scratch / "theirs.h5"}));
+    auto const set = opened(scratch / "ours.h5");
+    auto const of_walk = [&] {
+        return failure_of([&] {
+            Audit audit({&set});
+            audit.start();
+            audit.finish();
+        });
+    };
+    CHECK(of_walk().code() == ExitCode::ok);
+    auto const begin = place_of(scratch / "ours.h5", 0);
+    for (std::uint64_t const block : {0, 4, 9}) {
+        flip(scratch / "ours.h5", begin + (block << 20U) + 5);
+        auto const error = of_walk();
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, "dataset inputs, block " + std::to_string(block)));
+        flip(scratch / "ours.h5", begin + (block << 20U) + 5);
+    }
+    auto const text = read_text(scratch / "ours.h5");
+    flip(scratch / "ours.h5", text.find("xxh3-64"));
+    CHECK(of_walk().code() == ExitCode::data);
+}
