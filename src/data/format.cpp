@@ -34,6 +34,12 @@ std::vector<double> moment(h5::File const& file, std::string const& name,
 
 h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, Entries entries) {
     if (!file.exists(name)) {
+        auto const format = file.text_attribute("/", "format").value_or("");
+        if (format == "lockstep checkpoint" || format == "lockstep model") {
+            refuse(file.path(),
+                   concat("it is a ", format.substr(format.find(' ') + 1), ", not a data set"),
+                   "Name a data set; weights are named by model.weights");
+        }
         refuse(file.path(),
                concat("it has no dataset ", name, "; it has ", joined(file.names(), ", ")),
                "Name those inside the file: data.inputs and data.targets in a deck, --inputs and "

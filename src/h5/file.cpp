@@ -2,16 +2,14 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/file_kind.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/h5/version.hpp"
 
 #include <hdf5.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <fstream>
-#include <string_view>
 
 #include "disk.hpp"
 #include "fault.hpp"
@@ -62,16 +60,10 @@ herr_t collect_name(hid_t, char const* name, H5O_info_t const* info, void* into)
 }
 
 Error not_opened(std::filesystem::path const& path, std::string const& reason) {
-    std::array<char, 4> first{};
-    std::ifstream(path, std::ios::binary).read(first.data(), first.size());
     auto const says = [&](char const* words) { return reason.find(words) != std::string::npos; };
     auto const error = [&](std::string const& why, std::string const& next) {
         return Error(ExitCode::data, {concat("cannot open ", path.string()), why, next});
     };
-    if (std::string_view(first.data(), 3) == "CDF" && first[3] < 8) {
-        return error("it is netCDF-3, which is not HDF5",
-                     "Convert it: nccopy -k nc4 OLD.nc NEW.nc");
-    }
     if (says("already open for")) {
         return error("it is marked as open for writing: a program writes it, or ended without "
                      "closing it",
@@ -83,7 +75,10 @@ Error not_opened(std::filesystem::path const& path, std::string const& reason) {
                             "): a newer HDF5 wrote it, or it is damaged"),
                      for_older_hdf5);
     }
-    return error("it is not HDF5, or was cut short", "Make or copy the file again");
+    auto const kind = kind_of_file(path);
+    return error(kind.name.empty() ? std::string("it is not HDF5, or was cut short")
+                                   : concat("it is ", kind.name),
+                 kind.data.empty() ? std::string("Make or copy the file again") : kind.data);
 }
 
 } // namespace

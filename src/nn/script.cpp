@@ -2,6 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/file_kind.hpp"
 #include "lockstep/base/hash.hpp"
 #include "lockstep/base/text.hpp"
 
@@ -80,12 +81,19 @@ std::string file_of(config::OwnValues const& values) {
 
 torch::jit::Module loaded(std::string const& file) {
     File::open_read(file); // its errors are clearer than torch's
+    auto const kind = kind_of_file(file);
+    if (!kind.script.empty()) {
+        throw Error(ExitCode::data, {concat(file, " is no TorchScript module"),
+                                     concat("it is ", kind.name), kind.script});
+    }
     auto module = [&] {
         try {
             return torch::jit::load(file, torch::kCPU);
         } catch (c10::Error const& error) {
             throw Error(ExitCode::data, {concat(file, " is no TorchScript module"),
-                                         split(error.what_without_backtrace(), '\n').front(),
+                                         kind.name.empty() || kind.name == "a TorchScript module"
+                                             ? split(error.what_without_backtrace(), '\n').front()
+                                             : concat("it is ", kind.name),
                                          "Save it with torch.jit.script(model).save(FILE)"});
         }
     }();
@@ -183,7 +191,7 @@ class Script : public Mirror<Model> {
         } catch (std::bad_alloc const&) {
             throw;
         } catch (std::exception const& error) {
-            auto const why = last_line(error.what());
+            auto const why = message_of(error.what());
             if (why.find("memory") != std::string::npos) {
                 throw; // not the model's fault
             }
@@ -209,14 +217,17 @@ class Script : public Mirror<Model> {
         return result.toTensor();
     }
 
-    static std::string last_line(std::string const& text) {
-        auto const lines = split(text, '\n');
-        for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-            if (!trimmed(*line).empty()) {
-                return std::string(trimmed(*line));
+    /// The last line of what was said, after Python's calls and before LibTorch's own.
+    static std::string message_of(std::string const& text) {
+        std::string last = text;
+        for (auto const& line : split(text, '\n')) {
+            auto const words = trimmed(line);
+            if (words.starts_with("Exception raised from") || words.starts_with("frame #")) {
+                break;
             }
+            last = words.empty() ? last : std::string(words);
         }
-        return text;
+        return last;
     }
 
     std::string file_;

@@ -1,0 +1,245 @@
+#include "lockstep/base/file_kind.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+namespace lockstep {
+
+namespace {
+
+constexpr std::size_t head_bytes = 16 << 10;
+constexpr std::size_t tail_bytes = 256 << 10; ///< an archive's list of names, or most of it
+
+constexpr char const* of_images = "Make a data set of a directory of PNG or JPEG images: lockstep "
+                                  "data import images DIRECTORY OUT.h5";
+constexpr char const* of_sounds =
+    "Make a data set of recordings: lockstep data import speech DIRECTORY OUT.h5";
+constexpr char const* of_films =
+    "Make a data set of videos: lockstep data import video DIRECTORY OUT.h5";
+constexpr char const* a_model = "It holds a model, no samples: name it as model.weights";
+
+/// What the first bytes tell.
+struct Magic {
+    std::size_t at;
+    std::string_view bytes;
+    char const* name;
+    char const* data;
+};
+
+using namespace std::string_view_literals;
+
+constexpr std::array magics{
+    Magic{0, "\x89PNG\r\n\x1a\n"sv, "a PNG image", of_images},
+    Magic{0, "\xff\xd8\xff"sv, "a JPEG image", of_images},
+    Magic{0, "GIF8"sv, "a GIF image", of_images},
+    Magic{0, "II*\0"sv, "a TIFF image", of_images},
+    Magic{0, "MM\0*"sv, "a TIFF image", of_images},
+    Magic{8, "WEBP"sv, "a WebP image", of_images},
+    Magic{8, "WAVE"sv, "a WAV recording", of_sounds},
+    Magic{0, "fLaC"sv, "a FLAC recording", of_sounds},
+    Magic{0, "OggS"sv, "an Ogg recording", of_sounds},
+    Magic{0, "ID3"sv, "an MP3 recording", of_sounds},
+    Magic{8, "AVI "sv, "an AVI video", of_films},
+    Magic{4, "ftyp"sv, "an MP4 video", of_films},
+    Magic{0, "\x1a\x45\xdf\xa3"sv, "a Matroska video", of_films},
+    Magic{0, "\x1f\x8b"sv, "compressed by gzip", "Unpack it: gunzip -k FILE"},
+    Magic{0, "BZh"sv, "compressed by bzip2", "Unpack it: bunzip2 -k FILE"},
+    Magic{0,
+          "\xfd"
+          "7zXZ\0"sv,
+          "compressed by xz", "Unpack it: unxz -k FILE"},
+    Magic{0, "\x28\xb5\x2f\xfd"sv, "compressed by zstd", "Unpack it: unzstd FILE"},
+    Magic{0, "7z\xbc\xaf\x27\x1c"sv, "a 7-Zip archive", "Unpack it: 7z x FILE"},
+    Magic{257, "ustar"sv, "a tar archive", "Unpack it: tar xf FILE"},
+    Magic{0, "\x93NUMPY"sv, "an array of NumPy",
+          "Put arrays into HDF5: python3 -c \"import h5py, numpy; "
+          "h5py.File('OUT.h5', 'w')['inputs'] = numpy.load('FILE')\", and targets likewise"},
+    Magic{0, "PAR1"sv, "a Parquet table",
+          "Write it as CSV, then lockstep data import series TABLE.csv OUT.h5"},
+    Magic{0, "ARROW1"sv, "an Arrow table",
+          "Write it as CSV, then lockstep data import series TABLE.csv OUT.h5"},
+    Magic{0, "CDF\1"sv, "netCDF-3, which is not HDF5", "Convert it: nccopy -k nc4 FILE NEW.nc"},
+    Magic{0, "CDF\2"sv, "netCDF-3, which is not HDF5", "Convert it: nccopy -k nc4 FILE NEW.nc"},
+    Magic{0, "CDF\5"sv, "netCDF-3, which is not HDF5", "Convert it: nccopy -k nc4 FILE NEW.nc"},
+    Magic{0, "%PDF"sv, "a PDF document", ""},
+    Magic{0,
+          "\x7f"
+          "ELF"sv,
+          "a program or a library", ""},
+    Magic{0, "version https://git-lfs"sv, "a pointer of Git LFS, not the file itself",
+          "Fetch it: git lfs pull"},
+    Magic{0, "<!DOCTYPE html"sv, "a web page", "Download the file itself"},
+    Magic{0, "<!doctype html"sv, "a web page", "Download the file itself"},
+    Magic{0, "<html"sv, "a web page", "Download the file itself"},
+};
+
+std::string read_part(File const& file, std::uint64_t at, std::size_t bytes) {
+    std::string part(bytes, '\0');
+    file.read_at(at, std::as_writable_bytes(std::span(part)));
+    return part;
+}
+
+bool has(std::string_view text, std::size_t at, std::string_view part) {
+    return text.size() >= at + part.size() && text.substr(at, part.size()) == part;
+}
+
+std::string python(std::string const& imports, std::string const& tensors) {
+    return concat("Convert it: python3 -c \"import ", imports,
+                  "; from safetensors.torch import save_file; save_file({n: t.contiguous() for n, "
+                  "t in ",
+                  tensors, ".items()}, 'OUT.safetensors')\"");
+}
+
+constexpr char const* save_script =
+    "Save the model that it was made of: torch.jit.script(model).save(FILE)";
+constexpr char const* only_weights =
+    "It holds weights without the code: save the model itself, torch.jit.script(model).save(FILE)";
+
+FileKind pickled(std::string const& name) {
+    return {name, "Load it in Python, and write its arrays as inputs and targets with h5py",
+            python("torch", "torch.load('FILE', map_location='cpu', weights_only=True)"),
+            only_weights};
+}
+
+FileKind archive(std::string_view names) {
+    auto const holds = [&](char const* name) { return names.find(name) != std::string_view::npos; };
+    if (holds("archive_format") || holds("serialized_exported_program.json") ||
+        holds("models/model.json")) {
+        return {"a PT2 archive of torch.export", a_model,
+                python("torch", "torch.export.load('FILE').state_dict"), save_script};
+    }
+    if (holds("constants.pkl")) {
+        return {"a TorchScript module",
+                "It holds a model, no samples: name it as model.file, with model.name = script",
+                python("torch", "torch.jit.load('FILE', 'cpu').state_dict()"), ""};
+    }
+    if (holds("data.pkl")) {
+        return pickled("a pickle of torch.save");
+    }
+    if (holds(".npy")) {
+        return {"an archive of NumPy arrays",
+                "Put them into HDF5: python3 -c \"import h5py, numpy; f = h5py.File('OUT.h5', "
+                "'w'); a = numpy.load('FILE'); f['inputs'] = a['NAME']; f['targets'] = "
+                "a['NAME']\"",
+                "", ""};
+    }
+    return {"a ZIP archive", "Unpack it: unzip FILE", "", ""};
+}
+
+/// A protobuf message that begins with ONNX's ir_version, and goes on with a field of its own.
+bool is_onnx(std::string_view head) {
+    constexpr std::string_view next{"\x12\x1a\x22\x28\x32\x3a\x42\x72"};
+    return head.size() > 16 && head[0] == 8 && head[1] > 0 && head[1] < 32 &&
+           next.find(head[2]) != std::string_view::npos;
+}
+
+bool is_safetensors(std::string_view head, std::uint64_t size) {
+    std::uint64_t length = 0;
+    if (head.size() < 10) {
+        return false;
+    }
+    std::memcpy(&length, head.data(), sizeof length);
+    return length >= 2 && length <= size - sizeof length && head[8] == '{';
+}
+
+/// 0, 0, a type, a number of dimensions.
+bool is_idx(std::string_view head) {
+    return head.size() >= 8 && has(head, 0, "\0\0"sv) && head[2] >= 8 && head[2] <= 14 &&
+           head[3] >= 1 && head[3] <= 4;
+}
+
+bool is_text(std::string_view head) {
+    return std::none_of(head.begin(), head.end(), [](char letter) {
+        auto const code = static_cast<unsigned char>(letter);
+        return code < 0x20 && letter != '\n' && letter != '\r' && letter != '\t';
+    });
+}
+
+FileKind of_text(std::string_view head) {
+    auto const first = head.substr(0, head.find('\n'));
+    if (has(head, 0, "{")) {
+        return {"a JSON text", "", "", ""};
+    }
+    if (first.find_first_of(",;\t") != std::string_view::npos && !has(head, 0, "[")) {
+        return {"a table as text (CSV)",
+                "Make a data set of it: lockstep data import series FILE OUT.h5", "", ""};
+    }
+    return {"a text", "", "", ""};
+}
+
+FileKind recognised(File const& file) {
+    auto const size = file.size();
+    if (size == 0) {
+        return {"empty", "", "", ""};
+    }
+    auto const head = read_part(file, 0, std::min<std::uint64_t>(size, head_bytes));
+    for (std::size_t at = 0; at < head_bytes; at = at == 0 ? 512 : 2 * at) {
+        if (has(head, at, "\x89HDF\r\n\x1a\n"sv)) {
+            return {};
+        }
+    }
+    if (has(head, 0, "PK\3\4"sv) || has(head, 0, "PK\5\6"sv)) {
+        auto const tail = std::min<std::uint64_t>(size, tail_bytes);
+        return archive(read_part(file, size - tail, tail));
+    }
+    for (auto const& magic : magics) {
+        if (has(head, magic.at, magic.bytes)) {
+            return {magic.name, magic.data, "", ""};
+        }
+    }
+    if (is_safetensors(head, size)) {
+        return {"a safetensors file", a_model, "Name it as model.weights", only_weights};
+    }
+    if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {
+        return pickled("a pickle");
+    }
+    if (is_onnx(head)) {
+        return {"an ONNX model", a_model,
+                "Convert it: python3 -c \"import onnx, onnx.numpy_helper as h; from "
+                "safetensors.numpy import save_file; save_file({i.name: h.to_array(i) for i in "
+                "onnx.load('FILE').graph.initializer}, 'OUT.safetensors')\"",
+                save_script};
+    }
+    if (is_idx(head)) {
+        return {"an IDX file",
+                "Make a data set of it: lockstep data import idx IMAGES,LABELS OUT.h5", "", ""};
+    }
+    if (std::all_of(head.begin(), head.end(), [](char letter) { return letter == 0; })) {
+        return {"nothing but zeros at its beginning", "Copy it again: its bytes never came", "",
+                ""};
+    }
+    return is_text(head) ? of_text(head) : FileKind();
+}
+
+std::string with_path(std::string text, std::string const& path) {
+    constexpr std::string_view place = "FILE";
+    for (auto at = text.find(place); at != std::string::npos; at = text.find(place, at)) {
+        text.replace(at, place.size(), path);
+        at += path.size();
+    }
+    return text;
+}
+
+} // namespace
+
+FileKind kind_of_file(std::filesystem::path const& path) {
+    try {
+        auto kind = recognised(File::open_read(path));
+        for (auto* text : {&kind.data, &kind.weights}) {
+            *text = with_path(*text, path.string());
+        }
+        return kind;
+    } catch (Error const&) {
+        return {};
+    }
+}
+
+} // namespace lockstep
