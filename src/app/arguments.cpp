@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "command.hpp"
+#include "command_help.hpp"
 
 namespace lockstep::app {
 
@@ -29,6 +30,26 @@ std::string take_option(std::vector<std::string>& arguments, std::string const& 
 
 bool take_flag(std::vector<std::string>& arguments, std::string const& name) {
     return std::erase(arguments, name) > 0;
+}
+
+std::string help_of(std::string const& help, std::string const& command) {
+    std::string found;
+    bool taken = false;
+    for (auto const& line : split(help, '\n')) {
+        if (!line.starts_with(' ')) {
+            taken = line == command || line.starts_with(command + " ");
+        }
+        found += taken ? line + "\n" : "";
+    }
+    return found;
+}
+
+void require_free(std::filesystem::path const& output, bool overwrite) {
+    if (!overwrite && std::filesystem::exists(std::filesystem::symlink_status(output))) {
+        throw Error(ExitCode::cannot_create,
+                    {concat(output.string(), " is there"), "it would be overwritten",
+                     "Name another, or add --overwrite"});
+    }
 }
 
 void require_one_of(std::string const& option, std::string const& value,

@@ -1,14 +1,17 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/diff.hpp"
 #include "lockstep/checkpoint/model_file.hpp"
-#include "lockstep/checkpoint/reader.hpp"
+#include "lockstep/checkpoint/safetensors.hpp"
 #include "lockstep/checkpoint/store.hpp"
 #include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/checkpoint/weights.hpp"
+#include "lockstep/config/deck_source.hpp"
 
 #include <iostream>
 
 #include "checkpoint_files.hpp"
 #include "command.hpp"
+#include "command_help.hpp"
 #include "measurement.hpp"
 
 namespace lockstep::app {
@@ -43,9 +46,10 @@ lockstep checkpoint verify FILE|RUN
     Whether every byte is as it was written; for a run, of all its checkpoints. Exit 65 if not.
 lockstep checkpoint prune RUN --keep N
     Removes all but the N newest checkpoints of a run; the newest that verifies stays in any case.
-lockstep checkpoint export FILE|RUN OUT [--format safetensors|torchscript|hdf5]
+lockstep checkpoint export FILE|RUN OUT [--format safetensors|torchscript|hdf5] [--overwrite]
     The model alone, as others read it; the format may follow from OUT's name. torchscript traces the
-    model and needs the data named in its deck: --section.key VALUE changes that.
+    model and needs the data named in its deck: --section.key VALUE changes that. --overwrite: OUT may
+    be there.
 lockstep checkpoint diff A B
     Compares two checkpoints' state bit by bit. Exit 0: identical, 1: different.
 )";
@@ -58,52 +62,113 @@ std::string shape_text(h5::Shape const& shape) {
     return concat("[", joined(parts, ", "), "]");
 }
 
-void print_record(checkpoint::Record const& record) {
-    for (auto const& [name, value] : record.integers) {
-        std::cout << "  " << name << " = " << value << "\n";
-    }
-    for (auto const& [name, value] : record.reals) {
-        std::cout << "  " << name << " = " << value << "\n";
-    }
-    for (auto const& [name, value] : record.notes) {
-        std::cout << "  " << name << " = " << value << "\n";
-    }
+std::string text_of(checkpoint::Record const& record, char const* note) {
+    auto const found = record.notes.find(note);
+    return found == record.notes.end() ? "not known" : found->second;
 }
 
-ExitCode info(std::filesystem::path const& file) {
-    if (checkpoint::is_model_file(file)) {
-        checkpoint::ModelFile const model(file);
-        std::cout << file.string() << ": a model\n";
-        print_record(model.record());
-        for (auto const& entry : model.entries()) {
-            std::cout << "  " << entry.path << " " << h5::name_of(entry.type) << " "
-                      << shape_text(entry.shape) << "\n";
-        }
-        return ExitCode::ok;
+/// A line for a thing that is known.
+template <class... Parts>
+void print_fact(std::string name, Parts const&... parts) {
+    name.resize(12, ' ');
+    std::cout << "  " << name << concat(parts...) << "\n";
+}
+
+void print_record(checkpoint::Record const& record) {
+    config::DeckSource deck;
+    deck.read_printed(record.deck, "the deck");
+    auto const value = [&](char const* key) {
+        auto const found = deck.values().find(key);
+        return found == deck.values().end() || found->second.value.empty() ? std::string("none")
+                                                                           : found->second.value;
+    };
+    auto const integer = [&](char const* name) {
+        auto const found = record.integers.find(name);
+        return found == record.integers.end() ? std::int64_t{-1} : found->second;
+    };
+    print_fact("run", value("run.name"), ", step ", count_text(integer("step")), ", ",
+               integer("epoch"), integer("epoch") == 1 ? " epoch" : " epochs", " done");
+    print_fact("model", value("model.name"), ", task ", value("task.kind"));
+    print_fact("data", value("data.train"));
+    print_fact("optimizer", value("optimizer.name"), ", learning rate ",
+               value("optimizer.learning-rate"));
+    print_fact("replicas", integer("replicas"), " of batch ", value("data.batch"), ", seed ",
+               integer("seed"));
+    if (integer("best_step") >= 0 && record.reals.contains("best")) {
+        print_fact("best", text_of(record, "best_metric"), " ", fixed(record.reals.at("best"), 4),
+                   " at step ", count_text(integer("best_step")));
     }
-    checkpoint::Reader const reader(file);
-    std::cout << file.string() << ": a checkpoint, " << bytes_text(reader.bytes()) << "\n";
-    print_record(reader.record());
-    for (auto const& array : reader.arrays()) {
-        std::cout << "  " << array.name << " " << h5::name_of(array.type) << " [" << array.elements
-                  << "]\n";
+    print_fact("written", text_of(record, "time"), ", by version ", text_of(record, "version"),
+               " on ", text_of(record, "ranks"),
+               text_of(record, "ranks") == "1" ? " rank of " : " ranks of ",
+               text_of(record, "hosts"));
+    if (record.notes.contains("forced")) {
+        print_fact("forced", text_of(record, "forced"));
     }
-    for (auto const& view : reader.views()) {
-        std::cout << "  " << view.path << " " << shape_text(view.shape) << "\n";
+    print_fact("deck", "all of it: h5dump -d /record/deck FILE");
+}
+
+ExitCode info(std::filesystem::path const& path) {
+    auto const file = checkpoint::VerifiedFile::unchecked(path);
+    auto const* const kind = checkpoint::is_safetensors(path)  ? "safetensors file"
+                             : checkpoint::is_model_file(path) ? "model"
+                                                               : "checkpoint";
+    auto const weights = checkpoint::open_weights(file);
+    std::cout << path.string() << ": a " << kind << ", "
+              << bytes_text(std::filesystem::file_size(path)) << "\n";
+    if (!weights->record().deck.empty()) { // others' files tell nothing of a run
+        print_record(weights->record());
+    }
+    std::uint64_t numbers = 0;
+    for (auto const& entry : weights->entries()) {
+        numbers += h5::elements(entry.shape);
+    }
+    std::cout << "  tensors     " << weights->entries().size() << " of "
+              << count_text(static_cast<std::int64_t>(numbers)) << " numbers\n";
+    for (auto const& entry : weights->entries()) {
+        std::cout << "    " << entry.name << " " << h5::name_of(entry.type) << " "
+                  << shape_text(entry.shape) << "\n";
     }
     return ExitCode::ok;
 }
 
+/// What is wrong with a file that was looked at byte by byte; empty: nothing.
+std::vector<std::string> faults_of(std::filesystem::path const& path) {
+    if (checkpoint::is_safetensors(path)) {
+        throw Error(ExitCode::usage,
+                    {path.string(), "it is a safetensors file, which has no checksums",
+                     "Verify the checkpoint or the best.h5 that it was exported from"});
+    }
+    auto const file = checkpoint::VerifiedFile::unchecked(path);
+    std::vector<std::string> faults;
+    for (auto const& damage : checkpoint::verify(path)) {
+        faults.push_back(
+            concat("bytes ", damage.first_byte, " to ", damage.last_byte, ": ", damage.what));
+    }
+    if (faults.empty()) {
+        checkpoint::open_weights(file); // it is what its name says
+    }
+    return faults;
+}
+
 ExitCode verify(std::filesystem::path const& path) {
+    bool const one = !std::filesystem::is_directory(path);
     bool whole = true;
     for (auto const& file : files_of(path, true)) {
-        auto const damages = checkpoint::verify(file);
-        for (auto const& damage : damages) {
-            std::cout << file.string() << ": bytes " << damage.first_byte << " to "
-                      << damage.last_byte << ": " << damage.what << "\n";
+        std::vector<std::string> faults;
+        try {
+            faults = faults_of(file);
+        } catch (Error const& error) {
+            if (one) {
+                throw;
+            }
+            faults = {error.text().why};
         }
-        std::cout << file.string() << (damages.empty() ? ": every byte is right\n" : ": damaged\n");
-        whole = whole && damages.empty();
+        for (auto const& fault : faults) {
+            std::cout << file.string() << ": " << fault << "\n";
+        }
+        std::cout << file.string() << (faults.empty() ? ": every byte is right\n" : ": damaged\n");
+        whole = whole && faults.empty();
     }
     return whole ? ExitCode::ok : ExitCode::data;
 }
@@ -139,11 +204,13 @@ ExitCode prune(std::filesystem::path const& run, int keep) {
 
 ExitCode checkpoint_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
-    if (arguments.empty() || take_flag(arguments, "--help")) {
-        std::cout << help;
-        return invocation.arguments.empty() ? ExitCode::usage : ExitCode::ok;
+    bool const asked = take_flag(arguments, "--help");
+    auto const action = arguments.empty() ? std::string() : arguments.front();
+    if (asked || arguments.empty()) {
+        auto const of_action = help_of(help, concat("lockstep checkpoint ", action));
+        std::cout << (of_action.empty() ? help : of_action);
+        return asked ? ExitCode::ok : ExitCode::usage;
     }
-    auto const action = arguments.front();
     arguments.erase(arguments.begin());
     if (action == "info") {
         expect_arguments(arguments, 1, 1, "lockstep checkpoint info FILE|RUN");

@@ -7,13 +7,15 @@
 
 #include "checkpoint_files.hpp"
 #include "command.hpp"
+#include "command_help.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
 constexpr char const* usage =
-    "lockstep checkpoint export FILE|RUN OUT [--format safetensors|torchscript|hdf5]";
+    "lockstep checkpoint export FILE|RUN OUT [--format safetensors|torchscript|hdf5] "
+    "[--overwrite]";
 
 std::string format_of(std::filesystem::path const& out) {
     std::map<std::string, std::string> const by_extension{
@@ -27,27 +29,19 @@ std::string format_of(std::filesystem::path const& out) {
     return found->second;
 }
 
-void require_whole(std::filesystem::path const& file) {
-    for (auto const& damage : checkpoint::is_safetensors(file) ? std::vector<checkpoint::Damage>()
-                                                               : checkpoint::verify(file)) {
-        throw Error(ExitCode::data,
-                    {concat(file.string(), ": bytes ", damage.first_byte, " to ", damage.last_byte),
-                     damage.what, "Export another checkpoint of the run"});
-    }
-}
-
 } // namespace
 
 ExitCode checkpoint_export_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
     auto format = take_option(arguments, "--format", "");
+    bool const overwrite = take_flag(arguments, "--overwrite");
     if (arguments.size() < 2) {
         expect_arguments(arguments, 2, 2, usage);
     }
     auto const file = files_of(arguments[0], false).front();
     std::filesystem::path const out = arguments[1];
     format = format.empty() ? format_of(out) : format;
-    require_whole(file);
+    require_free(out, overwrite);
     if (format == "torchscript") {
         arguments[0] = file.string();
         return train_side_command("checkpoint export",

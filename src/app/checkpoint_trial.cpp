@@ -152,8 +152,7 @@ double CheckpointTrial::load() {
     auto const path = store_.path_for(1);
     forget(path);
     return timed([&] {
-        checkpoint::verify_together(world_, path);
-        checkpoint::Reader const reader(path);
+        checkpoint::Reader const reader(checkpoint::verify_together(world_, path));
         auto into = std::span(copy_);
         auto const slice = copy_.size() / names.size();
         for (auto const* array : names) {

@@ -44,9 +44,27 @@ void take_back(int descriptor, std::size_t bytes) {
     }
 }
 
+/// What is no regular file, in words; empty for one that is, and for what is not there.
+std::string kind_of(std::filesystem::path const& path) {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) {
+        return {};
+    }
+    return S_ISDIR(info.st_mode)    ? "a directory"
+           : S_ISFIFO(info.st_mode) ? "a pipe"
+           : S_ISSOCK(info.st_mode) ? "a socket"
+                                    : "a device";
+}
+
 } // namespace
 
 File::File(std::filesystem::path path, int flags) : path_(std::move(path)) {
+    bool const reading = (flags & O_ACCMODE) == O_RDONLY;
+    // A pipe's other end may never come, and opening a device may do something.
+    if (auto const kind = kind_of(path_); kind == "a pipe" || (reading && !kind.empty())) {
+        throw Error(ExitCode::no_input, {concat("cannot open ", path_.string()),
+                                         concat("it is ", kind), "Name a file"});
+    }
     descriptor_ = ::open(path_.c_str(), flags | O_CLOEXEC, 0644);
     if (descriptor_ < 0) {
         bool const creating = (flags & O_CREAT) != 0;
@@ -62,10 +80,6 @@ File::File(std::filesystem::path path, int flags) : path_(std::move(path)) {
 }
 
 File File::open_read(std::filesystem::path const& path) {
-    if (std::filesystem::is_directory(path)) {
-        throw Error(ExitCode::no_input,
-                    {concat("cannot open ", path.string()), "it is a directory", "Name a file"});
-    }
     return {path, O_RDONLY};
 }
 File File::open_write(std::filesystem::path const& path) {

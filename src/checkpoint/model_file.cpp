@@ -67,7 +67,8 @@ bool is_model_file(std::filesystem::path const& path) {
     return h5::File::open(path).text_attribute("/", "format") == model_format;
 }
 
-ModelFile::ModelFile(std::filesystem::path const& path) : file_(File::open_read(path)) {
+ModelFile::ModelFile(VerifiedFile const& file) : file_(File::open_read(file.path())) {
+    auto const& path = file.path();
     require_sealed(file_);
     auto const h5 = h5::File::open(path);
     record_ = read_record(h5, model_format);

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "record.hpp"
+#include "step_name.hpp"
 
 namespace lockstep::checkpoint {
 
@@ -18,13 +19,27 @@ Error lacking(std::filesystem::path const& path, std::string const& what) {
              "Check that it is the right checkpoint"}};
 }
 
+/// A file copied under another step's name is whole, and yet not what it is taken for.
+void require_step_of_name(std::filesystem::path const& path, Record const& record) {
+    auto const named = step_of_name(path.filename().string());
+    auto const recorded = record.integers.find("step");
+    if (named && recorded != record.integers.end() && recorded->second != *named) {
+        throw Error(ExitCode::data,
+                    {concat(path.string(), " is not what its name says"),
+                     concat("it is of step ", recorded->second, ": it was copied or renamed"),
+                     concat("Call it ", name_of_step(recorded->second), ", or remove it")});
+    }
+}
+
 } // namespace
 
-Reader::Reader(std::filesystem::path const& path)
-    : file_(File::open_read(path)), bytes_(file_.size()) {
+Reader::Reader(VerifiedFile const& file)
+    : file_(File::open_read(file.path())), bytes_(file_.size()) {
+    auto const& path = file.path();
     require_sealed(file_);
     auto const h5 = h5::File::open(path);
     record_ = read_record(h5, checkpoint_format);
+    require_step_of_name(path, record_);
     read_layout(h5.read_text(layout_path), path, arrays_, views_);
     for (auto const& array : arrays_) {
         auto const info = h5.info(array.name);

@@ -58,8 +58,14 @@ void write_record(h5::File& file, Record const& record, std::string const& forma
 }
 
 Record read_record(h5::File const& file, std::string const& format) {
-    if (file.text_attribute("/", "format") != format ||
-        file.integer_attribute("/", "version") != format_version) {
+    auto const found = file.text_attribute("/", "format");
+    if (found == model_format && format == checkpoint_format) {
+        throw Error(ExitCode::data,
+                    {concat(file.path().string(), " is no checkpoint"),
+                     "it is a model alone, like best.h5, without the state of a run",
+                     "Name a checkpoint (RUN/checkpoints/step-….h5); h5diff compares models"});
+    }
+    if (found != format || file.integer_attribute("/", "version") != format_version) {
         throw not_ours(file.path(), concat("it is not a ", format, " of version ", format_version));
     }
     Record record;

@@ -3,8 +3,8 @@
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
-#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
@@ -15,27 +15,11 @@
 #include <string_view>
 #include <system_error>
 
+#include "step_name.hpp"
+
 namespace lockstep::checkpoint {
 
 namespace {
-
-constexpr std::string_view prefix = "step-";
-constexpr std::string_view suffix = ".h5";
-
-/// The step in a name such as "step-00001200.h5".
-std::optional<std::int64_t> step_of(std::string_view name) {
-    if (!name.starts_with(prefix) || !name.ends_with(suffix)) {
-        return std::nullopt;
-    }
-    auto const digits = name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
-    auto const step = number_of<std::int64_t>(digits);
-    return step && *step >= 0 ? step : std::nullopt;
-}
-
-bool is_partial(std::string_view name) {
-    auto const end = name.find(".partial-");
-    return end != std::string_view::npos && step_of(name.substr(0, end)).has_value();
-}
 
 Error none_good(std::filesystem::path const& directory, std::vector<std::string> const& reasons) {
     return {ExitCode::data,
@@ -43,8 +27,8 @@ Error none_good(std::filesystem::path const& directory, std::vector<std::string>
              "Restore one from a copy, or start anew with --checkpoint.resume none"}};
 }
 
-std::string reason_of(std::filesystem::path const& path, std::string const& why) {
-    return concat(path.filename().string(), ": ", why);
+std::string reason_of(std::filesystem::path const& path, Error const& error) {
+    return concat(path.filename().string(), ": ", error.text().why);
 }
 
 void copy_verified(std::filesystem::path const& from, std::filesystem::path const& to) {
@@ -70,13 +54,10 @@ void copy_verified(std::filesystem::path const& from, std::filesystem::path cons
 Store::Store(std::filesystem::path directory, int keep, std::function<void()> still_ours,
              std::filesystem::path local)
     : directory_(std::move(directory)), keep_(std::max(keep, 1)),
-      still_ours_(std::move(still_ours)), local_(std::move(local)),
-      made_(std::filesystem::file_time_type::clock::now()) {}
+      still_ours_(std::move(still_ours)), local_(std::move(local)) {}
 
 std::filesystem::path Store::path_for(std::int64_t step) const {
-    auto const digits = std::to_string(step);
-    std::string const zeros(digits.size() < 8 ? 8 - digits.size() : 0, '0');
-    return directory_ / concat(prefix, zeros, digits, suffix);
+    return directory_ / name_of_step(step);
 }
 
 std::vector<Entry> Store::list() const {
@@ -85,7 +66,7 @@ std::vector<Entry> Store::list() const {
         return entries;
     }
     for (auto const& file : std::filesystem::directory_iterator(directory_)) {
-        auto const step = step_of(file.path().filename().string());
+        auto const step = step_of_name(file.path().filename().string());
         if (step && path_for(*step).filename() == file.path().filename()) {
             entries.push_back({*step, file.path()});
         }
@@ -114,22 +95,26 @@ std::optional<Found> Store::newest_good(comm::Communicator const& comm) const {
     steps.resize(static_cast<std::size_t>(count));
     comm::broadcast(comm, std::span(steps));
 
-    Found found;
+    std::vector<std::string> skipped;
     for (auto const step : steps) {
-        found.step = step / 2;
-        found.path = step % 2 == 0 ? path_for(step / 2) : Store(local_, keep_).path_for(step / 2);
+        auto const path =
+            step % 2 == 0 ? path_for(step / 2) : Store(local_, keep_).path_for(step / 2);
         try {
-            verify_together(comm, found.path);
-            return found;
+            auto const file = verify_together(comm, path);
+            comm::agree(comm, "reading a checkpoint's record", [&] {
+                if (comm.is_root()) {
+                    Reader const reader(file); // it is the checkpoint that its name says
+                }
+            });
+            return Found{step / 2, file, skipped};
         } catch (AgreedError const& error) {
-            found.skipped.push_back(reason_of(found.path, error.text().why));
+            skipped.push_back(reason_of(path, error));
         }
     }
     if (steps.empty()) {
         return std::nullopt;
     }
-    comm::agree(comm, "looking for a checkpoint",
-                [&] { throw none_good(directory_, found.skipped); });
+    comm::agree(comm, "looking for a checkpoint", [&] { throw none_good(directory_, skipped); });
     return std::nullopt;
 }
 
@@ -149,7 +134,6 @@ Written Store::save(comm::Communicator const& comm, Snapshot const& snapshot, st
                 still_ours_();
             }
             remove_beyond(keep_, step);
-            remove_stale_partials(attempt);
         }
     });
     return written;
@@ -192,36 +176,30 @@ std::vector<std::filesystem::path> Store::prune(int keep) const {
     }
     std::vector<std::string> reasons;
     for (auto const& entry : entries) {
-        auto const damages = verify(entry.path);
-        if (damages.empty()) {
-            return remove_beyond(keep, entry.step);
+        try {
+            Reader const reader(entry.path);
+        } catch (Error const& error) {
+            reasons.push_back(reason_of(entry.path, error));
+            continue;
         }
-        reasons.push_back(reason_of(entry.path, damages.front().what));
+        return remove_beyond(keep, entry.step);
     }
     throw none_good(directory_, reasons);
 }
 
 std::vector<std::filesystem::path> Store::remove_beyond(int keep, std::int64_t good_step) const {
     std::vector<std::filesystem::path> removed;
-    auto const entries = list();
+    auto entries = list();
+    std::erase_if(entries, [](Entry const& entry) { // no file, so neither counted nor removed
+        return !std::filesystem::is_regular_file(entry.path);
+    });
     for (auto i = static_cast<std::size_t>(keep); i < entries.size(); ++i) {
-        if (entries[i].step != good_step && std::filesystem::remove(entries[i].path)) {
-            removed.push_back(entries[i].path);
+        auto const& path = entries[i].path;
+        if (entries[i].step != good_step && std::filesystem::remove(path)) {
+            removed.push_back(path);
         }
     }
     return removed;
-}
-
-void Store::remove_stale_partials(std::string const& attempt) const {
-    for (auto const& file : std::filesystem::directory_iterator(directory_)) {
-        auto const name = file.path().filename().string();
-        std::error_code gone; // by another process, meanwhile
-        // Another life of this job may still be writing: its file is newer than this store.
-        if (is_partial(name) && !name.ends_with(".partial-" + attempt) &&
-            file.last_write_time(gone) < made_ && !gone) {
-            std::filesystem::remove(file.path());
-        }
-    }
 }
 
 } // namespace lockstep::checkpoint

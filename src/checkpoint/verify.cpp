@@ -1,16 +1,26 @@
 #include "lockstep/checkpoint/verify.hpp"
 
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/file_kind.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/safetensors.hpp"
 #include "lockstep/checkpoint/seal.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/h5/file.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <optional>
+#include <string_view>
+
+#include "record.hpp"
 
 namespace lockstep::checkpoint {
 
 namespace {
+
+constexpr std::string_view sealed = "LOCKSTEPSEAL";
 
 /// Every `stride`th block from `first` on.
 struct Share {
@@ -55,25 +65,84 @@ std::vector<Damage> damages(File const& file, Share share) {
     return found;
 }
 
+/// What an HDF5 file without our marks is; nothing where it cannot be opened.
+std::optional<ErrorText> of_others(std::filesystem::path const& path) {
+    try {
+        auto const format = h5::File::open(path).text_attribute("/", "format").value_or("");
+        if (format == checkpoint_format || format == model_format) {
+            return std::nullopt;
+        }
+        bool const samples = format == "lockstep-dataset";
+        return ErrorText{
+            concat(path.string(), " is no checkpoint"),
+            samples ? "it is a data set" : "it is an HDF5 file of another program",
+            samples ? concat("lockstep data info and data verify look into it: ", path.string())
+                    : std::string("Name a checkpoint, a best.h5 or a safetensors file")};
+    } catch (Error const&) {
+        return std::nullopt; // damaged: the seal tells where
+    }
+}
+
+/// A file of another kind is not a damaged one.
+void require_of_ours(std::filesystem::path const& path) {
+    auto const file = File::open_read(path);
+    std::array<std::byte, sealed.size()> first{};
+    if (file.size() >= seal_bytes) {
+        file.read_at(0, first);
+    }
+    if (std::memcmp(first.data(), sealed.data(), sealed.size()) == 0) {
+        return;
+    }
+    auto const kind = kind_of_file(path);
+    if (!kind.name.empty()) {
+        throw Error(ExitCode::data,
+                    {concat(path.string(), " is no checkpoint"), concat("it is ", kind.name),
+                     kind.weights.empty()
+                         ? std::string("Name a checkpoint, a best.h5 or a safetensors file")
+                         : kind.weights});
+    }
+    if (auto const text = of_others(path)) {
+        throw Error(ExitCode::data, *text);
+    }
+}
+
+void require_whole(std::filesystem::path const& path, Share share) {
+    if (is_safetensors(path)) {
+        return;
+    }
+    require_of_ours(path);
+    auto const found = damages(File::open_read(path), share);
+    if (!found.empty()) {
+        auto const& first = found.front();
+        throw Error(ExitCode::data,
+                    {concat(path.string(), " is damaged"),
+                     concat(first.what, " (bytes ", first.first_byte, " to ", first.last_byte, ")"),
+                     "Use another checkpoint of the run, or copy the file again"});
+    }
+}
+
 } // namespace
 
 std::vector<Damage> verify(std::filesystem::path const& path) {
     return damages(File::open_read(path), {});
 }
 
-void verify_together(comm::Communicator const& comm, std::filesystem::path const& path) {
+VerifiedFile::VerifiedFile(std::filesystem::path path) : path_(std::move(path)) {
+    require_whole(path_, {});
+}
+
+VerifiedFile VerifiedFile::unchecked(std::filesystem::path path) {
+    if (!is_safetensors(path)) {
+        require_of_ours(path);
+    }
+    return {std::move(path), Known()};
+}
+
+VerifiedFile verify_together(comm::Communicator const& comm, std::filesystem::path const& path) {
     Share const share{static_cast<std::uint64_t>(comm.rank()),
                       static_cast<std::uint64_t>(comm.size())};
-    comm::agree(comm, "verifying a checkpoint", [&] {
-        auto const found = damages(File::open_read(path), share);
-        if (!found.empty()) {
-            auto const& first = found.front();
-            throw Error(ExitCode::data, {concat(path.string(), " is damaged"),
-                                         concat(first.what, " (bytes ", first.first_byte, " to ",
-                                                first.last_byte, ")"),
-                                         "Use an older checkpoint, or copy the file again"});
-        }
-    });
+    comm::agree(comm, "verifying a checkpoint", [&] { require_whole(path, share); });
+    return {path, VerifiedFile::Known()};
 }
 
 } // namespace lockstep::checkpoint

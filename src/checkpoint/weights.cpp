@@ -29,7 +29,7 @@ std::string path_of_name(std::string name) {
 
 class ModelWeights : public Weights {
   public:
-    explicit ModelWeights(std::filesystem::path const& path) : Weights(path), file_(path) {
+    explicit ModelWeights(VerifiedFile const& file) : Weights(file.path()), file_(file) {
         record_ = file_.record();
         for (auto const& entry : file_.entries()) {
             if (entry.path.starts_with(model_group)) {
@@ -48,7 +48,7 @@ class ModelWeights : public Weights {
 
 class CheckpointWeights : public Weights {
   public:
-    explicit CheckpointWeights(std::filesystem::path const& path) : Weights(path), reader_(path) {
+    explicit CheckpointWeights(VerifiedFile const& file) : Weights(file.path()), reader_(file) {
         record_ = reader_.record();
         for (auto const& view : reader_.views()) {
             if (view.path.starts_with(model_group)) {
@@ -94,14 +94,14 @@ void Weights::read(Entry const& entry, std::span<std::byte> into) const {
     read_entry(static_cast<std::size_t>(&entry - entries_.data()), into);
 }
 
-std::unique_ptr<Weights> open_weights(std::filesystem::path const& path) {
-    if (is_safetensors(path)) {
-        return open_safetensors(path);
+std::unique_ptr<Weights> open_weights(VerifiedFile const& file) {
+    if (is_safetensors(file.path())) {
+        return open_safetensors(file.path());
     }
-    if (is_model_file(path)) {
-        return std::make_unique<ModelWeights>(path);
+    if (is_model_file(file.path())) {
+        return std::make_unique<ModelWeights>(file);
     }
-    return std::make_unique<CheckpointWeights>(path);
+    return std::make_unique<CheckpointWeights>(file);
 }
 
 void write_model(std::filesystem::path const& path, Weights const& weights) {

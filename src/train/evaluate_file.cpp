@@ -55,7 +55,7 @@ task::Samples samples_of(data::Dataset const& dataset, config::Data const& data)
 /// The episodes of the test, or of validation where the deck has none.
 Measured evaluate_policy(comm::Communicator const& world, config::Deck const& deck,
                          rl::EnvironmentMaker const& environment,
-                         std::filesystem::path const& file) {
+                         checkpoint::VerifiedFile const& file) {
     auto const topology = comm::Topology::discover(world);
     std::shared_ptr<nn::Model> model;
     std::unique_ptr<RolloutFeed> feed;
@@ -85,7 +85,8 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
 } // namespace
 
 Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck,
-                       std::filesystem::path const& file) {
+                       std::filesystem::path const& path) {
+    auto const file = checkpoint::verify_together(world, path);
     auto const topology = comm::Topology::discover(world);
     if (auto const environment = opened_environment(world, deck)) {
         return evaluate_policy(world, deck, environment, file);

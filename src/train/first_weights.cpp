@@ -3,7 +3,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/hash.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/safetensors.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
@@ -32,16 +31,11 @@ std::uint64_t hash_of(nn::Model const& model) {
 
 std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
                                std::filesystem::path const& path) {
-    bool has_checksums = false;
-    comm::agree(world, "looking at model.weights",
-                [&] { has_checksums = !checkpoint::is_safetensors(path); });
-    if (comm::all_ranks(world, has_checksums)) {
-        checkpoint::verify_together(world, path);
-    }
+    auto const file = checkpoint::verify_together(world, path);
     std::vector<std::string> without_place;
     std::uint64_t own = 0;
     comm::agree(world, "reading model.weights", [&] {
-        without_place = load_weights(model, path);
+        without_place = load_weights(model, file);
         own = hash_of(model);
     });
     auto const roots = comm::all_gather(world, own).front();

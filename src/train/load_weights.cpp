@@ -44,9 +44,9 @@ void fill(torch::Tensor const& tensor, std::string const& name,
 
 } // namespace
 
-std::vector<std::string> load_weights(nn::Model& model, std::filesystem::path const& path) {
+std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile const& file) {
     torch::NoGradGuard const no_grad;
-    auto const weights = checkpoint::open_weights(path);
+    auto const weights = checkpoint::open_weights(file);
     std::set<std::string> known;
     for (auto const& item : model.named_parameters()) {
         fill(item.value().detach(), item.key(), *weights);

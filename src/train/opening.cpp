@@ -26,10 +26,10 @@ namespace lockstep::train {
 namespace {
 
 /// The deck that a checkpoint was written under.
-config::Deck stored_deck(std::filesystem::path const& file) {
+config::Deck stored_deck(checkpoint::VerifiedFile const& file) {
     config::DeckSource source;
     source.read_printed(checkpoint::Reader(file).record().deck,
-                        concat("the deck in ", file.string()));
+                        concat("the deck in ", file.path().string()));
     return source.parse();
 }
 
@@ -103,6 +103,7 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
         auto const path = std::filesystem::path(deck.checkpoint.local) /
                           concat(checkpoints.parent_path().filename().string(), "-", id);
         make_directories(path);
+        remove_partials(path);
         place = path.string();
         probe = concat(place, "/probe-", ::getpid());
         write_text_durably(probe, "");
@@ -148,6 +149,9 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
             }
             make_directories(checkpoints);
             require_writable(checkpoints); // not only when the first one is due
+            remove_partials(run.directory->path());
+            remove_partials(run.directory->path() / "plots");
+            remove_partials(checkpoints);
         }
     });
     auto const life =
@@ -162,12 +166,11 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
             checkpoint::Store(checkpoints, static_cast<int>(deck.checkpoint.keep), {}, run.local)
                 .newest_good(world);
     } else if (resume != "none") {
-        checkpoint::verify_together(world, resume);
-        run.found = checkpoint::Found{0, resume, {}};
+        run.found = checkpoint::Found{0, checkpoint::verify_together(world, resume), {}};
     }
     comm::agree(world, "settling the deck", [&] {
         if (run.found) {
-            auto const before = stored_deck(run.found->path);
+            auto const before = stored_deck(run.found->file);
             if (deck.run.replicas == 0) {
                 deck.run.replicas = before.run.replicas;
             }

@@ -95,7 +95,7 @@ void Run::restore() {
         return;
     }
     comm::agree(world_, "reading the checkpoint", [&] {
-        checkpoint::Reader const reader(opened_.found->path);
+        checkpoint::Reader const reader(opened_.found->file);
         require_same_data(reader);
         require_same_code(reader);
         auto const anew = engine_->state().restore(reader, opened_.shares_state);
@@ -171,6 +171,9 @@ void Run::advise_interval(double cost_s) {
     auto const failure_s = days_between_failures * 86400 / hosts;
     auto const interval_s = std::sqrt(2 * cost_s * failure_s);
     auto const step_s = training_s_ / static_cast<double>(ended_.steps_done);
+    if (static_cast<double>(total_steps_) * step_s < interval_s) {
+        return; // it is over before the first of them
+    }
     tell(Remark{concat("advice: a checkpoint stops training for ", duration_text(cost_s), "; with ",
                        hosts, hosts == 1 ? " host that fails" : " hosts that fail", " once in ",
                        days_between_failures, " days (assumed) the best interval is ",

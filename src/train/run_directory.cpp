@@ -46,4 +46,16 @@ void RunDirectory::archive() const {
     }
 }
 
+void remove_partials(std::filesystem::path const& directory) {
+    std::error_code none; // no directory, or a file that is gone meanwhile
+    for (auto const& file : std::filesystem::directory_iterator(directory, none)) {
+        auto const name = file.path().filename().string();
+        bool const partial =
+            name.ends_with(".partial") || name.find(".partial-") != std::string::npos;
+        if (partial && file.is_regular_file(none)) {
+            std::filesystem::remove(file.path(), none);
+        }
+    }
+}
+
 } // namespace lockstep::train

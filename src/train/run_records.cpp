@@ -77,7 +77,7 @@ void Run::tell_start(std::vector<std::string> const& devices) const {
     }
     tell(started);
     if (opened_.found) {
-        tell(Resumed{opened_.found->path.string(), progress_.step, opened_.found->skipped,
+        tell(Resumed{opened_.found->file.path().string(), progress_.step, opened_.found->skipped,
                      opened_.forced});
     }
 }
@@ -87,10 +87,11 @@ void Run::tell_start(std::vector<std::string> const& devices) const {
 bool Run::finished_before() const {
     bool finished = !feed_->has(Feed::Set::test);
     comm::agree(world_, "reading the records of the run", [&] {
-        if (!world_.is_root() || finished) {
+        auto const metrics = std::filesystem::path(deck_.run.directory) / "metrics.jsonl";
+        if (!world_.is_root() || finished || !std::filesystem::is_regular_file(metrics)) {
             return;
         }
-        std::ifstream lines(std::filesystem::path(deck_.run.directory) / "metrics.jsonl");
+        std::ifstream lines(metrics);
         for (std::string line; std::getline(lines, line);) {
             finished = finished || tells_of_the_end(line, progress_.step);
         }
@@ -285,9 +286,9 @@ void Run::test() {
     comm::PhaseScope const phase(world_, comm::Phase::test);
     auto const averaged = engine_->averaged_weights();
     if (progress_.best_step >= 0) {
-        comm::agree(world_, "reading the best model", [&] {
-            load_weights(*work_.model, std::filesystem::path(deck_.run.directory) / "best.h5");
-        });
+        auto const best = checkpoint::verify_together(
+            world_, std::filesystem::path(deck_.run.directory) / "best.h5");
+        comm::agree(world_, "reading the best model", [&] { load_weights(*work_.model, best); });
     }
     if (auto const measured = measure(Feed::Set::test)) {
         tell(*measured);

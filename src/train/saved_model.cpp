@@ -7,7 +7,7 @@
 
 namespace lockstep::train {
 
-void export_script(config::Deck const& deck, std::filesystem::path const& file,
+void export_script(config::Deck const& deck, checkpoint::VerifiedFile const& file,
                    std::filesystem::path const& out) {
     auto plain = deck; // layers that only matter while training are left out
     plain.precision.gradient_checkpointing = false;

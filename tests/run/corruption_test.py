@@ -21,7 +21,7 @@ with Scratch() as scratch:
     for begin in range(0, arguments.damages, BATCH):
         place = scratch / f"batch{begin}" / "checkpoints"
         place.mkdir(parents=True)
-        (place / "step-99999999.h5").write_bytes(whole)
+        (place / "step-00000002.h5").write_bytes(whole)
         for number in range(begin, min(begin + BATCH, arguments.damages)):
             content = bytearray(whole)
             if number % 5 == 4:
@@ -30,9 +30,9 @@ with Scratch() as scratch:
                 # The seal and HDF5's metadata are small: as many flips there as in the arrays.
                 limit = choose.choice((4096, 65536, len(content)))
                 content[choose.randrange(limit)] ^= 1 << choose.randrange(8)
-            (place / f"step-{number:08d}.h5").write_bytes(content)
+            (place / f"step-{number + 3:08d}.h5").write_bytes(content)
         text = run(["checkpoint", "verify", place.parent]).expect(65).text
-        check("step-99999999.h5: every byte is right" in text, "the whole one is whole")
+        check("step-00000002.h5: every byte is right" in text, "the whole one is whole")
         found += sum(line.endswith("h5: damaged") for line in text.splitlines())
     check(found == arguments.damages, f"{found} of {arguments.damages} found")
     print(f"{found} of {arguments.damages} flips and truncations found")

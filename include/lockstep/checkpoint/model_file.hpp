@@ -2,6 +2,7 @@
 
 #include "lockstep/base/file.hpp"
 #include "lockstep/checkpoint/snapshot.hpp"
+#include "lockstep/checkpoint/verify.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -43,10 +44,8 @@ class ModelFile {
         h5::Shape shape;
     };
 
-    /// Checks the seal's own hash and the length of the file; `verify` looks at every byte.
-    ///
     /// Throws  Error 66 when there is no such file, 65 when it is no model file or is damaged
-    explicit ModelFile(std::filesystem::path const& path);
+    explicit ModelFile(VerifiedFile const& file);
 
     Record const& record() const noexcept { return record_; }
     std::vector<Entry> const& entries() const noexcept { return entries_; } ///< by path

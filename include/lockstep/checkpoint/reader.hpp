@@ -2,6 +2,7 @@
 
 #include "lockstep/base/file.hpp"
 #include "lockstep/checkpoint/snapshot.hpp"
+#include "lockstep/checkpoint/verify.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,11 +17,11 @@ namespace lockstep::checkpoint {
 /// the constructor only; arrays are read by position, from any thread.
 class Reader {
   public:
-    /// Reads the record and where the arrays lie. Of the seal only its own hash and the length of
-    /// the file are checked: `verify` looks at every byte.
+    /// Reads the record and where the arrays lie.
     ///
-    /// Throws  Error 66 when there is no such file, 65 when it is no checkpoint or is damaged
-    explicit Reader(std::filesystem::path const& path);
+    /// Throws  Error 66 when there is no such file, 65 when it is no checkpoint, is damaged, or is
+    ///         of another step than its name says
+    explicit Reader(VerifiedFile const& file);
 
     std::filesystem::path const& path() const noexcept { return file_.path(); }
     std::uint64_t bytes() const noexcept { return bytes_; } ///< of the whole file

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/checkpoint/writer.hpp"
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct Entry {
 /// A checkpoint that verifies, and what was passed over to find it.
 struct Found {
     std::int64_t step = 0;
-    std::filesystem::path path;
+    VerifiedFile file;
     std::vector<std::string> skipped; ///< newer ones that do not verify, each with the reason
 };
 
@@ -39,11 +40,12 @@ class Store {
     /// DIRECTORY/step-00001200.h5
     std::filesystem::path path_for(std::int64_t step) const;
 
-    /// All finished checkpoints, the newest (highest step) first; none when there is no directory.
+    /// All that are called like finished checkpoints, the newest (highest step) first; none when
+    /// there is no directory.
     std::vector<Entry> list() const;
 
-    /// The newest checkpoint that verifies on all ranks, here or in `local`; none when there is no
-    /// checkpoint at all.
+    /// The newest checkpoint that verifies on all ranks and is of the step that its name says, here
+    /// or in `local`; none when there is no checkpoint at all.
     ///
     /// Collective  over `comm`; the answer is the same on all ranks
     /// Throws      AgreedError 65 when there are checkpoints and none verifies
@@ -51,7 +53,7 @@ class Store {
 
     /// Writes the checkpoint of a step; with `local`, there, of which rank 0 then makes a copy here
     /// that it verifies before it gets its name. Then prunes: the `keep` newest and the one just
-    /// written stay. Partial files that another attempt left before this store was made go as well.
+    /// written stay.
     ///
     /// Units       seconds are wall time on this rank
     /// Collective  over `comm`; same step and attempt on all ranks
@@ -70,13 +72,11 @@ class Store {
     Written save_in_two_levels(comm::Communicator const& comm, Snapshot const& snapshot,
                                std::int64_t step, std::string const& attempt) const;
     std::vector<std::filesystem::path> remove_beyond(int keep, std::int64_t good_step) const;
-    void remove_stale_partials(std::string const& attempt) const;
 
     std::filesystem::path directory_;
     int keep_;
     std::function<void()> still_ours_;
     std::filesystem::path local_;
-    std::filesystem::file_time_type made_;
 };
 
 } // namespace lockstep::checkpoint

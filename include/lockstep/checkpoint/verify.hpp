@@ -23,10 +23,38 @@ struct Damage {
 /// Throws  Error 66 when there is no such file, 74 when it cannot be read
 std::vector<Damage> verify(std::filesystem::path const& path);
 
+/// A file every byte of which was found to be as it was sealed. Readers of state and of weights
+/// take it instead of a path, so that none of them can use what nobody has looked at.
+///
+/// A safetensors file has no checksums: there is nothing to look at, and its reader believes no
+/// more of it than its length proves.
+class VerifiedFile {
+  public:
+    /// Reads the whole file, in this process alone; so does whoever hands a reader a plain path.
+    ///
+    /// Throws  Error 65 naming file, block and bytes, 66 when there is no such file
+    VerifiedFile(std::filesystem::path path);
+
+    /// For those who only show what a file says of itself.
+    ///
+    /// Throws  Error 65 for a file of another kind, 66 when there is no such file
+    static VerifiedFile unchecked(std::filesystem::path path);
+
+    std::filesystem::path const& path() const noexcept { return path_; }
+
+  private:
+    struct Known {};
+    VerifiedFile(std::filesystem::path path, Known /*known*/) : path_(std::move(path)) {}
+    friend VerifiedFile verify_together(comm::Communicator const& comm,
+                                        std::filesystem::path const& path);
+
+    std::filesystem::path path_;
+};
+
 /// The same by all ranks, each its share of the blocks.
 ///
 /// Collective  over `comm`; same path on all ranks
 /// Throws      AgreedError: 65 naming file, block and bytes; 66 or 74 when a rank cannot read it
-void verify_together(comm::Communicator const& comm, std::filesystem::path const& path);
+VerifiedFile verify_together(comm::Communicator const& comm, std::filesystem::path const& path);
 
 } // namespace lockstep::checkpoint

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lockstep/checkpoint/snapshot.hpp"
+#include "lockstep/checkpoint/verify.hpp"
 
 #include <cstddef>
 #include <filesystem>
@@ -54,7 +55,7 @@ class Weights {
 /// weights, where it has some, are its weights: they are what a run measures.
 ///
 /// Throws  Error 66 when there is no such file, 65 when it is none of these or is damaged
-std::unique_ptr<Weights> open_weights(std::filesystem::path const& path);
+std::unique_ptr<Weights> open_weights(VerifiedFile const& file);
 
 /// Writes them as plain HDF5 datasets, model/NAME, like best.h5.
 ///

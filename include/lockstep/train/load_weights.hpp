@@ -1,8 +1,8 @@
 #pragma once
 
+#include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/nn/model.hpp"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -13,6 +13,6 @@ namespace lockstep::train {
 ///
 /// Throws   Error 66 when the file is missing, 65 when it is damaged or holds another model
 /// Returns  the file's tensors that the model has no place for
-std::vector<std::string> load_weights(nn::Model& model, std::filesystem::path const& path);
+std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile const& file);
 
 } // namespace lockstep::train

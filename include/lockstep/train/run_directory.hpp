@@ -39,4 +39,8 @@ class RunDirectory {
     std::optional<Life> life_;
 };
 
+/// Removes what writers that were killed left half done in a directory, which has to be this run's
+/// alone: FILE.partial-ATTEMPT, FILE.partial.
+void remove_partials(std::filesystem::path const& directory);
+
 } // namespace lockstep::train

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/config/deck.hpp"
 
 #include <filesystem>
@@ -10,7 +11,7 @@ namespace lockstep::train {
 /// with: it names the model, and the data, which says what a sample looks like.
 ///
 /// Throws  Error as `load_weights`, `open_workload` and `nn::export_script` do
-void export_script(config::Deck const& deck, std::filesystem::path const& file,
+void export_script(config::Deck const& deck, checkpoint::VerifiedFile const& file,
                    std::filesystem::path const& out);
 
 } // namespace lockstep::train

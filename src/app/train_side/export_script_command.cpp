@@ -31,9 +31,9 @@ void require_plugins_named_here(config::DeckSource const& source, std::string co
 } // namespace
 
 ExitCode export_script_command(Invocation const& invocation) {
-    auto const file = invocation.arguments.at(0);
+    checkpoint::VerifiedFile const file(invocation.arguments.at(0));
     config::DeckSource source;
-    auto const deck = concat("the deck in ", file);
+    auto const deck = concat("the deck in ", file.path().string());
     source.read_printed(checkpoint::open_weights(file)->record().deck, deck);
     auto const arguments = source.take_options(invocation.arguments);
     expect_arguments(arguments, 2, 2,
@@ -41,7 +41,7 @@ ExitCode export_script_command(Invocation const& invocation) {
                      "[--section.key VALUE]...");
     require_plugins_named_here(source, deck);
     train::export_script(source.parse(), file, arguments[1]);
-    std::cout << arguments[1] << ": the model of " << file << ", for evaluation\n";
+    std::cout << arguments[1] << ": the model of " << file.path().string() << ", for evaluation\n";
     return ExitCode::ok;
 }
 

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <functional>
+#include <sys/stat.h>
 
 #include "../../unit/checkpoint/state.hpp"
 #include "catch.hpp"
@@ -64,8 +65,8 @@ TEST_CASE("the newest good checkpoint is found, and why newer ones are not taken
         flip(store.path_for(200), 60); // in the seal
     });
     found = store.newest_good(test::world());
-    CHECK((found && found->step == 100 && found->path == store.path_for(100)));
-    CHECK((found && checkpoint::Reader(found->path).record().integers.at("step") == 100));
+    CHECK((found && found->step == 100 && found->file.path() == store.path_for(100)));
+    CHECK((found && checkpoint::Reader(found->file).record().integers.at("step") == 100));
     auto const skipped = found ? found->skipped : std::vector<std::string>{};
     CHECK(skipped.size() == 3);
     if (skipped.size() == 3) {
@@ -76,6 +77,35 @@ TEST_CASE("the newest good checkpoint is found, and why newer ones are not taken
         CHECK(contains(skipped[2], "step-00000200.h5"));
         CHECK(contains(skipped[2], "seal"));
     }
+}
+
+TEST_CASE("a file under another step's name, and what is no file, are passed over") {
+    test::ScratchDir const scratch(test::world());
+    Store const store(scratch / "checkpoints", 9);
+    save(store, 116);
+    on_root([&] {
+        std::filesystem::copy_file(store.path_for(116), store.path_for(120));
+        if (::mkfifo(store.path_for(130).c_str(), 0600) != 0) {
+            throw std::runtime_error("mkfifo");
+        }
+        std::filesystem::create_symlink("/dev/zero", store.path_for(140));
+        std::filesystem::create_directory(store.path_for(150));
+    });
+    auto const found = store.newest_good(test::world());
+    CHECK((found && found->step == 116 && found->file.path() == store.path_for(116)));
+    auto const skipped = found ? found->skipped : std::vector<std::string>();
+    CHECK(skipped.size() == 4);
+    for (std::size_t i = 0; i < std::min<std::size_t>(skipped.size(), 4); ++i) {
+        constexpr std::array words{"it is a directory", "it is a device", "it is a pipe",
+                                   "it is of step 116"};
+        CHECK(contains(skipped[i], words.at(i)));
+    }
+    on_root([&] {
+        if (!store.prune(1).empty()) { // the one that is good stays, and what is no file
+            throw std::runtime_error("pruned");
+        }
+    });
+    CHECK(comm::all_ranks(test::world(), store.list().size() == 5));
 }
 
 TEST_CASE("checkpoints none of which is good are 65 on all ranks, with every reason") {
@@ -157,7 +187,7 @@ TEST_CASE("with a local directory a checkpoint is there first, and a verified co
     CHECK(checkpoint::verify(store.path_for(3)).empty());
     auto const newest = [&] {
         auto const found = store.newest_good(world);
-        return found ? found->path : std::filesystem::path();
+        return found ? found->file.path() : std::filesystem::path();
     };
     CHECK(newest() == local.path_for(3)); // the faster of two that are equal
     on_root([&] { flip(local.path_for(3), 70'000); });

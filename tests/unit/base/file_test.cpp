@@ -1,10 +1,11 @@
-#include "catch.hpp"
-#include "scratch_dir.hpp"
-
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 
 #include <array>
+#include <sys/stat.h>
+
+#include "catch.hpp"
+#include "scratch_dir.hpp"
 
 using namespace lockstep;
 
@@ -42,4 +43,15 @@ TEST_CASE("missing files and directories carry their exit codes") {
     CHECK(code_of([&] { File::create(scratch / "no/such/place"); }) == ExitCode::cannot_create);
     write_text_durably(scratch / "file", "x");
     CHECK(code_of([&] { make_directories(scratch / "file/below"); }) == ExitCode::cannot_create);
+}
+
+TEST_CASE("a pipe in a file's place is refused, not waited for") {
+    test::ScratchDir const scratch;
+    auto const pipe = scratch / "pipe";
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    for (auto const& path : {pipe, std::filesystem::path("/dev/zero"), scratch.path()}) {
+        CHECK_THROWS_WITH(File::open_read(path), Catch::Contains("it is a"));
+    }
+    CHECK_THROWS_WITH(File::append(pipe), Catch::Contains("it is a pipe"));
+    CHECK_NOTHROW(File::append("/dev/null"));
 }

@@ -110,3 +110,32 @@ TEST_CASE("a damaged safetensors file is refused by name") {
         .write(reinterpret_cast<char const*>(&absurd), sizeof(absurd));
     CHECK(test::error_of([&] { checkpoint::open_safetensors(path); }).code() == ExitCode::data);
 }
+
+TEST_CASE("weights of a damaged file are never read, whichever byte it is") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "best.h5";
+    std::array<float, 4> const values{1, 2, 3, 4};
+    checkpoint::write_model(
+        path, {{"model/weight", h5::Type::f32, {4}, std::as_bytes(std::span(values))}}, {});
+    auto const file = File::open_write(path);
+    CHECK_NOTHROW(open_weights(path));
+    std::vector<std::uint64_t> missed;
+    for (std::uint64_t at = 0; at < file.size(); ++at) {
+        std::array<std::byte, 1> value{};
+        file.read_at(at, value);
+        auto const right = value;
+        value[0] ^= std::byte{1} << (at % 8);
+        file.write_at(at, value);
+        try {
+            open_weights(path);
+            missed.push_back(at);
+        } catch (Error const& error) {
+            if (error.code() != ExitCode::data) {
+                missed.push_back(at);
+            }
+        }
+        file.write_at(at, right);
+    }
+    CHECK(missed.empty());
+    CHECK_NOTHROW(open_weights(path));
+}

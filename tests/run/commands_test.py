@@ -1,0 +1,131 @@
+"""What commands say and what they leave alone: each epoch's line, gnuplots that do not get through, a
+run's directory in a file's place, outputs that are there, help of subcommands, records in reports."""
+import json
+import os
+import pathlib
+import re
+import signal
+import struct
+import subprocess
+
+from harness import DECK, LOCKSTEP, Scratch, check, checkpoints, records, run, train
+
+
+def small_set(path):
+    images, labels = path.with_suffix(".images"), path.with_suffix(".labels")
+    images.write_bytes(struct.pack(">IIII", 0x803, 64, 28, 28) + os.urandom(64 * 784))
+    labels.write_bytes(struct.pack(">II", 0x801, 64) + bytes(i % 10 for i in range(64)))
+    run(["data", "import", "idx", f"{images},{labels}", path]).expect(0)
+    return path
+
+
+def with_path(tools, directory, *options):
+    """Two ranks whose programs are looked for in `tools` first; mpirun puts its own place before."""
+    command = [os.environ["LOCKSTEP_MPIEXEC"], "-n", 2, "env", f"PATH={tools}:{os.environ['PATH']}",
+               LOCKSTEP, "train", DECK, *words, "--run.directory", directory, "--train.steps", 2,
+               "--monitor.plots", "true", *options]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+with Scratch() as scratch:
+    os.chdir(scratch)
+    data = small_set(scratch / "set.h5")
+    evaluated = ("--data.validation", data)
+    words = ("--data.train", data, "--data.validation", data, "--data.global-batch", 16, "--train.validate-every", 0)
+
+    # The console: the last epoch's line, though each was shorter than ten seconds and the model has
+    # figures of its own; no advice on intervals that are longer than the run.
+    one = scratch / "one"
+    text = train(one, *words, "--train.steps", 0, "--train.epochs", 3, ranks=1).expect(0).text
+    shown = re.findall(r"^epoch (\d+):", text, re.M)
+    check(shown[0] == "1" and shown[-1] == "3", f"first and last epoch: {shown}\n{text}")
+    check(len(re.findall(r"^validation at step", text, re.M)) == 3, text)
+    check("advice" not in text, text)
+    cart = scratch / "cart"
+    text = run(["train", pathlib.Path(DECK).with_name("cartpole.ini"), "--run.directory", cart,
+                "--train.epochs", 12, "--train.steps", 0]).expect(0).text
+    told = [record["epoch"] for record in records(cart, "epoch")]
+    shown = [int(epoch) for epoch in re.findall(r"^epoch (\d+):", text, re.M)]
+    slow = [record["epoch"] for record in records(cart, "epoch") if record["seconds"] >= 1]
+    check(set(slow) | {told[0], told[-1]} <= set(shown), f"{slow} {shown} of {told}")
+
+    # gnuplot never decides how a run ends.
+    tools = scratch / "tools"
+    tools.mkdir()
+    fake = tools / "gnuplot"
+    for number, script in enumerate(["sleep 1000", "exec >&-; sleep 1000", "kill -9 $$",
+                                     "test \"$1\" = --version || sleep 1000", "echo garbage"]):
+        fake.write_text(f"#!/bin/sh\n{script}\n")
+        fake.chmod(0o755)
+        code, text = with_path(tools, scratch / f"fake{number}", "--communication.timeout-seconds", 6)
+        check(code == 0 and "finished at step 2" in text, f"{script}: {code} {text}")
+        check(text.count("warning: no pictures") == 1, f"{script}: {text}")
+    fake.unlink()
+    fake.mkdir()
+    code, text = with_path(tools, scratch / "fake")
+    check(code == 0 and "finished at step 2" in text, f"a directory: {code} {text}")
+
+    # A run's directory where a file of it is meant.
+    best = run(["evaluate", DECK, one / "best.h5", *evaluated]).expect(0).text
+    text = run(["evaluate", DECK, one, *evaluated], 2).expect(0, f"with {one}/best.h5").text
+    check(text.endswith(best), f"{text} {best}")
+    (one / "best.h5").rename(scratch / "kept.h5")
+    run(["evaluate", DECK, one, *evaluated]).expect(0, f"with {checkpoints(one)[-1]}")
+    run(["evaluate", DECK, tools, *evaluated]).expect(66, "no model in")
+    text = run(["checkpoint", "info", one]).expect(0, "model       cnn", "test_small, step 6").text
+    check("epoch_count" not in text and "owes_validation" not in text and "cursor" not in text, text)
+
+    # What is there stays there.
+    for name in ("out.safetensors", "out.h5", "out.pt"):
+        export = ["checkpoint", "export", one, scratch / name]
+        run(export).expect(0)
+        before = (scratch / name).stat().st_ino
+        run(export).expect(73, "is there", "--overwrite")
+        check((scratch / name).stat().st_ino == before, f"{name} was written again")
+        run([*export, "--overwrite"]).expect(0)
+    run(["report", one, "--output", "told"]).expect(0)
+    run(["report", one, "--output", "told"]).expect(73, "report.md is there")
+    run(["report", one, "--output", "told", "--overwrite"]).expect(0)
+    run(["report", one]).expect(0)
+    run(["report", one]).expect(0)
+    run(["report", one, "--format", "bmp"]).expect(64, "png, pdf, svg")
+
+    # Files instead of directories; help of each subcommand by itself.
+    os.chdir(one)
+    run(["report", "metrics.jsonl"]).expect(0, "| one | finished |")
+    os.chdir(scratch)
+    run(["report", one / "metrics.jsonl"]).expect(0, "| one | finished |")
+    run(["report", data]).expect(65, "holds no records of a run")
+    run(["report", DECK]).expect(65, "it is a text")
+    for command in ("checkpoint prune", "checkpoint info", "checkpoint verify", "checkpoint diff",
+                    "checkpoint export", "bench allreduce", "bench loader", "bench step",
+                    "bench checkpoint"):
+        text = run([*command.split(), "--help"]).expect(0).text
+        check(all(line.startswith((" ", f"lockstep {command}")) for line in text.splitlines()), text)
+    for command in ("report", "watch", "evaluate", "verify-resume", "plan", "estimate", "check"):
+        run([command, "--help"]).expect(0, f"lockstep {command}")
+    run(["verify-resume", DECK, "--ranks", 1, "--resume-ranks", 1, "--kill-at", 1, "--steps", 2],
+        ranks=2).expect(64, "it starts its ranks by itself")
+
+    # Interrupted, in words; the record keeps the signal.
+    cut = scratch / "cut"
+    child = subprocess.Popen(
+        [LOCKSTEP, *map(str, ("train", DECK, *words, "--run.directory", cut, "--train.steps", 10**6,
+                              "--train.epochs", 0, "--monitor.log-every", 1))],
+        stdout=subprocess.PIPE, text=True)
+    sent, text = False, ""
+    for line in child.stdout:
+        text += line
+        if not sent and line.startswith("step 1/"):
+            child.send_signal(signal.SIGUSR1)
+            sent = True
+    check(child.wait(60) == 75, text)
+    check("interrupted at step" in text and not re.search(r"^SIGUSR1", text, re.M), text)
+    check(records(cut, "end")[-1]["reason"] == "SIGUSR1", "the record")
+    run(["report", cut]).expect(0, "| cut | interrupted |")
+    run(["watch", cut, "--once"]).expect(0, "interrupted")
+    line = json.loads((cut / "history.jsonl").read_text().splitlines()[-1])
+    stalls = sum(record["stall_s"] for record in records(cut, "checkpoint"))
+    check(abs(line["checkpoint_s"] - stalls) < 1e-6, f"{line} {stalls}")
+    check(line["checkpoint_write_s"] >= line["checkpoint_s"], f"{line}")
