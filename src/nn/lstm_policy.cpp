@@ -118,7 +118,11 @@ class CascadedLstmPolicy : public LstmPolicy {
             observations.reshape({sequences * steps, window_.first, window_.second});
         Block block;
         block.forward = [series = series_, features = features_](torch::Tensor shown) mutable {
-            return features->forward(std::get<0>(series->forward(shown)).flatten(1));
+            auto const outputs = [&] {
+                ExactLstm const exact_type(shown.device());
+                return std::get<0>(series->forward(shown));
+            }();
+            return features->forward(outputs.flatten(1));
         };
         block.parameters = series_->parameters();
         for (auto const& parameter : features_->parameters()) {

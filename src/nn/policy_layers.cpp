@@ -4,6 +4,7 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/nn/recompute.hpp"
 
+#include <ATen/autocast_mode.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/activation.h>
 
@@ -90,6 +91,14 @@ std::int64_t observation_size(Interface const& interface) {
     return size;
 }
 
+ExactLstm::ExactLstm(torch::Device device) {
+    auto const type = device.type();
+    if (device.is_cpu() && at::autocast::is_autocast_enabled(type) &&
+        at::autocast::get_autocast_dtype(type) == torch::kFloat16) {
+        without_autocast_.emplace(c10::DispatchKey::AutocastCPU);
+    }
+}
+
 std::vector<std::int64_t> stretch_ends(torch::Tensor const& starts) {
     auto const begins = starts.ne(0).any(0).to(torch::kCPU).contiguous();
     auto const* const at = begins.const_data_ptr<bool>();
@@ -120,6 +129,7 @@ torch::Tensor run_cell(torch::nn::LSTMCell& cell, torch::Tensor const& inputs,
         auto const before = [&](torch::Tensor const& part) {
             return (part * goes_on).unsqueeze(0).contiguous();
         };
+        ExactLstm const exact_type(exact.device());
         auto [all, last_shown, last_kept] =
             torch::lstm(exact.narrow(1, first, end - first).contiguous(),
                         {before(shown), before(kept)}, parameters, /*has_biases=*/true,

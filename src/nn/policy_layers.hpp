@@ -7,6 +7,8 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/rnn.h>
 
+#include <optional>
+
 namespace lockstep::nn {
 
 /// A linear layer whose weights begin orthogonal, with this gain, and whose biases at zero, as
@@ -41,6 +43,16 @@ std::int64_t observation_size(Interface const& interface);
 ///
 /// Shape  starts [sequences, steps]; returns ends, of which the last is `steps`
 std::vector<std::int64_t> stretch_ends(torch::Tensor const& starts);
+
+/// While it lives an LSTM computes in float32 where autocast says float16 on a CPU: oneDNN has
+/// none.
+class ExactLstm {
+  public:
+    explicit ExactLstm(torch::Device device);
+
+  private:
+    std::optional<c10::impl::ExcludeDispatchKeyGuard> without_autocast_;
+};
 
 /// Runs a cell over sequences, cut at `ends`; where an episode begins, it begins with zeros.
 ///

@@ -173,10 +173,17 @@ torch::Tensor forward_recomputed(torch::nn::Sequential const& sequence,
                                  std::vector<std::size_t> const& cuts,
                                  std::shared_ptr<RandomKey> const& random_key,
                                  torch::Tensor input) {
-    for (std::size_t i = 0; i < cuts.size(); ++i) {
-        auto const last = i + 1 < cuts.size() ? cuts[i + 1] : sequence->size();
-        input = recomputed(block_of(sequence, cuts[i], last, random_key), std::move(input));
+    std::size_t first = 0;
+    auto const run_until = [&](std::size_t last) {
+        if (first < last) {
+            input = recomputed(block_of(sequence, first, last, random_key), std::move(input));
+            first = last;
+        }
+    };
+    for (auto const cut : cuts) {
+        run_until(cut);
     }
+    run_until(sequence->size());
     return input;
 }
 

@@ -1,5 +1,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/nn/recompute.hpp"
 
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -33,13 +34,7 @@ torch::nn::Sequential double_convolution(std::int64_t from, std::int64_t to, boo
 class UNet : public Model {
   public:
     UNet(config::OwnValues const& values, Interface const& interface)
-        : layout_(values, interface, 2) {
-        if (interface.recompute) {
-            throw Error(ExitCode::usage,
-                        {"precision.gradient-checkpointing with model.name = unet",
-                         "its levels are joined across, and cannot be run again one by one",
-                         "Switch it off, or name fewer channels"});
-        }
+        : layout_(values, interface, 2), recompute_(interface.recompute) {
         auto const channels = values.integers("channels", 1);
         auto const halvings = static_cast<std::int64_t>(channels.size()) - 1;
         for (auto const extent : layout_.extents()) {
@@ -73,21 +68,28 @@ class UNet : public Model {
         auto found = layout_.arranged(inputs.only());
         std::vector<torch::Tensor> kept;
         for (std::size_t level = 0; level < down_.size(); ++level) {
-            found = down_[level]->forward(level == 0 ? found : torch::max_pool2d(found, 2));
+            found = run(down_[level], level == 0 ? found : torch::max_pool2d(found, 2));
             kept.push_back(found);
         }
         kept.pop_back();
         for (auto& block : up_) {
             auto const wide =
                 torch::upsample_nearest2d(found, {kept.back().size(2), kept.back().size(3)});
-            found = block->forward(torch::cat({kept.back(), wide}, 1));
+            found = run(block, torch::cat({kept.back(), wide}, 1));
             kept.pop_back();
         }
         return output_->forward(found);
     }
 
   private:
+    /// Recomputed, what is joined across and what goes into each level is kept.
+    torch::Tensor run(torch::nn::Sequential& level, torch::Tensor const& inputs) const {
+        return recompute_ ? forward_recomputed(level, {}, random_key(), inputs)
+                          : level->forward(inputs);
+    }
+
     SampleLayout layout_;
+    bool recompute_;
     std::vector<torch::nn::Sequential> down_;
     std::vector<torch::nn::Sequential> up_; ///< from the deepest
     torch::nn::Conv2d output_{nullptr};

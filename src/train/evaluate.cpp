@@ -14,6 +14,8 @@
 #include <memory>
 #include <numeric>
 
+#include "on_batch.hpp"
+
 namespace lockstep::train {
 
 EvaluateOptions evaluate_options(config::Deck const& deck, torch::Device device) {
@@ -72,7 +74,8 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     auto const evaluate_batch = [&](std::int64_t k) {
         comm::progressed(comm);
         Autocast const autocast(options.precision, options.device);
-        auto const tally = task.evaluate(model, source->next());
+        auto const tensors = source->next();
+        auto const tally = on_batch(tensors, [&] { return task.evaluate(model, tensors); });
         auto const batch = static_cast<std::size_t>(mine.first + k);
         column(0)[batch] = tally.loss_sum;
         column(1)[batch] = tally.weight;

@@ -11,6 +11,7 @@
 
 #include "add_to.hpp"
 #include "lane_threads.hpp"
+#include "on_batch.hpp"
 
 namespace lockstep::train {
 
@@ -176,12 +177,12 @@ void LocalStep::run_micro_batch(Lane& lane, int replica, int micro, task::Tensor
     auto& result = result_of(replica);
     lane.model.set_random_key(mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
                                     static_cast<std::uint64_t>(micro)));
-    auto const loss = [&] {
+    auto const loss = on_batch(tensors, [&] {
         Autocast const autocast(parts_.precision, parts_.device);
         return parts_.task.training_loss(lane.model, tensors);
-    }();
+    });
     times.forward += watch.restart();
-    (loss_scale_ == 1 ? loss.sum : loss.sum * loss_scale_).backward();
+    on_batch(tensors, [&] { (loss_scale_ == 1 ? loss.sum : loss.sum * loss_scale_).backward(); });
     result.loss_sum += loss.sum.item<double>();
     result.weight += loss.weight;
     add_to(result.figures, loss.figures);

@@ -1,22 +1,22 @@
 """What the engine offers beside plain data-parallel training, on whole runs: the same bits in every
 mode, and one clear end for what goes wrong in the middle of a step."""
-from harness import Scratch, check, checkpoints, records, same_state, train
+from harness import Scratch, check, check_same, checkpoints, records, same_state, train
 
 with Scratch() as scratch:
     train(scratch / "plain", ranks=2).expect(0, "finished at step 30")
 
     # Replicas side by side on the threads of one rank, and shares by speed with a slow rank.
     train(scratch / "dp", "--run.mode", "dp", ranks=1).expect(0)
-    check(same_state(scratch / "plain", scratch / "dp"), "dp has the bits of ddp")
+    check_same(scratch / "plain", scratch / "dp", "dp has the bits of ddp")
     train(scratch / "speed", "--run.placement", "speed", ranks=3,
           env={"LOCKSTEP_INJECT": "slow:rank=2"}).expect(0)
-    check(same_state(scratch / "plain", scratch / "speed"), "shares by speed have the same bits")
+    check_same(scratch / "plain", scratch / "speed", "shares by speed have the same bits")
     shares = records(scratch / "speed", "start")[0]["replicas_of_rank"]
     check(shares == [2, 1, 1], f"the slow rank got the least: {shares}")
     train(scratch / "replicated", "--optimizer.update", "replicated", ranks=2).expect(0)
-    check(same_state(scratch / "plain", scratch / "replicated"), "every rank may do the update")
+    check_same(scratch / "plain", scratch / "replicated", "every rank may do the update")
     train(scratch / "again", "--precision.gradient-checkpointing", "true", ranks=2).expect(0)
-    check(same_state(scratch / "plain", scratch / "again"), "recomputed blocks have the same bits")
+    check_same(scratch / "plain", scratch / "again", "recomputed blocks have the same bits")
 
     # Other arithmetic, the same promise, through a restart on other ranks.
     for name, options in {
@@ -30,7 +30,7 @@ with Scratch() as scratch:
         check(train(cut, *options, ranks=3,
                     env={"LOCKSTEP_INJECT": "kill:rank=1:step=13"}).code != 0, "it was killed")
         train(cut, *options, ranks=2).expect(0, "resumed from")
-        check(same_state(scratch / name, cut), f"{name}: 1 rank, and 3 then 2, agree")
+        check_same(scratch / name, cut, f"{name}: 1 rank, and 3 then 2, agree")
     # Low-rank gradients carry what they lost through a restart, on as many ranks as replicas.
     low = ["--communication.compression", "powersgd", "--communication.powersgd-rank", 2]
     train(scratch / "low", *low, ranks=4).expect(0, "PowerSGD")
@@ -38,7 +38,7 @@ with Scratch() as scratch:
                 env={"LOCKSTEP_INJECT": "kill:rank=1:step=13"}).code != 0, "it was killed")
     train(scratch / "low-cut", *low, ranks=2).expect(64, "one replica on each rank")
     train(scratch / "low-cut", *low, ranks=4).expect(0, "resumed from")
-    check(same_state(scratch / "low", scratch / "low-cut"), "powersgd: a restart changes no bit")
+    check_same(scratch / "low", scratch / "low-cut", "powersgd: a restart changes no bit")
     steps = records(scratch / "fp16", "step")
     check(steps[0]["loss_scale"] == 65536, f"the scale is recorded: {steps[0]}")
     step = steps[-1]

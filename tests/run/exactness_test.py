@@ -6,12 +6,12 @@ import shutil
 import h5py
 import numpy as np
 
-from harness import DATA, Scratch, check, checkpoints, records, run, same_state, train
+from harness import DATA, Scratch, check, check_same, checkpoints, records, run, train
 
 with Scratch() as scratch:
     for ranks in (1, 2, 3, 4):
         train(scratch / f"n{ranks}", ranks=ranks).expect(0, "finished at step 30")
-        check(same_state(scratch / "n1", scratch / f"n{ranks}"), f"1 and {ranks} ranks agree")
+        check_same(scratch / "n1", scratch / f"n{ranks}", f"1 and {ranks} ranks agree")
         check([r["loss"] for r in records(scratch / f"n{ranks}", "validation")] ==
               [r["loss"] for r in records(scratch / "n1", "validation")],
               "validation losses are the same numbers")
@@ -30,7 +30,7 @@ with Scratch() as scratch:
         # The last may have been in flight, but then the one before it is complete.
         check(max(kept) in (last, max(last - 5, 0)), f"{kept}: about the last before {step}")
         train(where, ranks=after).expect(0, "resumed from", "finished at step 30")
-        check(same_state(scratch / "n1", where), "the resumed run ends with the same state")
+        check_same(scratch / "n1", where, "the resumed run ends with the same state")
 
     again = train(scratch / "n2", ranks=2).expect(0, "this run is finished")
     check(not [r for r in records(scratch / "n2", "step") if r["step"] > 30], "no more steps")
@@ -43,14 +43,14 @@ with Scratch() as scratch:
 
     # The data order does not depend on how the batch is loaded.
     train(scratch / "workers", "--data.workers", 5, "--data.prefetch", 1, ranks=2).expect(0)
-    check(same_state(scratch / "n1", scratch / "workers"), "workers do not matter")
+    check_same(scratch / "n1", scratch / "workers", "workers do not matter")
 
     # By blocks, from files, from memory that ranks share and from copies.
     short = ["--train.steps", 12, "--data.shuffle", "block", "--data.validation", ""]
     train(scratch / "block", *short, ranks=1).expect(0)
     for ranks, cache in ((2, "memory"), (4, f"local:{scratch / 'copies'}")):
         train(scratch / f"block-{ranks}", *short, "--data.cache", cache, ranks=ranks).expect(0)
-        check(same_state(scratch / "block", scratch / f"block-{ranks}"), f"data.cache = {cache}")
+        check_same(scratch / "block", scratch / f"block-{ranks}", f"data.cache = {cache}")
     check(len(list((scratch / "copies").iterdir())) == 1, "one copy is left, and nothing else")
 
     # By weight: killed in the epoch, gone on with on other ranks; no sample of weight 0 is learnt.
@@ -67,7 +67,7 @@ with Scratch() as scratch:
         train(whole, *short, ranks=1).expect(0)
         train(killed, *short, ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"})
         train(killed, *short, "--data.workers", 5, ranks=4).expect(0, "resumed from")
-        check(same_state(whole, killed), f"drawn by weight, replacement = {replacement}")
+        check_same(whole, killed, f"drawn by weight, replacement = {replacement}")
         steps = records(whole, "start")[0]["steps_per_epoch"]
         check(steps == (469 if replacement == "true" else 235), f"{steps} steps of an epoch")
     with h5py.File(weighted, "a") as file:

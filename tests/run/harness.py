@@ -112,7 +112,36 @@ def checkpoints(directory):
 
 
 def same_state(a, b):
-    return run(["checkpoint", "diff", a, b]).code == 0
+    """Whether two runs, or checkpoints, hold the same state. A comparison that did not come to an end is no
+    answer, and ends the test."""
+    compared = run(["checkpoint", "diff", a, b])
+    if compared.code not in (0, 1):
+        sys.exit(f"{a} and {b} could not be compared, exit code {compared.code}:\n{compared.text}")
+    return compared.code == 0
+
+
+def check_same(a, b, text):
+    """As `check(same_state(a, b), text)`; on a difference keeps both runs, and says what differs first."""
+    if not same_state(a, b):
+        kept = pathlib.Path(tempfile.mkdtemp(prefix="lockstep-differ-"))
+        for name, run_of in (("a", a), ("b", b)):
+            run_of = pathlib.Path(run_of)
+            (shutil.copytree if run_of.is_dir() else shutil.copy)(run_of, kept / name)
+        sys.exit(f"failed: {text}\n{first_difference(a, b)}\n"
+                 + run(["checkpoint", "diff", a, b]).text + f"both are kept in {kept}")
+
+
+def first_difference(a, b):
+    """Of the two runs' records: the first step at which a number that the mathematics gives differs."""
+    if not all((pathlib.Path(each) / "metrics.jsonl").exists() for each in (a, b)):
+        return "no records to compare"
+    steps = [{record["step"]: record for record in records(each, "step")} for each in (a, b)]
+    for step in sorted(steps[0].keys() & steps[1].keys()):
+        one, other = steps[0][step], steps[1][step]
+        for key in ("loss", "grad_norm"):
+            if one[key] != other[key]:
+                return f"first at step {step}: {key} {one[key]!r} and {other[key]!r}"
+    return "no step's record differs"
 
 
 def check(condition, text):

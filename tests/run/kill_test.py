@@ -10,7 +10,7 @@ import random
 import signal
 import subprocess
 
-from harness import DATA, DECK, LOCKSTEP, LONG, SEED, Scratch, check, checkpoints, run, same_state, train
+from harness import DATA, DECK, LOCKSTEP, LONG, SEED, Scratch, check, check_same, checkpoints, run, train
 
 PHASES = ("check", "layout", "write", "read-back", "seal", "rename", "prune")
 STEPS, EVERY, REPLICAS = 60, 2, 4
@@ -73,7 +73,7 @@ def compare(directory, whole, compared, story):
     for path in found:
         known = (path.name, path.stat().st_mtime_ns)
         if known not in compared:
-            check(same_state(path, whole / "checkpoints" / path.name), f"{path.name} {story}")
+            check_same(path, whole / "checkpoints" / path.name, f"{path.name} {story}")
             compared.add(known)
     return int(found[-1].stem.split("-")[1])
 

@@ -28,8 +28,8 @@ torch::Tensor recomputed(Block block, torch::Tensor input);
 Block block_of(torch::nn::Sequential const& sequence, std::size_t first, std::size_t last,
                std::shared_ptr<RandomKey> random_key);
 
-/// Runs a sequence, cut before the modules whose place is in `cuts`, each part as a recomputed
-/// block.
+/// Runs a whole sequence, cut before the modules whose place is in `cuts`, in rising order, each
+/// part as a recomputed block.
 torch::Tensor forward_recomputed(torch::nn::Sequential const& sequence,
                                  std::vector<std::size_t> const& cuts,
                                  std::shared_ptr<RandomKey> const& random_key, torch::Tensor input);

@@ -1,0 +1,43 @@
+#include "on_batch.hpp"
+
+#include "lockstep/base/text.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+void describe(std::vector<std::string>& texts, char const* what, nn::Fields const& fields) {
+    for (std::size_t at = 0; at < fields.size(); ++at) {
+        auto const number = fields.size() > 1 ? concat(" ", at + 1) : std::string();
+        texts.push_back(concat(what, number, " ", fields[at].values.sizes(), " of ",
+                               c10::toString(fields[at].values.scalar_type())));
+    }
+}
+
+} // namespace
+
+void rethrow_of_batch(task::Tensors const& batch) {
+    auto const error = current_error();
+    try {
+        throw;
+    } catch (Error const&) {
+        throw;
+    } catch (std::exception const& of_torch) {
+        if (error.code() != ExitCode::software) {
+            throw; // memory, or a device that failed
+        }
+        std::string why = of_torch.what();
+        why.erase(std::min(why.find('\n'), why.size())); // a stack of calls follows
+        std::vector<std::string> texts;
+        describe(texts, "inputs", batch.inputs);
+        describe(texts, "targets", batch.targets);
+        throw Error(
+            ExitCode::usage,
+            {concat("a batch does not go through the model and the loss: ", why),
+             concat("it has ", joined(texts, ", ")),
+             "Look whether model.name, its keys, task.kind and precision fit the data's shapes "
+             "and types; see lockstep data info and lockstep models"});
+    }
+}
+
+} // namespace lockstep::train
