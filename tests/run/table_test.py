@@ -97,10 +97,20 @@ def walk(scratch, name, precision, recompute, sync):
     return bool(trained)
 
 
+def does_not_fit(scratch):
+    """A model and a task that are not made for each other."""
+    deck = scratch / "unfit.ini"
+    deck.write_text(DECK.format(data=f"train = {scratch}/{IMAGES}.h5", steps=STEPS, task=LABELS,
+                                model="name = unet\nchannels = 4, 8"))
+    run(["train", deck, "--run.directory", scratch / "unfit"], ranks=1).expect(
+        64, "a batch does not go through the model and the loss", "inputs [2, 1, 8, 8]", "targets [2]")
+
+
 with Scratch() as scratch:
     named = re.findall(r"^([\w-]+):", run(["models"]).expect(0).text, re.M)
     check(sorted(named) == sorted(MODELS), f"the table has every model: {named}")
     write_data(scratch)
+    does_not_fit(scratch)
     rows = list(itertools.product(MODELS, PRECISIONS, SWITCHES, SWITCHES))
     if not LONG:
         # In float16 a CPU's convolutions take a minute for the millions of a resnet's parameters.
