@@ -1,6 +1,8 @@
 #include "lockstep/base/text.hpp"
 
+#include <array>
 #include <iostream>
+#include <utility>
 
 #include "command.hpp"
 
@@ -8,15 +10,31 @@ namespace lockstep::app {
 
 namespace {
 
-constexpr char const* help =
-    R"(lockstep data import idx|images|video|speech|series|hdf5 SOURCE OUT [options]
-    Makes data sets; lockstep data import --help says more.
-lockstep data info FILE... [--inputs NAMES] [--targets NAMES] [--sample-per-file]
+constexpr std::array<std::pair<char const*, char const*>, 3> actions{
+    {{"import", R"(lockstep data import idx|images|video|speech|series|hdf5 SOURCE OUT [options]
+    Makes data sets; lockstep data import --help, or that of a kind, says more.
+)"},
+     {"info",
+      R"(lockstep data info FILE... [--inputs NAMES] [--targets NAMES] [--sample-per-file]
     What is in it.
-lockstep data verify FILE... [--inputs NAMES] [--targets NAMES] [--sample-per-file]
+)"},
+     {"verify",
+      R"(lockstep data verify FILE... [--inputs NAMES] [--targets NAMES] [--sample-per-file]
     Recomputes all checksums, reads every sample, and counts values that are not finite; exit 65
     when there are any, or when a block has changed. Files of others have no checksums.
-)";
+)"}}};
+
+/// Of one action, or of all where `action` is none.
+std::string help(std::string const& action) {
+    std::string text;
+    for (auto const& [name, meaning] : actions) {
+        if (action == name) {
+            return meaning;
+        }
+        text += meaning;
+    }
+    return text;
+}
 
 } // namespace
 
@@ -27,7 +45,7 @@ ExitCode data_command(Invocation const& invocation) {
             {{arguments.begin() + 1, arguments.end()}, invocation.argc, invocation.argv});
     }
     if (arguments.empty() || take_flag(arguments, "--help")) {
-        std::cout << help;
+        std::cout << help(arguments.empty() ? "" : arguments.front());
         return invocation.arguments.empty() ? ExitCode::usage : ExitCode::ok;
     }
     auto const action = arguments.front();

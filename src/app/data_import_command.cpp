@@ -1,4 +1,5 @@
 #include "lockstep/base/clock.hpp"
+#include "lockstep/base/list.hpp"
 #include "lockstep/base/number.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
@@ -13,64 +14,12 @@
 #include <memory>
 
 #include "command.hpp"
+#include "data_import_help.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
-constexpr char const* help =
-    R"([mpirun -n RANKS] lockstep data import KIND SOURCE OUT [options]
-
-KIND
-  idx     SOURCE: a directory with train-images-idx3-ubyte[.gz], train-labels-idx1-ubyte[.gz] and
-          the t10k- pair, or IMAGES,LABELS
-            --classes A,B,C           names of the labels 0, 1, 2
-  images  SOURCE: a directory with a folder of PNG and JPEG files for each class, below train,
-          validation and test where these are there
-            --size WxH                scale all to this size
-            --gray                    one channel
-            --labels FILE.csv         the classes come from its columns file and label
-  video   SOURCE: a directory of video files, or of folders with an image for each frame, ordered
-          and labelled as images are
-            --frames 17               frames of a clip
-            --stride N                frames from clip to clip (those of a clip)
-            --size 256x256 --gray --labels FILE.csv
-  speech  SOURCE: the directory of the recordings (WAV, FLAC, …), all of one rate
-            --transcripts FILE        a table with columns file and text, or festvox'
-                                      txt.done.data; without it, classes as of images
-            --text COLUMN             another column than text
-            --units characters|words  what a symbol is (characters)
-            --lowercase --drop CHARS  change the texts before
-            --symbols CHARS|A,B,C     the table of symbols; all that occur without it
-            --mels 40 | --raw         log-mel features, or the recordings themselves
-  series  SOURCE: a CSV or TSV table whose first line names the columns
-            --columns A,B,C           the inputs; all others than those below without it
-            --time COLUMN             dates or numbers that ascend
-            --group COLUMN            a series for each of its values
-            --target COLUMN           rows are samples, and this is their class
-            --regression              the target is a number
-            --type f32|f64            of the numbers (f32)
-            --fill-forward            an empty cell has the value above it
-  hdf5    SOURCE: any HDF5 file with one entry a sample, chunked or compressed too, or with
-          NAME_offsets where a sample has a number of rows
-            --inputs A,B --targets C,D  datasets; the only ones become inputs and targets
-            --weights NAME            of the samples, for data.sample-weights
-            --classes A,B,C           names, where the first target is a class
-            --type u8|i16|i32|f32|f64 convert the inputs
-
-OUT is a file or, where there are several sets, a directory.
-
-Options of every kind
-  --split 0.8,0.1,0.1       shares of train, validation and test, of each class alike
-  --split-by COLUMN|folder  keep together what is equal there: a speaker, a video; of HDF5
-                            files a dataset of one whole number a sample
-  --seed N                  of the split (0)
-  --shard-samples N         files of at most N samples
-  --deflate LEVEL           compress, 1 to 9: smaller files, which take longer to read
-  --skip-bad                pass over files that cannot be read, and list them
-
-An interrupted import goes on where it was when it is given the same again.
-)";
 constexpr char const* usage = "lockstep data import KIND SOURCE OUT [options]; see --help";
 constexpr double seconds_between_lines = 10;
 
@@ -97,7 +46,9 @@ class ImportArguments {
     std::string text(std::string const& option, std::string const& otherwise = "") {
         return take_option(words_, option, otherwise);
     }
-    std::vector<std::string> list(std::string const& option) { return split(text(option), ','); }
+    std::vector<std::string> list(std::string const& option, std::string const& otherwise = "") {
+        return list_texts(text(option, otherwise));
+    }
     bool flag(std::string const& option) { return take_flag(words_, option); }
     std::int64_t count(std::string const& option, std::int64_t otherwise) {
         auto const value = text(option, std::to_string(otherwise));
@@ -143,6 +94,7 @@ data::ImportOptions common_options(ImportArguments& arguments) {
     options.split.seed = static_cast<std::uint64_t>(arguments.count("--seed", 0));
     options.shard_samples = arguments.count("--shard-samples", 0);
     options.skip_bad = arguments.flag("--skip-bad");
+    options.overwrite = arguments.flag("--overwrite");
     auto const deflate = arguments.count("--deflate", 0);
     if (deflate > 9) {
         refuse("--deflate", std::to_string(deflate), "0 to 9");
@@ -162,8 +114,8 @@ SourceMaker idx(ImportArguments& arguments) {
 
 SourceMaker hdf5(ImportArguments& arguments, std::string const& split_by) {
     data::Hdf5Import options{.source = {},
-                             .inputs = split(arguments.text("--inputs", "inputs"), ','),
-                             .targets = split(arguments.text("--targets", "targets"), ','),
+                             .inputs = arguments.list("--inputs", "inputs"),
+                             .targets = arguments.list("--targets", "targets"),
                              .weights = arguments.text("--weights"),
                              .classes = arguments.list("--classes"),
                              .type = arguments.text("--type"),
@@ -174,6 +126,14 @@ SourceMaker hdf5(ImportArguments& arguments, std::string const& split_by) {
     };
 }
 
+data::Alpha alpha(ImportArguments& arguments) {
+    auto const value = arguments.text("--alpha", "drop");
+    require_one_of("--alpha", value, {"drop", "blend", "keep"});
+    return value == "keep"    ? data::Alpha::keep
+           : value == "blend" ? data::Alpha::blend
+                              : data::Alpha::drop;
+}
+
 SourceMaker images(ImportArguments& arguments, std::string const& split_by) {
     auto const [width, height] = arguments.size("--size");
     data::ImageImport options{.source = {},
@@ -181,7 +141,8 @@ SourceMaker images(ImportArguments& arguments, std::string const& split_by) {
                               .split_by = split_by,
                               .width = width,
                               .height = height,
-                              .gray = arguments.flag("--gray")};
+                              .gray = arguments.flag("--gray"),
+                              .alpha = alpha(arguments)};
     return [=](auto const& source) mutable {
         options.source = source;
         return data::image_source(options);
@@ -276,9 +237,9 @@ SourceMaker source_maker(std::string const& kind, ImportArguments& arguments,
     if (kind == "idx") {
         return idx(arguments);
     }
-    throw Error(ExitCode::usage, {concat("lockstep data import ", kind),
-                                  "there are idx, images, video, speech, series and hdf5",
-                                  concat("Usage: ", usage)});
+    throw Error(ExitCode::usage,
+                {concat("lockstep data import ", kind),
+                 concat("there are ", joined(import_kinds(), ", ")), concat("Usage: ", usage)});
 }
 
 /// A bar on a terminal; elsewhere a line now and then.
@@ -301,7 +262,8 @@ class ImportDisplay {
     Stopwatch since_line_;
 };
 
-void print(data::ImportReport const& report, std::vector<std::string> const& classes) {
+void print(data::ImportReport const& report, std::vector<std::string> const& classes,
+           std::vector<std::string> const& remarks) {
     if (report.parts_kept > 0) {
         std::cout << "went on with " << count_text(report.parts_kept)
                   << " parts of an interrupted import\n";
@@ -320,6 +282,9 @@ void print(data::ImportReport const& report, std::vector<std::string> const& cla
         }
         std::cout << "\n";
     }
+    for (auto const& text : remarks) {
+        std::cout << text << "\n";
+    }
     for (auto const& text : report.skipped) {
         std::cout << "skipped " << text << "\n";
     }
@@ -333,9 +298,7 @@ void print(data::ImportReport const& report, std::vector<std::string> const& cla
 void stop_if_asked(SignalRequests const& signals) {
     if (signals.pending() != 0) {
         throw Error(ExitCode::interrupted,
-                    {concat(signal_name(signals.pending()), " during the import"),
-                     "it was ended; what is done is kept beside its output",
-                     "Give the same command again, and it goes on"});
+                    {"the import was interrupted", "a signal asked for its end", "Import again"});
     }
 }
 
@@ -365,7 +328,7 @@ ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> c
         [&](auto const& what, auto done, auto all) { display.show(what, done, all); });
     display.clear();
     if (context.world.is_root()) {
-        print(report, source->form().class_names);
+        print(report, source->form().class_names, source->remarks());
     }
     return ExitCode::ok;
 }
@@ -375,7 +338,7 @@ ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> c
 ExitCode data_import_command(Invocation const& invocation) {
     auto words = invocation.arguments;
     if (take_flag(words, "--help")) {
-        std::cout << help;
+        std::cout << import_help(words.empty() ? "" : words.front());
         return ExitCode::ok;
     }
     SignalRequests const signals;

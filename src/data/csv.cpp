@@ -2,9 +2,12 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
+
+#include "source_file.hpp"
 
 namespace lockstep::data {
 
@@ -101,17 +104,37 @@ std::size_t CsvTable::column(std::string const& name) const {
                      concat("it has no column ", name, "; it has ", joined(columns, ", ")),
                      "Name the columns in the first line"});
     }
+    if (std::count(columns.begin(), columns.end(), name) > 1) {
+        throw Error(ExitCode::data,
+                    {path.string(), concat("its first line names the column ", name, " twice"),
+                     "Give each column a name of its own"});
+    }
     return *found;
 }
 
-CsvTable read_csv(std::filesystem::path const& path) {
-    if (!std::filesystem::is_regular_file(path)) {
-        throw Error(ExitCode::no_input,
-                    {concat("cannot open ", path.string()), "no such file", "Check the path"});
+std::size_t CsvTable::column_of(std::string const& option, std::string const& name) const {
+    if (find(name)) {
+        return column(name);
     }
+    auto const near = nearest_name(name, columns);
+    throw Error(ExitCode::usage,
+                {concat(option, " ", name),
+                 concat(path.string(), " has no such column; it has ", joined(columns, ", ")),
+                 near.empty() ? "Name one of these" : concat("Did you mean ", near, "?")});
+}
+
+CsvTable read_csv(std::filesystem::path const& path) {
+    require_file(path);
     auto const text = read_text(path);
     CsvReader reader(path, text);
     CsvTable table{path, reader.next(), {}};
+    if (std::all_of(table.columns.begin(), table.columns.end(),
+                    [](auto const& name) { return number_of<double>(name).has_value(); })) {
+        throw Error(ExitCode::data,
+                    {concat(path.string(), ", line 1"),
+                     concat("it names no columns, it is numbers: ", joined(table.columns, ", ")),
+                     "Put a line before it that names the columns"});
+    }
     while (!reader.at_end()) {
         auto const line = reader.line();
         auto fields = reader.next();

@@ -20,11 +20,17 @@ struct CsvTable {
     std::vector<Row> rows;
 
     std::optional<std::size_t> find(std::string const& column) const;
-    /// Throws  Error 65 that names the columns that are there
+    /// Throws  Error 65 that names the columns that are there; for one that is there twice, too
     std::size_t column(std::string const& name) const;
+    /// The column that an option of the command line names.
+    ///
+    /// Throws  Error 64 with the option and the columns that are there; 65 for one that is there
+    ///         twice
+    std::size_t column_of(std::string const& option, std::string const& name) const;
 };
 
-/// Throws  Error 66 when there is no such file; 65, with the line, when it is no such table
+/// Throws  Error 66 when there is no such file; 65, with the line, when it is no such table, or its
+///         first line is numbers alone
 CsvTable read_csv(std::filesystem::path const& path);
 
 } // namespace lockstep::data

@@ -2,6 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/hash.hpp"
+#include "lockstep/base/list.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/data/stage_in.hpp"
@@ -21,8 +22,10 @@ namespace lockstep::data {
 
 std::vector<std::filesystem::path> expand_files(std::string const& files) {
     std::vector<std::filesystem::path> paths;
-    for (auto const& part : split(files, ',')) {
-        if (part.find_first_of("*?[") == std::string::npos) {
+    for (auto const& [part, quoted] : list_entries(files)) {
+        std::error_code none; // a file of that very name comes before a pattern
+        if (quoted || part.find_first_of("*?[") == std::string::npos ||
+            std::filesystem::exists(part, none)) {
             paths.emplace_back(part);
             continue;
         }
@@ -45,7 +48,7 @@ constexpr std::int64_t labels_at_once = 1 << 16;
 
 std::vector<Field> fields_named(std::string const& names, bool are_inputs) {
     std::vector<Field> fields;
-    for (auto const& name : split(names, ',')) {
+    for (auto const& name : list_texts(names)) {
         fields.emplace_back(name, are_inputs);
     }
     if (fields.empty()) {

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 
+#include "source_file.hpp"
+
 namespace lockstep::data {
 
 namespace {
@@ -19,11 +21,10 @@ constexpr std::uint64_t most_expansion = 1032;
 } // namespace
 
 IdxFile::IdxFile(std::filesystem::path path)
-    : path_(std::move(path)), file_(gzopen(path_.c_str(), "rb"), gzclose) {
-    if (!std::filesystem::is_regular_file(path_) || !file_) {
+    : path_((require_file(path), std::move(path))), file_(gzopen(path_.c_str(), "rb"), gzclose) {
+    if (!file_) {
         throw Error(ExitCode::no_input, {concat("cannot open ", path_.string()),
-                                         "there is no such file, or it cannot be read",
-                                         "Name the directory that holds the IDX files"});
+                                         "it cannot be read", "Check the file"});
     }
     auto const magic = number();
     auto const dimensions = magic & 0xff;

@@ -5,7 +5,10 @@
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "source_file.hpp"
 
 namespace lockstep::data {
 
@@ -65,24 +68,65 @@ void filter(std::vector<float> const& in, std::vector<float>& out, std::vector<T
     }
 }
 
+/// An RGB or RGBA picture with as many channels as `alpha` asks for.
+Image with_alpha(Image image, Alpha alpha) {
+    auto const wanted = alpha == Alpha::keep ? 4U : 3U;
+    if (image.channels == wanted) {
+        return image;
+    }
+    Image changed{image.width, image.height, wanted, {}};
+    changed.values.reserve(image.width * image.height * wanted);
+    for (std::size_t at = 0; at < image.values.size(); at += image.channels) {
+        int const opaque = image.channels == 4 ? image.values[at + 3] : 255;
+        for (std::size_t c = 0; c < 3; ++c) {
+            int const value = image.values[at + c];
+            changed.values.push_back(static_cast<std::uint8_t>(
+                alpha == Alpha::blend ? (value * opaque + 127) / 255 : value));
+        }
+        if (wanted == 4) {
+            changed.values.push_back(static_cast<std::uint8_t>(opaque));
+        }
+    }
+    return changed;
+}
+
+/// What files of other kinds begin with, so that they can be named.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> other_kinds{
+    {{"GIF8", "GIF"},
+     {"BM", "BMP"},
+     {"RIFF", "WebP"},
+     {std::string_view("II*\0", 4), "TIFF"},
+     {std::string_view("MM\0*", 4), "TIFF"},
+     {std::string_view("\0\0\0\x0cjP", 6), "JPEG 2000"},
+     {"<svg", "SVG"},
+     {"%PDF", "PDF"}}};
+
+[[noreturn]] void refuse_kind(std::string_view bytes) {
+    for (auto const& [start, kind] : other_kinds) {
+        if (bytes.starts_with(start)) {
+            throw DecodeFailure{concat("it is a ", kind, " file, and PNG and JPEG are read")};
+        }
+    }
+    throw DecodeFailure{bytes.empty() ? "it is empty"
+                                      : "it begins neither like a PNG nor like a JPEG file"};
+}
+
 } // namespace
 
-Image read_image(std::filesystem::path const& path) {
+Image read_image(std::filesystem::path const& path, Alpha alpha) {
+    require_file(path);
     auto const file = File::open_read(path);
     std::vector<std::byte> bytes(file.size());
     file.read_at(0, bytes);
-    auto const begins = [&](std::string_view start) {
-        return std::string_view(reinterpret_cast<char const*>(bytes.data()), bytes.size())
-            .starts_with(start);
-    };
+    std::string_view const text(reinterpret_cast<char const*>(bytes.data()), bytes.size());
     try {
-        if (begins("\x89PNG\r\n")) {
-            return decode_png(bytes);
+        if (text.starts_with("\x89PNG\r\n")) {
+            return with_alpha(decode_png(bytes), alpha);
         }
-        if (begins("\xff\xd8\xff")) {
-            return decode_jpeg(bytes);
+        if (text.starts_with("\xff\xd8\xff")) {
+            return with_alpha(decode_jpeg(bytes), alpha);
         }
-        throw DecodeFailure{"it begins neither like a PNG nor like a JPEG file"};
+        refuse_kind(text);
     } catch (DecodeFailure const& failure) {
         throw Error(ExitCode::data, {path.string(), failure.why,
                                      "Replace the file, or pass over such files: --skip-bad"});
@@ -90,12 +134,15 @@ Image read_image(std::filesystem::path const& path) {
 }
 
 Image to_gray(Image const& image) {
-    Image gray{image.width, image.height, 1, {}};
-    gray.values.reserve(image.width * image.height);
-    for (std::size_t i = 0; i + 2 < image.values.size(); i += 3) {
+    Image gray{image.width, image.height, image.channels - 2, {}};
+    gray.values.reserve(image.width * image.height * gray.channels);
+    for (std::size_t i = 0; i < image.values.size(); i += image.channels) {
         auto const luma =
             299 * image.values[i] + 587 * image.values[i + 1] + 114 * image.values[i + 2];
         gray.values.push_back(static_cast<std::uint8_t>((luma + 500) / 1000));
+        if (image.channels == 4) {
+            gray.values.push_back(image.values[i + 3]);
+        }
     }
     return gray;
 }

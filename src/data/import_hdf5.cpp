@@ -9,6 +9,7 @@
 
 #include "convert.hpp"
 #include "format.hpp"
+#include "source_file.hpp"
 #include "weights.hpp"
 
 namespace lockstep::data {
@@ -98,7 +99,7 @@ class SourceField {
 class Hdf5Source : public ImportSource {
   public:
     explicit Hdf5Source(Hdf5Import const& options)
-        : options_(options), file_(h5::File::open(options.source)) {
+        : options_(options), file_((require_file(options.source), h5::File::open(options.source))) {
         std::optional<h5::Type> type;
         if (!options.type.empty()) {
             type = wanted_type(options.type);

@@ -1,4 +1,5 @@
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/list.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/data/import.hpp"
 
@@ -53,7 +54,9 @@ std::filesystem::path idx_path(std::filesystem::path const& directory, std::stri
 class IdxSource : public ImportSource {
   public:
     explicit IdxSource(IdxImport const& options) {
-        auto const pair = split(options.source.string(), ',');
+        std::error_code none;
+        bool const folder = std::filesystem::is_directory(options.source, none);
+        auto const pair = folder ? std::vector<std::string>{} : list_texts(options.source.string());
         if (pair.size() == 2) {
             add("", pair[0], pair[1], options.classes);
         } else {

@@ -22,16 +22,16 @@ class ImageSource : public ListedSource {
         if (options_.width == 0) {
             take_size_of_first();
         }
-        form_.fields = {
-            {"inputs", h5::Type::u8, {options_.gray ? 1U : 3U, options_.height, options_.width}},
-            {"targets", h5::Type::i64, {}}};
+        auto const channels = (options_.gray ? 1U : 3U) + (options_.alpha == Alpha::keep ? 1U : 0U);
+        form_.fields = {{"inputs", h5::Type::u8, {channels, options_.height, options_.width}},
+                        {"targets", h5::Type::i64, {}}};
         form_.class_names = listing_.class_names;
         form_.moments = ImportForm::Moments::by_channel;
     }
 
     std::string identity() const override {
         return concat("images ", options_.width, "x", options_.height, options_.gray ? " gray" : "",
-                      "\n", listing_.identity());
+                      " alpha ", static_cast<int>(options_.alpha), "\n", listing_.identity());
     }
     std::int64_t items_at_once() const override {
         return static_cast<std::int64_t>(
@@ -39,7 +39,7 @@ class ImageSource : public ListedSource {
     }
 
     void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
-        auto image = read_image(entry(item).path);
+        auto image = read_image(entry(item).path, options_.alpha);
         if (options_.gray) {
             image = to_gray(image);
         }
@@ -61,7 +61,7 @@ class ImageSource : public ListedSource {
         any_size_ = false;
         for (auto const& entry : listing_.entries) {
             try {
-                auto const image = read_image(entry.path);
+                auto const image = read_image(entry.path, options_.alpha);
                 options_.width = image.width;
                 options_.height = image.height;
                 return;

@@ -3,9 +3,12 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
-#include <algorithm>
-#include <cctype>
+#include <map>
 #include <set>
+#include <sys/stat.h>
+
+#include "class_names.hpp"
+#include "find_files.hpp"
 
 namespace lockstep::data {
 
@@ -19,43 +22,44 @@ std::string set_named(std::string const& folder) {
     return folder == "train" || folder == "validation" || folder == "test" ? folder : "";
 }
 
-/// A file below the source and the names of the folders on the way to it.
-struct FoundFile {
-    std::filesystem::path path;
-    std::vector<std::string> folders;
-};
-
-std::vector<FoundFile> find_files(ListingOptions const& options) {
-    namespace fs = std::filesystem;
-    std::error_code failure;
-    std::vector<FoundFile> files;
-    auto const follow = fs::directory_options::follow_directory_symlink;
-    fs::recursive_directory_iterator at(options.source, follow, failure);
-    for (; !failure && at != fs::end(at); at.increment(failure)) {
-        auto const path = at->path();
-        bool const frame = has_ending(path, options.frame_endings);
-        if (!at->is_regular_file() || !(frame || has_ending(path, options.endings))) {
+/// The folders that stand for a class, or for a set, hold something.
+void require_files(FoundTree const& tree, ListingOptions const& options) {
+    std::set<std::vector<std::string>> full;
+    for (auto const& file : tree.files) {
+        auto folders = file.folders;
+        if (std::filesystem::is_directory(file.path)) {
+            folders.push_back(file.path.filename().string());
+        }
+        for (; !folders.empty(); folders.pop_back()) {
+            full.insert(folders);
+        }
+    }
+    for (auto const& folder : tree.folders) {
+        auto const depth = set_named(folder.front()).empty() ? 1U : 2U;
+        if (folder.size() > depth || full.contains(folder)) {
             continue;
         }
-        FoundFile file{frame ? path.parent_path() : path, {}};
-        for (auto const& folder : file.path.lexically_relative(options.source).parent_path()) {
-            file.folders.push_back(folder.string());
+        auto path = options.source;
+        for (auto const& name : folder) {
+            path /= name;
         }
-        files.push_back(std::move(file));
+        throw Error(
+            ExitCode::data,
+            {path.string(),
+             concat("this class or set has no file that ends with ", joined(options.endings, ", "),
+                    tree.passed_over.empty()
+                        ? ""
+                        : concat("; passed over were ", joined(tree.passed_over, "; "))),
+             "Convert its files, or take the folder out"});
     }
-    if (failure) {
-        throw Error(ExitCode::no_input, {concat("cannot list ", options.source.string()),
-                                         failure.message(), "Name a directory that can be read"});
+}
+
+std::map<std::string, std::int64_t> places_of(std::vector<std::string> const& names) {
+    std::map<std::string, std::int64_t> places;
+    for (auto const& name : names) {
+        places.emplace(name, static_cast<std::int64_t>(places.size()));
     }
-    // Directories give their entries in any order.
-    std::sort(files.begin(), files.end(),
-              [](FoundFile const& a, FoundFile const& b) { return a.path < b.path; });
-    // A folder was found once for each of its frames.
-    files.erase(
-        std::unique(files.begin(), files.end(),
-                    [](FoundFile const& a, FoundFile const& b) { return a.path == b.path; }),
-        files.end());
-    return files;
+    return places;
 }
 
 Listing from_folders(ListingOptions const& options) {
@@ -66,7 +70,14 @@ Listing from_folders(ListingOptions const& options) {
     }
     Listing listing;
     std::vector<std::string> classes;
-    for (auto& file : find_files(options)) {
+    auto tree = find_files(options.source, options.endings, options.frame_endings);
+    if (!tree.files.empty()) {
+        require_files(tree, options);
+    }
+    for (auto const& kind : tree.passed_over) {
+        listing.remarks.push_back(concat("passed over ", kind));
+    }
+    for (auto& file : tree.files) {
         auto& folders = file.folders;
         Listing::Entry entry{file.path, 0, {}, {}};
         if (!folders.empty() && !set_named(folders.front()).empty()) {
@@ -85,10 +96,10 @@ Listing from_folders(ListingOptions const& options) {
         classes.push_back(folders[0]);
         listing.entries.push_back(std::move(entry));
     }
-    std::set<std::string> const names(classes.begin(), classes.end());
-    listing.class_names.assign(names.begin(), names.end());
+    listing.class_names = ordered_names({classes.begin(), classes.end()});
+    auto const places = places_of(listing.class_names);
     for (std::size_t i = 0; i < classes.size(); ++i) {
-        listing.entries[i].label = std::distance(names.begin(), names.find(classes[i]));
+        listing.entries[i].label = places.at(classes[i]);
     }
     return listing;
 }
@@ -109,12 +120,11 @@ Listing from_table(ListingOptions const& options) {
     }
     Listing listing;
     listing.class_names = ordered_names(names);
+    auto const places = places_of(listing.class_names);
     for (auto const& row : table.rows) {
-        auto const at =
-            std::find(listing.class_names.begin(), listing.class_names.end(), row.fields[label]);
         listing.entries.push_back(
             {listed_file(table, row, file, options.source, !options.frame_endings.empty()),
-             at - listing.class_names.begin(), row.fields[group], listed_set(table, row)});
+             places.at(row.fields[label]), row.fields[group], listed_set(table, row), row.line});
     }
     return listing;
 }
@@ -124,10 +134,12 @@ Listing from_table(ListingOptions const& options) {
 std::string Listing::identity() const {
     std::string text = joined(class_names, ",") + "\n";
     for (auto const& entry : entries) {
-        std::error_code missing; // a file that is not there is a bad item, told when it is read
-        auto const there = std::filesystem::exists(entry.path, missing);
-        text += concat(there ? stamp(entry.path) : entry.path.string() + " missing\n", entry.label,
-                       " ", entry.group, " ", entry.set, "\n");
+        auto seen = concat(entry.path.string(), " missing\n"); // that is told when it is read
+        try {
+            seen = stamp(entry.path);
+        } catch (Error const&) {
+        }
+        text += concat(seen, entry.label, " ", entry.group, " ", entry.set, "\n");
     }
     return text;
 }
@@ -160,46 +172,56 @@ std::string listed_set(CsvTable const& table, CsvTable::Row const& row) {
     return set;
 }
 
-std::vector<std::string> ordered_names(std::set<std::string> const& names) {
-    std::vector<std::string> ordered(names.begin(), names.end());
-    bool const numbers = std::all_of(ordered.begin(), ordered.end(), [](std::string const& name) {
-        return !name.empty() && name.size() < 10 &&
-               std::all_of(name.begin(), name.end(),
-                           [](unsigned char c) { return std::isdigit(c) != 0; });
-    });
-    if (numbers) {
-        std::sort(ordered.begin(), ordered.end(), [](std::string const& a, std::string const& b) {
-            return std::pair(std::stol(a), a) < std::pair(std::stol(b), b);
-        });
-    }
-    return ordered;
-}
-
-std::vector<std::filesystem::path> files_in(std::filesystem::path const& directory,
-                                            std::vector<std::string> const& endings) {
-    std::vector<std::filesystem::path> files;
-    for (auto const& file : std::filesystem::directory_iterator(directory)) {
-        if (has_ending(file.path(), endings)) {
-            files.push_back(file.path());
+void require_once(Listing& listing, std::vector<std::string> const& meanings) {
+    std::map<std::pair<dev_t, ino_t>, std::size_t> places;
+    std::size_t twice = 0;
+    std::string last;
+    for (std::size_t i = 0; i < listing.entries.size(); ++i) {
+        auto const& entry = listing.entries[i];
+        struct stat info {};
+        if (::stat(entry.path.c_str(), &info) != 0) {
+            continue; // that is told when it is read
         }
+        auto const [at, added] = places.emplace(std::pair(info.st_dev, info.st_ino), i);
+        if (added) {
+            continue;
+        }
+        auto const& first = listing.entries[at->second];
+        auto const said = [&](std::size_t one) {
+            auto const& of = listing.entries[one];
+            return concat(of.line > 0 ? concat(" in line ", of.line)
+                                      : concat(" as ", of.path.string()),
+                          meanings[one].empty() ? "" : concat(" with ", meanings[one]),
+                          of.set.empty() ? "" : concat(" in ", of.set));
+        };
+        if (entry.set != first.set || meanings[i] != meanings[at->second]) {
+            throw Error(ExitCode::data, {entry.path.string(),
+                                         concat("this one file is there twice:", said(at->second),
+                                                ", and", said(i)),
+                                         "Name each file once"});
+        }
+        last = entry.path.string();
+        ++twice;
     }
-    std::sort(files.begin(), files.end());
-    return files;
-}
-
-bool has_ending(std::filesystem::path const& path, std::vector<std::string> const& endings) {
-    auto ending = path.extension().string();
-    std::transform(ending.begin(), ending.end(), ending.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return std::find(endings.begin(), endings.end(), ending) != endings.end();
+    if (twice > 0) {
+        listing.remarks.push_back(
+            concat(twice, twice == 1 ? " file is" : " files are", " there twice, such as ", last));
+    }
 }
 
 Listing list_files(ListingOptions const& options) {
     auto listing = options.labels.path.empty() ? from_folders(options) : from_table(options);
+    std::vector<std::string> labels;
+    for (auto const& entry : listing.entries) {
+        labels.push_back(
+            concat("label ", listing.class_names[static_cast<std::size_t>(entry.label)]));
+    }
+    require_once(listing, labels);
     if (listing.entries.empty()) {
         throw Error(ExitCode::no_input,
                     {concat("nothing to import in ", options.source.string()),
-                     concat("no file there ends with ", joined(options.endings, ", ")),
+                     concat("no file there ends with ", joined(options.endings, ", "),
+                            listing.remarks.empty() ? "" : "; ", joined(listing.remarks, "; ")),
                      "Name a directory with a folder for each class"});
     }
     return listing;

@@ -2,7 +2,6 @@
 
 #include "lockstep/data/import.hpp"
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,10 +15,12 @@ struct Listing {
         std::filesystem::path path;
         std::int64_t label = 0;
         std::string group;
-        std::string set; ///< empty: none said
+        std::string set;       ///< empty: none said
+        std::int64_t line = 0; ///< of the table
     };
-    std::vector<Entry> entries; ///< in order of their paths, or of the table
+    std::vector<Entry> entries; ///< in natural order of their paths, or in that of the table
     std::vector<std::string> class_names;
+    std::vector<std::string> remarks{}; ///< what of the source does not count, or counts twice
 
     /// All names, labels and groups, with sizes and times of change.
     std::string identity() const;
@@ -36,8 +37,15 @@ struct ListingOptions {
 
 /// The files of SOURCE/CLASS/…, of SOURCE/train/CLASS/… and its kin, or of a label file.
 ///
-/// Throws  Error 66 when there are none; 65 for a label file without the columns; 64
+/// Throws  Error 66 when there are none; 65 for a label file without the columns, a folder of a
+///         class without files, or a file that is there twice with other labels; 64
 Listing list_files(ListingOptions const& options);
+
+/// Refuses a file that is there twice, by its name or by links, in two sets or as two things;
+/// `meanings` says what each is. Others that are there twice are remarked on.
+///
+/// Throws  Error 65
+void require_once(Listing& listing, std::vector<std::string> const& meanings);
 
 /// The file that a row of a table names, and its set there; empty where the table has none.
 ///
@@ -47,15 +55,5 @@ std::filesystem::path listed_file(CsvTable const& table, CsvTable::Row const& ro
                                   std::size_t column, std::filesystem::path const& source,
                                   bool folders = false);
 std::string listed_set(CsvTable const& table, CsvTable::Row const& row);
-
-/// Class names in order: of their numbers where all are whole numbers, else of their bytes.
-std::vector<std::string> ordered_names(std::set<std::string> const& names);
-
-/// The files of a directory that end like one of these, in order of their names.
-std::vector<std::filesystem::path> files_in(std::filesystem::path const& directory,
-                                            std::vector<std::string> const& endings);
-
-/// Whether a path ends like one of these, in any case of letters.
-bool has_ending(std::filesystem::path const& path, std::vector<std::string> const& endings);
 
 } // namespace lockstep::data

@@ -10,8 +10,8 @@
 #include <optional>
 #include <set>
 
+#include "class_names.hpp"
 #include "csv.hpp"
-#include "import_listing.hpp"
 
 namespace lockstep::data {
 
@@ -59,6 +59,16 @@ class SeriesSource : public ImportSource {
                                              "Name a table with a first line and others"});
         }
         bool const rows = !options.target.empty();
+        std::vector<std::pair<std::string, std::string>> const named{
+            {"--time", options.time},
+            {"--group", options.group},
+            {"--target", options.target},
+            {"--split-by", options.split_by}};
+        for (auto const& [option, name] : named) {
+            if (!name.empty()) {
+                table_.column_of(option, name);
+            }
+        }
         columns_ = chosen_columns();
         auto const type = options.doubles ? h5::Type::f64 : h5::Type::f32;
         form_.fields = {{"inputs", type, {columns_.size()}, !rows},
@@ -126,16 +136,22 @@ class SeriesSource : public ImportSource {
     std::vector<std::size_t> chosen_columns() const {
         std::vector<std::size_t> columns;
         for (auto const& name : options_.columns) {
-            columns.push_back(table_.column(name));
+            columns.push_back(table_.column_of("--columns", name));
         }
         if (!options_.columns.empty()) {
             return columns;
         }
         for (std::size_t c = 0; c < table_.columns.size(); ++c) {
             auto const& name = table_.columns[c];
+            if (name.empty()) {
+                throw Error(ExitCode::data,
+                            {concat(table_.path.string(), ", line 1"),
+                             concat("column ", c + 1, " has no name, and would be an input"),
+                             "Name it, or name the inputs: --columns A,B"});
+            }
             if (name != options_.time && name != options_.group && name != options_.target &&
                 name != options_.split_by) {
-                columns.push_back(c);
+                columns.push_back(table_.column(name));
             }
         }
         if (columns.empty()) {
@@ -158,11 +174,13 @@ class SeriesSource : public ImportSource {
         std::set<std::string> names;
         for (std::size_t i = 0; i < table_.rows.size(); ++i) {
             items_.push_back({i});
-            names.insert(table_.rows[i].fields[column]);
         }
         if (options_.regression) {
             labels_.assign(items_.size(), -1);
             return;
+        }
+        for (auto const& row : table_.rows) {
+            names.insert(name_in(row, column));
         }
         form_.class_names = ordered_names(names);
         std::map<std::string, std::int64_t> places;
@@ -188,13 +206,21 @@ class SeriesSource : public ImportSource {
         auto const column = table_.column(options_.group);
         std::map<std::string, std::vector<std::size_t>> groups;
         for (std::size_t i = 0; i < table_.rows.size(); ++i) {
-            groups[table_.rows[i].fields[column]].push_back(i);
+            groups[name_in(table_.rows[i], column)].push_back(i);
         }
         for (auto& [name, rows] : groups) {
             labels_.push_back(static_cast<std::int64_t>(items_.size()));
             form_.class_names.push_back(name);
             items_.push_back(std::move(rows));
         }
+    }
+
+    /// What a row says of its class or group.
+    std::string const& name_in(CsvTable::Row const& row, std::size_t column) const {
+        if (row.fields[column].empty()) {
+            refuse(row, table_.columns[column], "is empty", "Name a class or group in every line");
+        }
+        return row.fields[column];
     }
 
     CsvTable::Row const& row(std::int64_t item, std::size_t i) const {
@@ -208,9 +234,16 @@ class SeriesSource : public ImportSource {
         }
         auto const value = number(text);
         if (!value) {
-            refuse(row, table_.columns[column],
-                   text.empty() ? "is empty" : concat("is no number: ", text),
-                   "Correct it, leave the column out by --columns, or --fill-forward empty ones");
+            refuse(
+                row, table_.columns[column],
+                text.empty() ? "is empty" : concat("is no number: ", text),
+                options_.target.empty()
+                    ? "Correct it, leave the column out by --columns, or --fill-forward empty ones"
+                    : "Correct it, or leave the column out by --columns");
+        }
+        if (!options_.doubles && !std::isfinite(static_cast<float>(*value))) {
+            refuse(row, table_.columns[column], concat("is too large for f32: ", text),
+                   "Correct it, or keep numbers as --type f64");
         }
         return *value;
     }
@@ -254,6 +287,12 @@ std::unique_ptr<ImportSource> series_source(SeriesImport const& options) {
     if (options.regression && options.target.empty()) {
         throw Error(ExitCode::usage, {"--regression", "it says how --target is meant",
                                       "Name the column: --target COLUMN"});
+    }
+    if (options.fill_forward && !options.target.empty()) {
+        throw Error(ExitCode::usage,
+                    {"--fill-forward with --target",
+                     "with --target each row is a sample of its own, and none is above it",
+                     "Fill the table's empty cells before, or leave one of the options out"});
     }
     return std::make_unique<SeriesSource>(options);
 }

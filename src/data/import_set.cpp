@@ -8,11 +8,15 @@
 #include "lockstep/data/inspect.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <iomanip>
 #include <sstream>
+#include <sys/stat.h>
 
+#include "class_names.hpp"
 #include "import_join.hpp"
+#include "import_outputs.hpp"
 #include "import_part.hpp"
 #include "import_split.hpp"
 
@@ -49,6 +53,7 @@ class Import {
     ImportReport run() {
         make_parts();
         sum_up();
+        require_same_source();
         make_files();
         comm::agree(comm_, "removing the parts", [&] {
             if (comm_.is_root()) {
@@ -59,6 +64,20 @@ class Import {
         return std::move(report_);
     }
 
+    /// After a failure that all ranks agreed on: nobody would look for the parts of an import whose
+    /// source or command was wrong. Others can go on: whether this one can.
+    bool keeps_parts(ExitCode code) const {
+        std::error_code ignored; // the failure that brought us here is the one to tell
+        bool const keeps =
+            (code == ExitCode::interrupted || code == ExitCode::io || code == ExitCode::memory) &&
+            std::filesystem::exists(plan_.parts.front().path, ignored);
+        if (comm_.is_root() && !keeps) {
+            std::filesystem::remove_all(spool_, ignored);
+        }
+        return keeps;
+    }
+    std::filesystem::path const& parts() const { return spool_; }
+
   private:
     void before_part() const {
         if (options_.before_part) {
@@ -67,18 +86,22 @@ class Import {
     }
     void plan();
     void agree_on_identity();
+    void prepare();
+    void require_same_source() const;
     void make_parts();
     void count(std::size_t number, ImportPart const& part);
     void sum_up();
     void compute_moments();
     void make_files();
     std::uint64_t make_file(ShardPlan const& shard) const;
+    void remove_others() const;
 
     comm::Communicator const& comm_;
     ImportSource const& source_;
     ImportOptions const& options_;
     ImportProgress const& progress_;
     std::filesystem::path spool_;
+    std::uint64_t source_identity_ = 0; ///< a hash of it
     std::vector<ItemSet> sets_;
     std::vector<std::vector<std::int64_t>> items_; ///< of each part
     JoinPlan plan_;
@@ -94,8 +117,10 @@ void Import::plan() {
     plan_.form = source_.form();
     plan_.deflate = options_.deflate;
     sets_ = split_items(source_, options_.split);
-    auto identity =
-        concat(part_version, " ", source_.identity(), options_.skip_bad ? " skip-bad" : "");
+    require_names(plan_.form.class_names);
+    auto identity = source_.identity();
+    source_identity_ = hash64(identity);
+    identity = concat(part_version, " ", identity, options_.skip_bad ? " skip-bad" : "");
     auto const most = static_cast<std::size_t>(std::max<std::int64_t>(source_.items_at_once(), 1));
     for (std::size_t s = 0; s < sets_.size(); ++s) {
         auto const& items = sets_[s].items;
@@ -121,14 +146,40 @@ void Import::plan() {
 void Import::agree_on_identity() {
     auto of_root = plan_.identity;
     comm::broadcast(comm_, std::span(&of_root, 1));
-    comm::agree(comm_, "preparing the import", [&] {
+    comm::agree(comm_, "looking at the source", [&] {
         if (of_root != plan_.identity) {
             throw Error(ExitCode::no_input,
                         {"this rank sees another source than rank 0",
                          "the list of files, or a file's size or time of change, is different",
                          "Put the source on a file system that all hosts share"});
         }
-        make_directories(spool_);
+    });
+    comm::agree(comm_, "preparing the import", [&] {
+        if (comm_.is_root()) {
+            prepare();
+        }
+    });
+}
+
+/// Files that this very import has made before it was interrupted may be there.
+void Import::prepare() {
+    auto const note = spool_ / "identity";
+    auto const identity = hex(plan_.identity);
+    bool const goes_on = std::filesystem::exists(note) && read_text(note) == identity;
+    bool const several = std::any_of(sets_.begin(), sets_.end(),
+                                     [](ItemSet const& set) { return !set.name.empty(); });
+    require_place(options_.out, several, options_.overwrite || goes_on);
+    make_directories(spool_);
+    write_text_durably(note, identity);
+}
+
+void Import::require_same_source() const {
+    comm::agree(comm_, "looking at the source again", [&] {
+        if (comm_.is_root() && hash64(source_.identity()) != source_identity_) {
+            throw Error(ExitCode::data, {"the source was changed while it was imported",
+                                         "some samples are of before, others of after",
+                                         "Import again when nobody writes to it any more"});
+        }
     });
 }
 
@@ -260,26 +311,50 @@ void Import::make_files() {
         report_.files.push_back({shards[i].path, static_cast<std::int64_t>(shards[i].count),
                                  static_cast<std::uint64_t>(bytes[i])});
     }
+    comm::agree(comm_, "removing what was replaced", [&] {
+        if (comm_.is_root()) {
+            remove_others();
+        }
+    });
+}
+
+/// Sets and shards of an older import, which a pattern would take for some of the new one.
+void Import::remove_others() const {
+    for (auto const& path : outputs_at(options_.out)) {
+        if (std::none_of(report_.files.begin(), report_.files.end(),
+                         [&](ImportedFile const& file) { return file.path == path; })) {
+            std::filesystem::remove(path);
+        }
+    }
 }
 
 } // namespace
 
 ImportReport import_set(comm::Communicator const& comm, ImportSource const& source,
                         ImportOptions const& options, ImportProgress const& progress) {
-    return Import(comm, source, options, progress).run();
+    Import import(comm, source, options, progress);
+    try {
+        return import.run();
+    } catch (AgreedError const& failure) {
+        if (!import.keeps_parts(failure.code())) {
+            throw;
+        }
+        auto text = failure.text();
+        text.next += concat("; the parts that are done are kept in ", import.parts().string(),
+                            ", and the same command goes on");
+        throw AgreedError(failure.code(), text, failure.rank(), failure.cause());
+    }
 }
 
 std::string stamp(std::filesystem::path const& path) {
-    namespace fs = std::filesystem;
-    std::error_code missing;
-    bool const folder = fs::is_directory(path, missing);
-    auto const bytes = folder ? 0 : fs::file_size(path, missing);
-    if (missing) {
-        throw Error(ExitCode::no_input, {concat("cannot open ", path.string()), missing.message(),
-                                         "Check the source's list of files"});
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0) {
+        throw system_error(concat("cannot open ", path.string()), errno,
+                           "Check the source's list of files");
     }
-    auto const changed = fs::last_write_time(path).time_since_epoch().count();
-    return concat(path.string(), " ", bytes, " ", changed, "\n");
+    auto const bytes = S_ISDIR(info.st_mode) ? 0 : info.st_size;
+    return concat(path.string(), " ", bytes, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec,
+                  "\n");
 }
 
 std::int64_t ImportSource::label(std::int64_t) const {

@@ -1,4 +1,5 @@
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/list.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/data/import.hpp"
 #include "lockstep/data/log_mel.hpp"
@@ -71,16 +72,18 @@ class SpeechSource : public ListedSource {
             {options_.transcripts, options_.source, options_.text, options_.split_by});
         std::set<std::string> found;
         for (auto const& transcript : transcripts) {
-            listing_.entries.push_back({transcript.file, -1, transcript.group, transcript.set});
+            listing_.entries.push_back(
+                {transcript.file, -1, transcript.group, transcript.set, transcript.line});
             texts_.push_back(transcript.text);
             if (options_.symbols.empty()) {
                 auto const own = cut(transcript.text, transcript.file.string());
                 found.insert(own.begin(), own.end());
             }
         }
+        require_once(listing_, texts_);
         listing_.class_names.assign(found.begin(), found.end());
         if (!options_.symbols.empty()) {
-            listing_.class_names = options_.words ? split(options_.symbols, ',')
+            listing_.class_names = options_.words ? list_texts(options_.symbols)
                                                   : symbols_of(options_.symbols, {}, "--symbols");
         }
     }

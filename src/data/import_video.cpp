@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "codec/video.hpp"
+#include "find_files.hpp"
 #include "listed_source.hpp"
 
 namespace lockstep::data {
@@ -103,7 +104,7 @@ class VideoSource : public ListedSource {
         auto const& path = entry(item).path;
         if (std::filesystem::is_directory(path)) {
             for (auto const& frame : files_in(path, image_endings)) {
-                add(read_image(frame));
+                add(read_image(frame, Alpha::drop));
             }
         } else {
             read_video(path, add);

@@ -3,6 +3,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/hash.hpp"
+#include "lockstep/base/list.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/data/dataset.hpp"
 
@@ -33,6 +34,12 @@ std::string place_of(h5::File const& file, std::string const& name) {
     return others.empty() ? linked : concat(linked, "raw values in ", joined(others, ", "));
 }
 
+/// `files` is a path here, whatever is in it.
+DatasetOptions alone(DatasetOptions options) {
+    options.files = list_of({options.files});
+    return options;
+}
+
 } // namespace
 
 std::vector<std::filesystem::path> files_of(DatasetOptions const& options) {
@@ -45,7 +52,7 @@ std::vector<std::filesystem::path> files_of(DatasetOptions const& options) {
         }
     };
     for (auto const& names : {options.inputs, options.targets}) {
-        for (auto const& name : split(names, ',')) {
+        for (auto const& name : list_texts(names)) {
             readable_dataset(file, name, options.sample_per_file ? Entries::one : Entries::samples);
             auto const origin = file.origin(name);
             add(origin.file);
@@ -58,7 +65,7 @@ std::vector<std::filesystem::path> files_of(DatasetOptions const& options) {
 }
 
 DataInfo describe(DatasetOptions const& options) {
-    Dataset const dataset(options);
+    Dataset const dataset(alone(options));
     std::filesystem::path const path = options.files;
     auto const file = h5::File::open(path);
     auto fields = dataset.inputs();
@@ -134,7 +141,7 @@ void count(NotFinite& found, std::span<float const> values, std::int64_t sample)
 
 std::vector<NotFinite> look_through(DatasetOptions const& options) {
     constexpr std::size_t bytes_at_once = std::size_t{4} << 20;
-    Dataset const dataset(options);
+    Dataset const dataset(alone(options));
     auto fields = dataset.inputs();
     fields.insert(fields.end(), dataset.targets().begin(), dataset.targets().end());
     std::vector<NotFinite> found;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@ struct Transcript {
     std::string text;
     std::string group; ///< empty: none said
     std::string set;
+    std::int64_t line = 0; ///< where it stands
 };
 
 struct TranscriptOptions {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lockstep/comm/communicator.hpp"
+#include "lockstep/data/alpha.hpp"
 #include "lockstep/data/import_source.hpp"
 
 #include <cstdint>
@@ -27,6 +28,7 @@ struct ImportOptions {
     SplitOptions split{};
     std::int64_t shard_samples = 0; ///< most samples of a file; 0: any number
     bool skip_bad = false;          ///< pass over items that cannot be read, and list them
+    bool overwrite = false;         ///< replace the data set files that are there
     int deflate = 0;                ///< 1 to 9: chunked and compressed; 0: contiguous
     /// Called on each rank before a part; what it throws on one ends the import on all, and it can
     /// go on later.
@@ -107,10 +109,12 @@ struct ImageImport {
     std::uint64_t width = 0; ///< 0: all images must have one size
     std::uint64_t height = 0;
     bool gray = false;
+    Alpha alpha = Alpha::drop;
 };
 
 /// PNG and JPEG files in a folder for each class (below train, validation and test where these
-/// are there), or listed in a file. Samples are u8, [3, height, width] or [1, height, width].
+/// are there), or listed in a file. Samples are u8, [3, height, width], or [1, …] in gray; with
+/// Alpha::keep one channel more.
 std::unique_ptr<ImportSource> image_source(ImageImport const& options);
 
 struct SpeechImport {

@@ -59,6 +59,8 @@ class ImportSource {
     virtual std::int64_t label(std::int64_t item) const;   ///< what a split is stratified by
     virtual std::string group(std::int64_t item) const;    ///< what a split keeps together
     virtual std::string set(std::int64_t item) const;      ///< train, …, where the source says it
+    /// What of the source is passed over, and the like: lines for whoever imports.
+    virtual std::vector<std::string> remarks() const { return {}; }
     /// Items that are read together before the next vote: some megabytes of samples.
     virtual std::int64_t items_at_once() const = 0;
 

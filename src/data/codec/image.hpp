@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lockstep/data/alpha.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -24,18 +26,20 @@ struct DecodeFailure {
     std::string why;
 };
 
-/// Decodes to RGB; transparent pixels stand before black.
+/// Decodes to RGB, or to RGBA where pixels may be transparent. Values are those that are stored,
+/// whatever gamma, profile or orientation go with them; of 16 bits, value / 257, rounded. Four inks
+/// become (255 - ink) (255 - black) / 255, rounded.
 ///
 /// Throws  DecodeFailure; Error 69 where this build has no such decoder
 Image decode_png(std::span<std::byte const> bytes);
 Image decode_jpeg(std::span<std::byte const> bytes);
 
-/// A PNG or JPEG file, told apart by how it begins.
+/// A PNG or JPEG file, told apart by how it begins, of 3 channels, or 4 with Alpha::keep.
 ///
 /// Throws  Error 66 or 65, with the file's name
-Image read_image(std::filesystem::path const& path);
+Image read_image(std::filesystem::path const& path, Alpha alpha);
 
-/// Luma of ITU-R BT.601: (299 R + 587 G + 114 B) / 1000, rounded.
+/// Luma of ITU-R BT.601: (299 R + 587 G + 114 B) / 1000, rounded; a fourth channel stays.
 Image to_gray(Image const& image);
 
 /// Brings a picture to a size, whatever its proportions: a triangle filter, first along x, then

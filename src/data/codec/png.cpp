@@ -1,32 +1,101 @@
+#include <array>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
 #include <png.h>
 
 #include "image.hpp"
 
 namespace lockstep::data {
 
-Image decode_png(std::span<std::byte const> bytes) {
-    png_image png{};
-    png.version = PNG_IMAGE_VERSION;
-    if (png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) == 0) {
-        throw DecodeFailure{png.message};
+namespace {
+
+/// One picture on its way through libpng, whose errors and warnings come back by a jump: what is
+/// jumped over has no destructors.
+class PngReader {
+  public:
+    explicit PngReader(std::span<std::byte const> bytes) : left_(bytes) {
+        attempt([this] {
+            png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, fail, fail);
+            info_ = png_create_info_struct(png_);
+            png_set_read_fn(png_, this, take);
+        });
     }
-    struct Freed {
-        png_image* image;
-        ~Freed() { png_image_free(image); }
-    } const freed{&png};
+    PngReader(PngReader const&) = delete;
+    PngReader& operator=(PngReader const&) = delete;
+    ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
+
+    /// The picture without its values: those are of 8 bits a channel, RGB or RGBA.
+    Image header() {
+        attempt([this] {
+            // Only what makes the pixels counts: no gamma, no profile, no text.
+            png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+            png_read_info(png_, info_);
+            png_set_expand(png_);
+            png_set_scale_16(png_);
+            png_set_gray_to_rgb(png_);
+            png_set_interlace_handling(png_);
+        });
+        return {png_get_image_width(png_, info_), png_get_image_height(png_, info_), 3, {}};
+    }
+
+    void read_values(Image& image) {
+        attempt([this] { png_read_update_info(png_, info_); });
+        image.channels = png_get_channels(png_, info_);
+        auto const row = image.width * image.channels;
+        image.values.resize(image.height * row);
+        std::vector<png_bytep> rows(image.height);
+        for (std::size_t y = 0; y < rows.size(); ++y) {
+            rows[y] = image.values.data() + y * row;
+        }
+        attempt([this, first = rows.data()] {
+            png_read_image(png_, first);
+            png_read_end(png_, nullptr);
+        });
+    }
+
+  private:
+    template <class Work>
+    void attempt(Work const& work) {
+        if (setjmp(back_) != 0) {
+            throw DecodeFailure{why_.data()};
+        }
+        work();
+    }
+
+    [[noreturn]] static void fail(png_structp png, png_const_charp why) {
+        auto& reader = *static_cast<PngReader*>(png_get_error_ptr(png));
+        std::snprintf(reader.why_.data(), reader.why_.size(), "%s", why);
+        std::longjmp(reader.back_, 1);
+    }
+
+    static void take(png_structp png, png_bytep into, std::size_t count) {
+        auto& reader = *static_cast<PngReader*>(png_get_io_ptr(png));
+        if (reader.left_.size() < count) {
+            png_error(png, "it was cut short");
+        }
+        std::memcpy(into, reader.left_.data(), count);
+        reader.left_ = reader.left_.subspan(count);
+    }
+
+    std::span<std::byte const> left_;
+    png_structp png_ = nullptr;
+    png_infop info_ = nullptr;
+    std::jmp_buf back_{};
+    std::array<char, 256> why_{};
+};
+
+} // namespace
+
+Image decode_png(std::span<std::byte const> bytes) {
+    PngReader reader(bytes);
+    auto image = reader.header();
     // A pixel takes a bit or more, and deflate makes at most 1032 bytes of one.
-    auto const pixels = std::uint64_t{png.width} * png.height;
+    auto const pixels = image.width * image.height;
     if (pixels > most_pixels || pixels / 8 / 1032 > bytes.size()) {
         throw DecodeFailure{"its header says that it is larger than it can be"};
     }
-    png.format = PNG_FORMAT_RGB;
-    Image image{png.width, png.height, 3, {}};
-    image.values.resize(PNG_IMAGE_SIZE(png));
-    png_color const background{0, 0, 0};
-    if (png_image_finish_read(&png, &background, image.values.data(), 0, nullptr) == 0 ||
-        png.warning_or_error != 0) {
-        throw DecodeFailure{png.message};
-    }
+    reader.read_values(image);
     return image;
 }
 

@@ -9,12 +9,16 @@
 #include <memory>
 #include <sndfile.h>
 
+#include "../source_file.hpp"
+
 namespace lockstep::data {
 
 namespace {
 
 constexpr sf_count_t frames_at_once = 65536;
 constexpr int most_channels = 64;
+/// 2 GiB; a small compressed file may claim, and hold, any number.
+constexpr std::size_t most_values = std::size_t{1} << 29;
 
 [[noreturn]] void refuse(std::filesystem::path const& path, std::string const& why) {
     throw Error(ExitCode::data,
@@ -38,10 +42,7 @@ void require_whole(std::filesystem::path const& path, SNDFILE* file) {
 } // namespace
 
 Sound read_sound(std::filesystem::path const& path) {
-    if (!std::filesystem::is_regular_file(path)) {
-        throw Error(ExitCode::no_input, {concat("cannot open ", path.string()), "no such file",
-                                         "Correct its name in the list of files"});
-    }
+    require_file(path);
     SF_INFO info{};
     std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> const file(sf_open(path.c_str(), SFM_READ, &info),
                                                            sf_close);
@@ -70,6 +71,9 @@ Sound read_sound(std::filesystem::path const& path) {
         }
         if (got < frames_at_once) {
             break;
+        }
+        if (sound.values.size() > most_values) {
+            refuse(path, "it has more values a channel than are taken, 2^29");
         }
     }
     if (sf_error(file.get()) != SF_ERR_NO_ERROR ||

@@ -1,6 +1,9 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
+#include "../container.hpp"
+#include "../source_file.hpp"
+
 extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
@@ -46,6 +49,7 @@ class Video {
         check(avcodec_parameters_to_context(decoder_.get(), format->streams[stream_]->codecpar),
               "reading how it is coded");
         decoder_->thread_count = 1;
+        decoder_->max_pixels = most_pixels;
         decoder_->flags |= AV_CODEC_FLAG_BITEXACT;
         check(avcodec_open2(decoder_.get(), codec, nullptr), "opening its decoder");
     }
@@ -149,9 +153,12 @@ class Video {
 } // namespace
 
 void read_video(std::filesystem::path const& path, std::function<void(Image&&)> const& sink) {
-    if (!std::filesystem::is_regular_file(path)) {
-        throw Error(ExitCode::no_input, {concat("cannot open ", path.string()), "no such file",
-                                         "Correct its name in the list of files"});
+    require_file(path);
+    if (auto const said = container_bytes(path); said > std::filesystem::file_size(path)) {
+        throw Error(ExitCode::data, {path.string(),
+                                     concat("it was cut short: ", std::filesystem::file_size(path),
+                                            " of ", said, " bytes are there"),
+                                     "Replace the file, or pass over such files: --skip-bad"});
     }
     Video(path, sink).read();
 }

@@ -1,0 +1,76 @@
+#include "lockstep/base/list.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+namespace lockstep {
+
+namespace {
+
+/// Takes an entry in quotes off a text that begins with one.
+std::string take_quoted(std::string_view& rest, std::string_view whole) {
+    std::string entry;
+    for (rest.remove_prefix(1);; rest.remove_prefix(1)) {
+        auto const end = rest.find('"');
+        if (end == std::string_view::npos) {
+            throw Error(ExitCode::usage, {concat("the list ", whole), "a quote is not closed",
+                                          "Write a name with commas as \"a, b\""});
+        }
+        entry += rest.substr(0, end);
+        rest.remove_prefix(end + 1);
+        if (!rest.starts_with('"')) {
+            return entry;
+        }
+        entry += '"';
+    }
+}
+
+} // namespace
+
+std::vector<ListEntry> list_entries(std::string_view text) {
+    std::vector<ListEntry> entries;
+    auto rest = trimmed(text);
+    if (rest.empty()) {
+        return entries;
+    }
+    for (;; rest = trimmed(rest.substr(1))) {
+        if (rest.starts_with('"')) {
+            entries.push_back({take_quoted(rest, text), true});
+            rest = trimmed(rest);
+        } else {
+            auto const piece = rest.substr(0, rest.find(','));
+            entries.push_back({std::string(trimmed(piece)), false});
+            rest.remove_prefix(piece.size());
+        }
+        if (rest.empty()) {
+            return entries;
+        }
+        if (!rest.starts_with(',')) {
+            throw Error(ExitCode::usage,
+                        {concat("the list ", text), "a quoted name is followed by something else",
+                         "Write names with commas between them, and a quote in a name twice"});
+        }
+    }
+}
+
+std::vector<std::string> list_texts(std::string_view text) {
+    std::vector<std::string> texts;
+    for (auto& entry : list_entries(text)) {
+        texts.push_back(std::move(entry.text));
+    }
+    return texts;
+}
+
+std::string list_of(std::vector<std::string> const& texts) {
+    std::string list;
+    for (auto const& text : texts) {
+        list += list.empty() ? "\"" : ", \"";
+        for (auto const c : text) {
+            list += c == '"' ? "\"\"" : std::string(1, c);
+        }
+        list += '"';
+    }
+    return list;
+}
+
+} // namespace lockstep

@@ -1,0 +1,49 @@
+#include "class_names.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "utf8.hpp"
+
+namespace lockstep::data {
+
+std::vector<std::string> ordered_names(std::set<std::string> const& names) {
+    std::vector<std::string> ordered(names.begin(), names.end());
+    bool const numbers = std::all_of(ordered.begin(), ordered.end(), [](std::string const& name) {
+        return !name.empty() && name.size() < 10 &&
+               std::all_of(name.begin(), name.end(),
+                           [](unsigned char c) { return std::isdigit(c) != 0; });
+    });
+    if (numbers) {
+        std::sort(ordered.begin(), ordered.end(), [](std::string const& a, std::string const& b) {
+            return std::pair(std::stol(a), a) < std::pair(std::stol(b), b);
+        });
+    }
+    return ordered;
+}
+
+void require_names(std::vector<std::string> const& names) {
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        auto const what = concat("class ", i, ", \"", names[i], "\"");
+        auto const points = decoded(names[i], what);
+        auto const refuse = [&](std::string const& why) {
+            throw Error(ExitCode::data, {what, why, "Give each class a name of its own"});
+        };
+        if (names[i].empty()) {
+            refuse("its name is empty");
+        }
+        if (std::any_of(points.begin(), points.end(),
+                        [](char32_t point) { return point < U' ' || point == U'\x7f'; })) {
+            refuse("its name has a line's end, a tab or the like");
+        }
+        if (!seen.insert(names[i]).second) {
+            refuse("another class has this name");
+        }
+    }
+}
+
+} // namespace lockstep::data

@@ -1,0 +1,240 @@
+"""What is odd about a source is said, with the right exit code, and nothing is left behind: files in an order that
+people do not mean, classes that would vanish, files that are there twice, cut videos, numbers that are too large,
+links in a circle, pipes, names that are no text."""
+import os
+import signal
+import subprocess
+import time
+
+import h5py
+import numpy as np
+
+import media
+from harness import LOCKSTEP, Scratch, check, run
+
+
+def picture(value):
+    return media.png([[[value, value, value]]], 8, 2)
+
+
+def write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def two_classes(root):
+    for name in ("cat", "dog"):
+        write(root / name / "1.png", picture(len(name)))
+    return root
+
+
+def images(source, out, *options):
+    return run(["data", "import", "images", source, out, *options])
+
+
+def series(scratch, text, *options):
+    write(scratch / "table.csv", text)
+    return run(["data", "import", "series", scratch / "table.csv", scratch / "series.h5", "--overwrite", *options])
+
+
+def natural_order(scratch):
+    for i in range(12):
+        write(scratch / f"clips/a/film/{i}.png", picture(i))
+        write(scratch / f"numbers/{i}/x.png", picture(i))
+    run(["data", "import", "video", scratch / "clips", scratch / "clips.h5", "--frames", 12, "--size", "1x1"]).expect(0)
+    with h5py.File(scratch / "clips.h5") as file:
+        check(file["inputs"][0, 0, :, 0, 0].tolist() == list(range(12)), "frames in the order of their numbers")
+    images(scratch / "numbers", scratch / "numbers.h5").expect(0)
+    with h5py.File(scratch / "numbers.h5") as file:
+        names = [name.decode() for name in file.attrs["classes"]]
+        check(names == [str(i) for i in range(12)], f"classes in the order of their numbers: {names}")
+        check((file["inputs"][:, 0, 0, 0] == file["targets"][:]).all(), "each with its samples")
+
+
+def what_would_vanish(scratch):
+    source = two_classes(scratch / "vanish")
+    (source / "owl").mkdir()
+    images(source, scratch / "x.h5").expect(65, "owl: this class or set has no file")
+    write(source / "owl/1.gif", b"GIF89a")
+    images(source, scratch / "x.h5").expect(65, "owl: this class or set has no file", "1 .gif")
+    (source / "owl/1.gif").unlink()
+    (source / "owl/1.png").symlink_to(scratch / "nowhere.png")
+    images(source, scratch / "x.h5").expect(66, "owl/1.png", "a link to a file that is not there")
+    images(source, scratch / "skipped.h5", "--skip-bad").expect(0, "skipped", "owl/1.png", "owl 0")
+    (source / "owl/1.png").unlink()
+    (source / "owl").rmdir()
+    (source / "owl").symlink_to(scratch / "nowhere")
+    images(source, scratch / "x.h5").expect(66, "owl: it is a link to what is not there")
+    (source / "owl").unlink()
+    write(source / ".thumbnails/1.png", picture(0))
+    write(source / "readme.txt", "text")
+    images(source, scratch / "hidden.h5").expect(0, "2 samples", "passed over 1 hidden", "passed over 1 .txt")
+
+
+def links_and_pipes(scratch):
+    source = two_classes(scratch / "links")
+    (source / "cat/all").symlink_to(source)
+    (source / "dog/again").symlink_to(source / "cat")
+    images(source, scratch / "circle.h5").expect(65, "this one file is there twice")
+    (source / "dog/again").unlink()
+    (source / "cat/all").unlink()
+    (source / "cat/self").symlink_to(source / "cat")
+    images(source, scratch / "circle.h5").expect(0, "2 samples", "links back to a folder that holds them")
+    os.mkfifo(source / "dog/2.png")
+    images(source, scratch / "x.h5").expect(65, "dog/2.png", "it is a pipe")
+    for kind, name in (("series", "dog/2.png"), ("hdf5", "dog/2.png"), ("idx", f"dog/2.png,{source}/dog/1.png")):
+        result = run(["data", "import", kind, f"{source}/{name}", scratch / "x.h5"], limit=30)
+        check(result.code in (65, 66), f"a pipe as {kind}: {result.text}")
+
+
+def names_that_are_no_text(scratch):
+    source = two_classes(scratch / "names")
+    folder = os.fsencode(source) + b"/\xff\xfe"
+    os.mkdir(folder)
+    with open(folder + b"/1.png", "wb") as file:
+        file.write(picture(0))
+    images(source, scratch / "x.h5").expect(65, "its text is not UTF-8")
+    os.rename(folder, os.fsencode(source) + b"/a\nb")
+    images(source, scratch / "x.h5").expect(65, "its name has a line's end")
+
+
+def twice(scratch):
+    source = two_classes(scratch / "twice")
+    write(scratch / "labels.csv", "file,label\ncat/1.png,cat\ndog/1.png,dog\ncat/1.png,dog\n")
+    images(source, scratch / "x.h5", "--labels", scratch / "labels.csv").expect(
+        65, "this one file is there twice: in line 2 with label cat, and in line 4 with label dog")
+    write(scratch / "labels.csv", "file,label,set\ncat/1.png,cat,train\ncat/../cat/1.png,cat,test\n")
+    images(source, scratch / "x", "--labels", scratch / "labels.csv").expect(65, "twice", "in train", "in test")
+    write(scratch / "labels.csv", "file,label\ncat/1.png,\n")
+    images(source, scratch / "x.h5", "--labels", scratch / "labels.csv").expect(65, "line 2: its label is empty")
+    (source / "dog/2.png").symlink_to(source / "cat/1.png")
+    images(source, scratch / "x.h5").expect(65, "this one file is there twice")
+    (source / "dog/2.png").unlink()
+    (source / "cat/2.png").symlink_to(source / "cat/1.png")
+    images(source, scratch / "copies.h5").expect(0, "1 file is there twice, such as")
+
+
+def cut_videos(scratch):
+    for name, make in (("whole.avi", media.avi), ("whole.mkv", media.mkv)):
+        source = scratch / name
+        whole = make(40)
+        write(source / f"a/{name}", whole)
+        words = ["data", "import", "video", source, scratch / f"{name}.h5", "--frames", 4, "--size", "8x8"]
+        run(words).expect(0, "10 samples")
+        for share in (0.3, 0.5, 0.9):
+            write(source / f"a/{name}", whole[:int(len(whole) * share)])
+            run([*words, "--overwrite"]).expect(65, name, "cut short")
+
+
+def tables(scratch):
+    series(scratch, "a,b,kind\n1,2,x\n1e39,4,y\n", "--target", "kind").expect(
+        65, "line 3: a is too large for f32: 1e39", "--type f64")
+    series(scratch, "a,b,kind\n1,2,x\n1e39,4,y\n", "--target", "kind", "--type", "f64").expect(0)
+    series(scratch, "a,b,kind\n1,2,x\n3,4,\n", "--target", "kind").expect(65, "line 3: kind is empty")
+    series(scratch, "a,b,kind\n1,2,x\n3,4,\n", "--group", "kind").expect(65, "line 3: kind is empty")
+    series(scratch, ",b,kind\n1,2,x\n", "--target", "kind").expect(65, "column 1 has no name")
+    series(scratch, ",b,kind\n1,2,x\n", "--target", "kind", "--columns", "b").expect(0)
+    series(scratch, "b,b,kind\n1,2,x\n", "--target", "kind").expect(65, "names the column b twice")
+    series(scratch, "1,2\n3,4\n").expect(65, "line 1: it names no columns, it is numbers")
+    series(scratch, "a,b,kind\n1,,x\n", "--target", "kind", "--fill-forward").expect(64, "--fill-forward with --target")
+    series(scratch, "open,close,kind\n1,2,x\n", "--target", "kind", "--columns", "opne").expect(
+        64, "--columns opne", "it has open, close, kind", "Did you mean open?")
+    series(scratch, "open,close\n1,2\n", "--time", "date").expect(64, "--time date", "it has open, close")
+    series(scratch, "open,close\n1,2\n", "--group", "name").expect(64, "--group name", "it has open, close")
+
+
+def names_with_commas(scratch):
+    series(scratch, '"price, open",b,"c""d",kind\n1,2,3,x\n4,5,6,y\n', "--target", "kind", "--columns",
+           '"price, open","c""d"').expect(0)
+    with h5py.File(scratch / "series.h5") as file:
+        check([name.decode() for name in file.attrs["columns"]] == ["price, open", 'c"d'], "columns by their names")
+        check(file["inputs"][:].tolist() == [[1, 3], [4, 6]], "their values")
+    write(scratch / "idx/images", media.idx([2, 1, 1], b"\0\1"))
+    write(scratch / "idx/labels", media.idx([2], b"\0\1"))
+    run(["data", "import", "idx", f"{scratch}/idx/images,{scratch}/idx/labels", scratch / "idx.h5", "--classes",
+         'bird,"cat, dog"']).expect(0, "cat, dog 1")
+    run(["data", "import", "idx", f"{scratch}/idx/images,{scratch}/idx/labels", scratch / "x.h5", "--classes",
+         'bird,"cat']).expect(64, "a quote is not closed")
+    odd = scratch / "odd, [1].h5"
+    with h5py.File(odd, "w") as file:
+        file["x, y"] = np.ones((4, 3), "f4")
+        file["label[0]"] = np.arange(4) % 2
+    words = ["--inputs", '"x, y"', "--targets", "label[0]"]
+    run(["data", "import", "hdf5", odd, scratch / "hdf5.h5", *words]).expect(0, "4 samples")
+    run(["data", "info", odd, *words]).expect(0, "x, y: [3] f32")
+
+
+def outputs(scratch):
+    """Nothing is replaced without a word, nothing stale or half done is left."""
+    source = two_classes(scratch / "outputs")
+    out = scratch / "made/set.h5"
+    images(source, out).expect(0)
+    images(source, out).expect(73, "set.h5 is there already", "--overwrite")
+    images(source, out, "--overwrite").expect(0)
+    images(source, scratch / "made", "--overwrite").expect(73, "it is a directory, and there is one set")
+    images(source, scratch / "shards/x.h5", "--shard-samples", 1).expect(0)
+    images(source, scratch / "shards/x.h5").expect(73, "x-00000-of-00002.h5 is there already")
+    images(source, scratch / "shards/x.h5", "--overwrite").expect(0)
+    check([path.name for path in (scratch / "shards").iterdir()] == ["x.h5"], "the old shards are gone")
+    write(source / "dog/2.png", b"\x89PNG\r\n\x1a\n")
+    images(source, scratch / "made/bad.h5").expect(65)
+    check(sorted(path.name for path in (scratch / "made").iterdir()) == ["set.h5"], "no parts are left")
+    run(["data", "import", "images", "--help"]).expect(0, "--alpha", "--overwrite")
+    check("--units" not in run(["data", "import", "images", "--help"]).text, "of that kind alone")
+    run(["data", "verify", "--help"]).expect(0, "Recomputes")
+
+
+def held(words, out):
+    """An import that is stopped after its first part, before its output is there."""
+    parts = out.with_name(out.name + ".importing")
+    for _ in range(20):
+        started = subprocess.Popen([LOCKSTEP, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   text=True)
+        while started.poll() is None and not list(parts.glob("part-*[0-9]")):
+            time.sleep(0.001)
+        started.send_signal(signal.SIGSTOP)
+        if started.poll() is None and parts.exists() and not out.exists():
+            return started
+        started.send_signal(signal.SIGCONT)  # it was too quick
+        started.communicate()
+        out.unlink(missing_ok=True)
+    raise SystemExit(f"{out} is always there at once")
+
+
+def interrupted(scratch):
+    """A signal: no raw name, and only what an import can go on with is kept."""
+    table = scratch / "long.csv"
+    with table.open("w") as file:
+        file.write("a,kind\n")
+        file.writelines(f"{i},{'xyz'[i % 3]}\n" for i in range(300000))
+    words = ["data", "import", "series", table, scratch / "long.h5", "--target", "kind"]
+    parts = scratch / "long.h5.importing"
+    started = held(words, scratch / "long.h5")
+    started.send_signal(signal.SIGUSR1)
+    started.send_signal(signal.SIGCONT)
+    text = started.communicate()[0]
+    check(started.returncode == 75, f"exit code {started.returncode}: {text}")
+    check("the import was interrupted" in text and "SIGUSR1" not in text and str(parts) in text, text)
+    run(words).expect(0, "parts of an interrupted import", "300,000 samples")
+    check(not parts.exists(), "nothing is left")
+
+
+def changing(scratch):
+    """A file that changes between its part and the end is not taken in silence."""
+    source = scratch / "changing"
+    for i in range(3000):
+        write(source / f"a/{i}.png", picture(i % 256))
+    parts = scratch / "changing.h5.importing"
+    started = held(["data", "import", "images", source, scratch / "changing.h5"], scratch / "changing.h5")
+    write(source / "a/0.png", picture(255) + b"\0")
+    started.send_signal(signal.SIGCONT)
+    text = started.communicate()[0]
+    check(started.returncode == 65 and "was changed while it was imported" in text, f"{started.returncode}: {text}")
+    check(not parts.exists() and not (scratch / "changing.h5").exists(), "nothing is left")
+
+
+with Scratch() as scratch:
+    for case in (natural_order, what_would_vanish, links_and_pipes, names_that_are_no_text, twice, cut_videos, tables,
+                 names_with_commas, outputs, interrupted, changing):
+        case(scratch)
+        print(case.__name__.replace("_", " "))
