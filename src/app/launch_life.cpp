@@ -15,6 +15,7 @@ namespace {
 constexpr double look_every_s = 0.1;
 constexpr double count_every_s = 2;
 constexpr double ask_again_s = 2;
+constexpr double ends_within_s = 30;
 constexpr double end_limit_s = 15;        ///< from TERM to the launcher to its KILL
 constexpr double ranks_tell_first_s = 15; ///< ranks that wait for others say so themselves
 
@@ -72,28 +73,38 @@ void LaunchedLife::pass_on_wish() {
     }
 }
 
-/// Whether the life takes too long to begin: a rank has not come, or a restart has done no step.
+/// Whether the life takes too long to begin, since a rank has not come or a restart has done no
+/// step; or to end: mpirun may wait for a host that is cut off until TCP gives up, a quarter of an
+/// hour.
 bool LaunchedLife::late(std::string& why) {
+    if (!since_told_ && !listener_.told().empty()) {
+        since_told_.emplace();
+    }
+    if (since_told_ && since_told_->seconds() > ends_within_s) {
+        why = concat("no end within ", duration_text(ends_within_s), " of the first cause");
+        return true;
+    }
     auto const limit_s = start_limit_s(start_.limit_s);
     if (!all_came_ && start_.ranks > 1 && since_counted_.seconds() > count_every_s) {
         since_counted_.restart();
         all_came_ = missed_ranks(arrivals_.path(), start_.ranks).empty();
         if (!all_came_ && watch_.seconds() > limit_s + ranks_tell_first_s) {
-            why = concat("not all ranks have come within ", duration_text(limit_s));
+            why = concat("not all ranks have come within ", duration_text(limit_s),
+                         " (fault-tolerance.recovery-timeout-seconds)");
             return true;
         }
     }
     recovering_ = recovering_ && !watcher_.stepped();
     if (recovering_ && watch_.seconds() > start_.limit_s) {
-        why = concat("no step within ", duration_text(start_.limit_s), " of the restart");
+        why = concat("no step within ", duration_text(start_.limit_s),
+                     " of the restart (fault-tolerance.recovery-timeout-seconds)");
         return true;
     }
     return false;
 }
 
 int LaunchedLife::end_late(std::string const& why) {
-    std::cerr << "lockstep launch: " << why
-              << " (fault-tolerance.recovery-timeout-seconds): ended\n";
+    std::cerr << "lockstep launch: " << why << ": ended\n";
     Stopwatch const watch;
     process_.signal(SIGTERM);
     while (!process_.wait(look_every_s)) {
@@ -101,6 +112,7 @@ int LaunchedLife::end_late(std::string const& why) {
             process_.kill_all();
         }
     }
+    process_.kill_all(); // what it has left behind
     return static_cast<int>(ExitCode::rank_lost);
 }
 

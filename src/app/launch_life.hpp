@@ -4,6 +4,7 @@
 #include "lockstep/base/signals.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,7 @@ class LaunchedLife {
     Stopwatch watch_;
     Stopwatch since_asked_;
     Stopwatch since_counted_;
+    std::optional<Stopwatch> since_told_;
     bool asked_ = false;
     bool recovering_;
     bool all_came_ = false;

@@ -15,7 +15,7 @@ from harness import (DATA, DECK, LOCKSTEP, LONG, Scratch, check, checkpoints, re
                      same_state, train)
 from hosts import Hosts, missing  # noqa: E402
 
-STEPS = 200
+STEPS = 300
 OPTIONS = ("--data.validation", "", "--run.replicas", 4, "--train.steps", STEPS, "--train.epochs", 0,
            "--train.validate-every", 0, "--checkpoint.every-steps", 20,
            "--communication.timeout-seconds", 8)
@@ -39,8 +39,8 @@ class Launched:
              "--restarts", "3", "--data.train", str(DATA / "train.h5"), "--run.directory",
              str(self.directory), *map(str, OPTIONS)],
             stdout=self.output, stderr=subprocess.STDOUT,
-            # A tenth of a second a step, by a rank of host1, which alone gets this environment.
-            env={**os.environ, "LOCKSTEP_INJECT": f"slow:rank={[host for host, _ in where].index('host1')}",
+            # A tenth of a second a step, where the environment reaches rank 0: on host1.
+            env={**os.environ, "LOCKSTEP_INJECT": "slow:rank=0",
                  "OMPI_MCA_btl_tcp_if_include": "eth0",
                  "OMPI_MCA_plm_rsh_agent": str(hosts.agent), "OMPI_MCA_oob_tcp_if_include": "eth0"})
 
@@ -69,7 +69,7 @@ class Launched:
         check(host in line and " at step " in line and any(phrase in line for phrase in phrases),
               f"{host} is named: {line}\n{self.text()}")
         log = (self.directory / "log.txt").read_text()
-        check(re.findall(r"^lockstep: first cause: .*$", log, re.M)[-1] == line, "log.txt says the same")
+        check(line in log, f"log.txt says the same: {line}\n{log[-2000:]}")  # a host that is cut off may say its own
         print(line, flush=True)
         self.process.wait(timeout=240)
         check(self.process.returncode == 0, self.text())
@@ -89,11 +89,11 @@ def pulled_cable(hosts, scratch, whole):
 
 
 def first_host_lost(hosts, scratch, whole):
-    run = Launched(hosts, scratch, "first", [("host2", 1), ("host1", 1), ("host3", 1)])
+    run = Launched(hosts, scratch, "first", [("host2", 1), ("host3", 2)])  # not where mpirun is
     run.wait_for("it trains", lambda: run.steps() >= 50)
     hosts.cut("host2")
     run.goes_on("host2", whole, "has not been heard", "lost its daemon")
-    run.begins_again_on("host1, host3")
+    run.begins_again_on("host3")
     hosts.join("host2")
 
 

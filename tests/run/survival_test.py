@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from harness import DATA, DECK, LOCKSTEP, Result, Scratch, check, records, run, train
+from harness import DATA, DECK, LOCKSTEP, LONG, Result, Scratch, check, records, run, train
 
 MPIRUN = os.environ["LOCKSTEP_MPIEXEC"]
 RANK1 = 'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then {}; fi; exec "$@"'
@@ -195,9 +195,16 @@ def places_that_take_nothing(scratch):
     check(len(records(kept, "start")) == 1, "before it begins")
 
 
+def a_launcher_that_does_not_end(scratch):
+    """As mpirun, while it waits for a host that is cut off."""
+    site = Site(scratch / "site-stays", afterwards="exec sleep 300")
+    run(words(scratch / "stays"), env={**site.environment, "LOCKSTEP_INJECT": "kill:rank=1:step=3"}).expect(
+        76, "first cause: rank 1", "no end within 30.0 s of the first cause: ended")
+
+
 PARTS = [signals_that_were_left_to_it, a_terminal_that_closes, ranks_that_do_not_come,
          a_launcher_with_a_word_of_its_own, a_newer_attempt, a_pause_between_lives,
-         places_that_take_nothing]
+         places_that_take_nothing, *([a_launcher_that_does_not_end] if LONG else [])]
 for part in PARTS:
     if len(sys.argv) < 2 or part.__name__ in sys.argv[1:]:
         with Scratch() as scratch:
