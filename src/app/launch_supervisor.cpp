@@ -10,6 +10,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <optional>
 #include <unistd.h>
@@ -39,17 +40,31 @@ std::optional<ExitCode> word_of(int code, LifeRecord const& record) {
     return record.end.ends_with("finished") ? ExitCode::ok : ExitCode::interrupted;
 }
 
+bool log_says(std::filesystem::path const& directory, std::string const& line) {
+    std::ifstream log(directory / "log.txt");
+    for (std::string each; std::getline(log, each);) {
+        if (each == line) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Tells the first cause where no rank could, or where a rank that the launcher ended was blamed
 /// though a host had been lost before.
 void tell_cause(LaunchPlan const& plan, LifeEnd const& end) {
     bool const host_lost = end.verdict && end.verdict->whole_host;
     bool const named =
         host_lost && end.told.find(concat("(", end.verdict->host)) != std::string::npos;
-    if (!end.told.empty() && (!host_lost || named)) {
-        return;
-    }
     monitor::FirstCause cause;
     cause.set_run(plan.directory, [] { return true; });
+    if (!end.told.empty() && (!host_lost || named)) {
+        // A host that may be cut off itself leaves the log alone: that it was heard here decides.
+        if (end.record.started && !log_says(plan.directory, end.told)) {
+            cause.note(end.told + "\n");
+        }
+        return;
+    }
     if (end.record.started) {
         cause.set_on_record();
     }
