@@ -371,8 +371,9 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
                          "Bring it back, or make the view again"});
         }
         if (!reaches(creation.id(), source.which, file.open_to_read(source.dataset, depth + 1))) {
-            throw Error(ExitCode::data, {what, "that has fewer elements than the view shows",
-                                         "Bring the whole of it back, or make the view again"});
+            throw Error(ExitCode::data,
+                        {what, "that does not have the elements that the view shows",
+                         "Bring the whole of it back, or make the view again"});
         }
     }
 }
