@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "command.hpp"
+#include "command_help.hpp"
 
 namespace lockstep::app {
 
@@ -46,11 +47,13 @@ step. `./bootstrap bench` compares with gloo and PyTorch's DDP side by side.
 
 ExitCode bench_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
-    if (arguments.empty() || take_flag(arguments, "--help")) {
-        std::cout << help;
-        return invocation.arguments.empty() ? ExitCode::usage : ExitCode::ok;
+    bool const asked = take_flag(arguments, "--help");
+    auto const what = arguments.empty() ? std::string() : arguments.front();
+    if (asked || arguments.empty()) {
+        auto const of_one = help_of(help, concat("lockstep bench ", what));
+        std::cout << (of_one.empty() ? help : of_one);
+        return asked ? ExitCode::ok : ExitCode::usage;
     }
-    auto const what = arguments.front();
     arguments.erase(arguments.begin());
     Invocation const rest{arguments, invocation.argc, invocation.argv};
     if (what == "allreduce") {

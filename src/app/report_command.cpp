@@ -1,3 +1,4 @@
+#include "lockstep/base/file_kind.hpp"
 #include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/monitor/report.hpp"
@@ -5,18 +6,54 @@
 #include <iostream>
 
 #include "command.hpp"
+#include "command_help.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
-constexpr char const* usage = "lockstep report RUN... [--output DIRECTORY] [--price-per-hour P]";
+constexpr char const* usage =
+    "lockstep report RUN... [--output DIRECTORY] [--format png,pdf,svg] [--price-per-hour P] "
+    "[--overwrite]";
 constexpr char const* help =
-    R"(lockstep report RUN... [--output DIRECTORY] [--price-per-hour P]
-    Draws pictures (PNG) and writes report.md: of one run into its own directory, of several in
-    comparison into report/; or into DIRECTORY. RUN is a run's directory. P is the price of a
-    rank's hour.
+    R"(lockstep report RUN... [--output DIRECTORY] [--format png,pdf,svg] [--price-per-hour P]
+                   [--overwrite]
+    Draws pictures (PNG, or the formats named) and writes report.md: of one run into its own
+    directory, of several in comparison into report/; or into DIRECTORY, where a report of before
+    is replaced with --overwrite only. RUN is a run's directory or its metrics.jsonl. P is the price
+    of a rank's hour.
 )";
+
+std::vector<std::string> formats_of(std::string const& text) {
+    std::vector<std::string> formats;
+    for (auto const& part : split(text, ',')) {
+        formats.emplace_back(trimmed(part));
+        require_one_of("--format", formats.back(), {"png", "pdf", "svg"});
+    }
+    return formats;
+}
+
+monitor::RunRecords records_of(std::string const& named) {
+    monitor::RunRecords run(named);
+    run.read();
+    if (run.attempts.empty() && !std::filesystem::is_directory(named)) {
+        auto const kind = kind_of_file(named).name;
+        throw Error(ExitCode::data, {concat(named, " holds no records of a run"),
+                                     kind.empty() ? std::string("no line of it tells of a start")
+                                                  : concat("it is ", kind),
+                                     "Name a run's directory, or its metrics.jsonl"});
+    }
+    return run;
+}
+
+std::filesystem::path place_of(std::vector<monitor::RunRecords> const& runs,
+                               std::string const& output) {
+    if (!output.empty()) {
+        return output;
+    }
+    auto const own = runs[0].path().parent_path();
+    return runs.size() > 1 ? "report" : own.empty() ? "." : own;
+}
 
 std::optional<double> price_of(std::string const& text) {
     if (text.empty()) {
@@ -41,20 +78,20 @@ ExitCode report_command(Invocation const& invocation) {
     }
     auto const price = price_of(take_option(arguments, "--price-per-hour", ""));
     auto const output = take_option(arguments, "--output", "");
+    auto const formats = formats_of(take_option(arguments, "--format", "png"));
+    bool const overwrite = take_flag(arguments, "--overwrite");
     expect_arguments(arguments, 1, 100, usage);
     std::vector<monitor::RunRecords> runs;
     for (auto const& argument : arguments) {
-        runs.emplace_back(argument);
-        runs.back().read();
+        runs.push_back(records_of(argument));
     }
-    monitor::ReportOptions const options{.directory =
-                                             !output.empty()    ? std::filesystem::path(output)
-                                             : runs.size() == 1 ? runs[0].path().parent_path()
-                                                                : std::filesystem::path("report"),
-                                         .price = price};
+    monitor::ReportOptions const options{.directory = place_of(runs, output), .price = price};
+    if (!output.empty()) {
+        require_free(options.directory / "report.md", overwrite);
+    }
     std::vector<std::string> pictures;
     try {
-        pictures = monitor::draw_plots(runs, options.directory / "plots");
+        pictures = monitor::draw_plots(runs, options.directory / "plots", {.formats = formats});
     } catch (Error const& error) {
         std::cerr << "lockstep: warning: " << error.what() << "\n";
     }

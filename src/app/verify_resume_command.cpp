@@ -5,6 +5,7 @@
 #include "lockstep/config/deck_source.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <unistd.h>
 
@@ -176,6 +177,18 @@ checkpoint::Comparison Trial::compare() const {
     return checkpoint::diff(newest("straight"), newest("killed"));
 }
 
+/// Each rank would start ranks of its own, and mpirun refuses to start below another.
+void require_no_launcher() {
+    for (char const* const variable : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"}) {
+        if (std::getenv(variable) != nullptr) {
+            throw Error(ExitCode::usage,
+                        {"lockstep verify-resume was started by mpirun or srun",
+                         "it starts its ranks by itself, as many as --ranks and --resume-ranks say",
+                         "Start it alone: lockstep verify-resume DECK …"});
+        }
+    }
+}
+
 } // namespace
 
 ExitCode verify_resume_command(Invocation const& invocation) {
@@ -184,6 +197,7 @@ ExitCode verify_resume_command(Invocation const& invocation) {
         std::cout << help;
         return invocation.arguments.empty() ? ExitCode::usage : ExitCode::ok;
     }
+    require_no_launcher();
     auto const options = parsed(arguments);
     Trial const trial(options);
     trial.require_finished(trial.train("straight", options.ranks, ""), "straight");

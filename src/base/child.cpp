@@ -4,11 +4,13 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 extern char** environ;
@@ -16,6 +18,9 @@ extern char** environ;
 namespace lockstep {
 
 namespace {
+
+constexpr double last_wait_s = 1; ///< for what was killed; it may hang in a disk
+constexpr std::size_t most_text = std::size_t{64} << 20;
 
 /// Reads until the writer is gone; false when the time is over before.
 bool read_all(int descriptor, double limit_s, std::string& text) {
@@ -31,15 +36,32 @@ bool read_all(int descriptor, double limit_s, std::string& text) {
         if (got == 0) {
             return true;
         }
-        if (got > 0) {
+        if (got > 0 && text.size() < most_text) {
             text.append(part.data(), static_cast<std::size_t>(got));
-        } else if (errno != EINTR) {
-            return false;
+        } else if (got > 0 || errno != EINTR) {
+            return false; // or it never stops talking
         }
     }
 }
 
-/// Starts a program with its standard output in `output`; -1 when there is no such program.
+/// Waits for a process to end; nothing when it has not in time.
+std::optional<int> status_of(pid_t child, double limit_s) {
+    Stopwatch const watch;
+    int status = 0;
+    while (true) {
+        auto const ended = ::waitpid(child, &status, WNOHANG);
+        if (ended == child) {
+            return status;
+        }
+        if ((ended < 0 && errno != EINTR) || watch.seconds() >= limit_s) {
+            return std::nullopt;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+}
+
+/// Starts a program in a process group of its own, with its standard output in `output`; -1 when
+/// there is no such program.
 pid_t start(std::vector<std::string> const& words, int output) {
     std::vector<char*> arguments;
     for (auto const& word : words) {
@@ -52,7 +74,7 @@ pid_t start(std::vector<std::string> const& words, int output) {
     ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     pid_t child = -1;
-    ChildAttributes const attributes;
+    ChildAttributes const attributes(ChildAttributes::Group::own);
     int const failed =
         ::posix_spawnp(&child, arguments[0], &actions, attributes.get(), arguments.data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
@@ -61,7 +83,7 @@ pid_t start(std::vector<std::string> const& words, int output) {
 
 } // namespace
 
-ChildAttributes::ChildAttributes() {
+ChildAttributes::ChildAttributes(Group group) {
     sigset_t defaults;
     sigset_t none;
     ::sigfillset(&defaults);
@@ -70,7 +92,10 @@ ChildAttributes::ChildAttributes() {
     ::posix_spawnattr_init(&attributes_);
     ::posix_spawnattr_setsigdefault(&attributes_, &defaults);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    int const own_group = group == Group::own ? POSIX_SPAWN_SETPGROUP : 0;
+    ::posix_spawnattr_setflags(
+        &attributes_,
+        static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | own_group));
 }
 
 ChildAttributes::~ChildAttributes() {
@@ -95,16 +120,20 @@ std::optional<std::string> output_of(std::vector<std::string> const& words, doub
     }
     pid_t const child = start(words, ends[1]);
     ::close(ends[1]);
+    Stopwatch const watch;
     std::string text;
-    bool const in_time = child > 0 && read_all(ends[0], limit_s, text);
+    bool const told = child > 0 && read_all(ends[0], limit_s, text);
     ::close(ends[0]);
     if (child <= 0) {
         return std::nullopt;
     }
-    if (!in_time) {
-        ::kill(child, SIGKILL);
+    // Having nothing more to say is not yet the end.
+    auto const status = told ? status_of(child, limit_s - watch.seconds()) : std::nullopt;
+    if (!status) {
+        ::kill(-child, SIGKILL); // with those that it started
+        status_of(child, last_wait_s);
     }
-    bool const well = wait_for_child(child) == 0 && in_time;
+    bool const well = status && WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
     return well ? std::optional(text) : std::nullopt;
 }
 

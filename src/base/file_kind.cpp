@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t head_bytes = 16 << 10;
 constexpr std::size_t tail_bytes = 256 << 10; ///< an archive's list of names, or most of it
 
+constexpr std::string_view separators{",;\t"};
+
 constexpr char const* of_images = "Make a data set of a directory of PNG or JPEG images: lockstep "
                                   "data import images DIRECTORY OUT.h5";
 constexpr char const* of_sounds =
@@ -163,12 +165,25 @@ bool is_text(std::string_view head) {
     });
 }
 
+/// Whether two lines have as many commas, semicolons or tabs.
+bool is_table(std::string_view head) {
+    auto const end = head.find('\n');
+    if (end == std::string_view::npos || head.front() == '#') {
+        return false;
+    }
+    auto const first = head.substr(0, end);
+    auto const second = head.substr(end + 1, head.find('\n', end + 1) - end - 1);
+    return std::any_of(separators.begin(), separators.end(), [&](char separator) {
+        auto const count = std::count(first.begin(), first.end(), separator);
+        return count > 0 && count == std::count(second.begin(), second.end(), separator);
+    });
+}
+
 FileKind of_text(std::string_view head) {
-    auto const first = head.substr(0, head.find('\n'));
     if (has(head, 0, "{")) {
         return {"a JSON text", "", "", ""};
     }
-    if (first.find_first_of(",;\t") != std::string_view::npos && !has(head, 0, "[")) {
+    if (is_table(head)) {
         return {"a table as text (CSV)",
                 "Make a data set of it: lockstep data import series FILE OUT.h5", "", ""};
     }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ending.hpp"
+
 namespace lockstep::monitor {
 
 namespace {
@@ -86,6 +88,7 @@ void Console::important(std::string const& text, Colour colour) {
 
 void Console::show(train::Started const& e) {
     directory_ = e.directory;
+    total_steps_ = e.total_steps;
     host_of_rank_ = e.host_of_rank;
     std::map<std::string, int> hosts;
     for (auto const& host : e.host_of_rank) {
@@ -209,12 +212,13 @@ void Console::show(train::Epoch const& e) {
                              e.accuracy ? concat("  accuracy ", percent(*e.accuracy)) : "",
                              metrics_text(e.figures), "  (", duration_text(e.seconds), ", ",
                              count_text(static_cast<std::int64_t>(e.samples_per_s)), " samples/s)");
-    if (e.figures.empty() || e.epoch == 1 ||
+    bool const last = e.step >= total_steps_;
+    if (e.seconds >= 1 || e.epoch == 1 || last ||
         since_epoch_.seconds() > plain_line_s(since_start_.seconds())) {
         since_epoch_.restart();
         line(text);
     } else {
-        log_.note(text); // iterations of reinforcement learning follow each other fast
+        log_.note(text); // short ones follow each other too fast to be read
     }
 }
 
@@ -245,8 +249,9 @@ void Console::show(train::Remark const& e) {
 }
 
 void Console::show(train::Signalled const& e) {
-    auto const cause = e.signal == "walltime" ? std::string("the job's time is nearly over")
-                                              : concat("rank ", e.rank, " got ", e.signal);
+    auto const cause = e.signal == "walltime"
+                           ? std::string("the job's time is nearly over")
+                           : concat("interrupted (", e.signal, " to rank ", e.rank, ")");
     important(concat(cause, ": ending after step ", e.step, " with a checkpoint"), Colour::yellow);
 }
 
@@ -258,7 +263,7 @@ void Console::show(train::Ended const& e) {
                   Colour::plain);
         return;
     }
-    important(concat(e.reason, " at step ", e.step, ": ", e.steps_done, " steps in ",
+    important(concat(ending_text(e.reason), " at step ", e.step, ": ", e.steps_done, " steps in ",
                      duration_text(e.seconds), ", ",
                      count_text(static_cast<std::int64_t>(e.samples_per_s)),
                      " samples/s, communication ", percent(e.communication_share),

@@ -17,6 +17,9 @@ using Json = nlohmann::ordered_json;
 /// The lines of a JSON lines file; a line that was cut short is left out.
 template <class Visitor>
 void for_each_line(std::filesystem::path const& path, Visitor const& visit) {
+    if (!std::filesystem::is_regular_file(path)) {
+        return;
+    }
     std::ifstream lines(path);
     for (std::string line; std::getline(lines, line);) {
         auto json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -45,6 +48,7 @@ void complete(Json& line, std::filesystem::path const& metrics) {
     bool ours = false;
     double step_s = 0;
     double checkpoint_s = 0;
+    double write_s = 0;
     std::int64_t records = 0;
     for_each_line(metrics, [&](Json const& record) {
         auto const event = record.value("event", "");
@@ -57,7 +61,8 @@ void complete(Json& line, std::filesystem::path const& metrics) {
                 ++records;
                 line["last_step"] = record.value("step", std::int64_t{0});
             } else if (event == "checkpoint") {
-                checkpoint_s += record.value("seconds", 0.0);
+                checkpoint_s += record.value("stall_s", 0.0);
+                write_s += record.value("seconds", 0.0);
             } else if (event == "failure") {
                 line["exit_code"] = record.value("exit_code", 0);
             }
@@ -65,6 +70,7 @@ void complete(Json& line, std::filesystem::path const& metrics) {
     });
     line["reason"] = line["exit_code"].is_null() ? "killed" : "failed";
     line["checkpoint_s"] = checkpoint_s;
+    line["checkpoint_write_s"] = write_s;
     auto const steps = line["last_step"].get<double>() - line["first_step"].get<double>();
     share_out(line, records > 0 ? step_s / static_cast<double>(records) * steps : 0);
 }
@@ -119,7 +125,8 @@ void Ledger::on(train::Event const& event) {
     } else if (auto const* const step = std::get_if<train::Step>(&event)) {
         count(*step);
     } else if (auto const* const written = std::get_if<train::CheckpointWritten>(&event)) {
-        checkpoint_s_ += written->seconds;
+        checkpoint_s_ += written->stall_s;
+        write_s_ += written->seconds;
     } else if (auto const* const ended = std::get_if<train::Ended>(&event)) {
         end(*ended);
     }
@@ -144,6 +151,7 @@ void Ledger::begin(train::Started const& event) {
                        {"productive_s", 0.0},
                        {"lost_s", 0.0},
                        {"checkpoint_s", 0.0},
+                       {"checkpoint_write_s", 0.0},
                        {"reason", nullptr},
                        {"exit_code", nullptr}});
     write();
@@ -180,6 +188,7 @@ void Ledger::end(train::Ended const& event) {
     bool const complete = event.reason == "finished" || event.reason == "already finished";
     line["end"] = utc_now();
     line["checkpoint_s"] = checkpoint_s_;
+    line["checkpoint_write_s"] = write_s_;
     line["reason"] = event.reason;
     line["exit_code"] = static_cast<int>(complete ? ExitCode::ok : ExitCode::interrupted);
     share_out(line, trained_s_);

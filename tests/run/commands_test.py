@@ -97,7 +97,7 @@ with Scratch() as scratch:
     os.chdir(scratch)
     run(["report", one / "metrics.jsonl"]).expect(0, "| one | finished |")
     run(["report", data]).expect(65, "holds no records of a run")
-    run(["report", DECK]).expect(65, "it is a text")
+    run(["report", DECK]).expect(65, "it is a text.")
     for command in ("checkpoint prune", "checkpoint info", "checkpoint verify", "checkpoint diff",
                     "checkpoint export", "bench allreduce", "bench loader", "bench step",
                     "bench checkpoint"):

@@ -42,6 +42,7 @@ class Console : public train::Observer {
     bool plain_;
     std::string directory_;
     std::vector<std::string> host_of_rank_;
+    std::int64_t total_steps_ = 0;
     Stopwatch since_start_;
     Stopwatch since_line_;
     Stopwatch since_epoch_; ///< was shown

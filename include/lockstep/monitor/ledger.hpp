@@ -33,7 +33,8 @@ class Ledger : public train::Observer {
     BatchJob job_;
     Stopwatch since_start_;
     std::unique_ptr<nlohmann::ordered_json> lines_; ///< an array; ours is the last
-    double checkpoint_s_ = 0;
+    double checkpoint_s_ = 0;                       ///< training stood still
+    double write_s_ = 0; ///< until they were durable, most of it in the background
     double trained_s_ = 0;
 };
 

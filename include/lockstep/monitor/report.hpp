@@ -38,13 +38,20 @@ struct RunSummary {
 /// The runs, each with its speed-up over the one of the fewest ranks.
 std::vector<RunSummary> summarize(std::vector<RunRecords> const& runs);
 
-/// Draws PNG pictures of one run, or of several in comparison, and returns their names. They appear
-/// under their names when they are done; plots.gp beside them is what gnuplot was given.
+struct PlotOptions {
+    std::vector<std::string> formats{"png"}; ///< png, pdf and svg
+    double limit_s = 60;                     ///< that gnuplot may take in all
+};
+
+/// Draws pictures of one run, or of several in comparison, and returns their names in the first of
+/// the formats. They appear under their names when they are done; plots.gp beside them is what
+/// gnuplot was given.
 ///
-/// Units   `limit_s`: seconds that gnuplot may take
-/// Throws  Error 69 where there is no gnuplot, 73 or 74 where the directory cannot be written
+/// Throws  Error 69 where there is no gnuplot, 73 or 74 where the directory cannot be written or
+///         gnuplot does not get through in time
 std::vector<std::string> draw_plots(std::vector<RunRecords> const& runs,
-                                    std::filesystem::path const& directory, double limit_s = 60);
+                                    std::filesystem::path const& directory,
+                                    PlotOptions const& options = {});
 
 struct ReportOptions {
     std::filesystem::path directory; ///< report.md and plots/ are made there

@@ -1,6 +1,7 @@
 #include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/checkpoint/store.hpp"
 #include "lockstep/comm/agree.hpp"
+#include "lockstep/comm/collectives.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
 
@@ -11,14 +12,44 @@
 
 namespace lockstep::app {
 
+namespace {
+
+/// The file itself; of a run's directory the model that the run would test.
+///
+/// Collective  over `world`
+std::string file_of(comm::Communicator const& world, std::string const& named) {
+    auto path = named;
+    comm::agree(world, "looking for the model", [&] {
+        if (!world.is_root() || !std::filesystem::is_directory(named)) {
+            return;
+        }
+        auto const run = std::filesystem::path(named);
+        auto const checkpoints = checkpoint::Store(run / "checkpoints", 1).list();
+        if (std::filesystem::exists(run / "best.h5")) {
+            path = run / "best.h5";
+        } else if (!checkpoints.empty()) {
+            path = checkpoints.front().path;
+        } else {
+            throw Error(ExitCode::no_input,
+                        {concat("no model in ", named), "it has neither best.h5 nor a checkpoint",
+                         "Name a run's directory or a file"});
+        }
+    });
+    comm::broadcast_text(world, path);
+    return path;
+}
+
+} // namespace
+
 ExitCode evaluate_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
-    constexpr char const* usage = "lockstep evaluate DECK CHECKPOINT [--section.key VALUE]...";
+    constexpr char const* usage = "lockstep evaluate DECK CHECKPOINT|RUN [--section.key VALUE]...";
     if (take_flag(arguments, "--help")) {
         std::cout << usage
                   << "\n    Measures data.test, or data.validation where the deck has no "
-                     "test set, with a checkpoint\n    or a best.h5. The figures are the "
-                     "same on any number of ranks.\n";
+                     "test set, with a checkpoint,\n    a best.h5 or a safetensors file; of "
+                     "a run's directory its best.h5, or else the newest checkpoint.\n    The "
+                     "figures are the same on any number of ranks.\n";
         return ExitCode::ok;
     }
     return monitor::run_collectively(
@@ -28,9 +59,12 @@ ExitCode evaluate_command(Invocation const& invocation) {
                         [&, &others = others] { expect_arguments(others, 1, 1, usage); });
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(context.world, deck.run));
-            checkpoint::verify_together(context.world, others[0]);
-            auto const measured = train::evaluate_file(context.world, deck, others[0]);
+            auto const path = file_of(context.world, others[0]);
+            auto const measured = train::evaluate_file(context.world, deck, path);
             if (context.world.is_root()) {
+                if (path != others[0]) {
+                    std::cout << "with " << path << "\n";
+                }
                 std::cout << measured.set << ": " << count_text(measured.samples)
                           << " samples, loss " << fixed(measured.loss, 6);
                 for (auto const& [name, value] : measured.metrics) {

@@ -11,6 +11,9 @@ namespace lockstep::monitor {
 namespace {
 
 constexpr std::array<int, 7> shapes{7, 5, 9, 11, 13, 4, 6}; ///< gnuplot's, filled ones first
+constexpr std::size_t title_letters = 95;
+constexpr std::size_t legend_letters = 110;
+constexpr std::size_t line_letters = 110; ///< that fit below the axis
 constexpr double orders = 20; ///< of the largest to the smallest value, for a logarithmic axis
 
 std::string number(double value) {
@@ -18,6 +21,8 @@ std::string number(double value) {
     std::snprintf(text.data(), text.size(), "%.9g", value);
     return text.data();
 }
+
+constexpr char const* resumed_style = "dt 3 lw 1.5 lc rgb '#888888'";
 
 /// Within single quotes gnuplot takes everything as it is.
 std::string quoted(std::string const& text) {
@@ -53,6 +58,15 @@ std::string block(Bands const& bands, double top) {
             text += concat(" ", number(top > 0 ? std::min(sum, top) : sum));
         }
         text += "\n";
+    }
+    return text + "EOD\n";
+}
+
+std::string block(std::vector<Spread> const& spreads) {
+    std::string text = "$spreads << EOD\n";
+    for (auto const& one : spreads) {
+        text += concat(number(one.x), " ", number(one.mean), " ", number(one.least), " ",
+                       number(one.most), "\n");
     }
     return text + "EOD\n";
 }
@@ -136,8 +150,9 @@ std::string axes_of_one_place(Chart const& chart) {
 }
 
 std::string axes(Chart const& chart) {
-    auto text = concat("set title ", quoted(chart.title), "\nset xlabel ", quoted(chart.x_label),
-                       " offset 0,0.4", "\nset ylabel ", quoted(chart.y_label), "\n");
+    auto text = concat("set title ", quoted(shortened(chart.title, title_letters)), "\nset xlabel ",
+                       quoted(chart.x_label), " offset 0,0.4", "\nset ylabel ",
+                       quoted(chart.y_label), "\n");
     text += axes_of_one_place(chart);
     if (chart.logarithmic) {
         text += logarithmic_axis(extent(chart.curves, &Point::y));
@@ -158,32 +173,26 @@ std::string axes(Chart const& chart) {
     }
     if (!chart.bands.names.empty()) {
         std::vector<std::string> tics;
+        std::size_t longest = 0;
         for (std::size_t i = 0; i < chart.bands.names.size(); ++i) {
             tics.push_back(concat(quoted(chart.bands.names[i]), " ", i));
+            longest = std::max(longest, chart.bands.names[i].size());
         }
+        bool const side_by_side = longest * tics.size() < line_letters;
         text +=
-            concat("set xtics (", joined(tics, ", "),
+            concat("set xtics ", side_by_side ? "" : "rotate by 20 right ", "(", joined(tics, ", "),
                    ")\nset xrange [-0.7:", number(static_cast<double>(tics.size()) - 0.3), "]\n");
     }
     for (double const x : chart.resumed) {
         text += concat("set arrow from first ", number(x), ", graph 0 to first ", number(x),
-                       ", graph 1 nohead dt 3 lw 1.5 lc rgb '#888888'\n",
-                       "set label 'resumed' at first ", number(x),
-                       ", graph 0.03 rotate by 90 offset -0.7,0 textcolor rgb '#666666' "
-                       "font ',14'\n");
-    }
-    double height = 0.04;
-    for (auto const& remark : chart.remarks) {
-        text += concat("set label ", quoted(remark), " at graph 0.02, graph ", number(height),
-                       " textcolor rgb '#444444'\n");
-        height += 0.05;
+                       ", graph 1 nohead ", resumed_style, "\n");
     }
     return text;
 }
 
-std::string script_of(Chart const& chart) {
-    std::string text =
-        concat("\nreset\n", "set output ", quoted(chart.file + ".png.partial"), "\n");
+std::string script_of(Chart const& chart, std::string const& format) {
+    std::string text = concat("\nreset\n", "set output ",
+                              quoted(concat(chart.file, ".", format, ".partial")), "\n");
     std::vector<std::string> items;
     if (!chart.bands.parts.empty()) {
         text += block(chart.bands, chart.top);
@@ -197,7 +206,17 @@ std::string script_of(Chart const& chart) {
         text += block(i, curve.points);
         items.push_back(
             concat(block_name(i), " using 1:2 with ", curve.style,
-                   curve.title.empty() ? " notitle" : concat(" title ", quoted(curve.title))));
+                   curve.title.empty()
+                       ? std::string(" notitle")
+                       : concat(" title ", quoted(shortened(curve.title, legend_letters)))));
+    }
+    if (!chart.spreads.empty()) {
+        text += block(chart.spreads);
+        items.push_back(concat("$spreads using 1:2:3:4 with yerrorbars pt 0 lw 2 lc rgb '",
+                               colour(0), "' title 'repeats, from the least to the most'"));
+    }
+    if (!chart.resumed.empty()) { // one word for all the lines
+        items.push_back(concat("NaN with lines ", resumed_style, " title 'resumed'"));
     }
     return concat(
         text,
@@ -205,6 +224,24 @@ std::string script_of(Chart const& chart) {
         "set key outside bottom center horizontal height 1 noenhanced textcolor rgb '#222222'\n"
         "set offsets graph 0.012, graph 0.012, graph 0, graph 0\nset xrange [*:*] noextend\n",
         axes(chart), "plot ", joined(items, ", \\\n     "), "\n");
+}
+
+/// Pictures of one size whatever their format.
+std::string terminal_of(std::string const& format) {
+    if (format == "pdf") {
+        return "\nset terminal pdfcairo noenhanced size 28cm,17.5cm font 'DejaVu Sans,13' "
+               "background "
+               "'#FFFFFF'\n";
+    }
+    if (format == "svg") {
+        return "\nset terminal svg noenhanced size 1400,875 font 'DejaVu Sans,17' background "
+               "'#FFFFFF'\n";
+    }
+    return "\nif (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
+           "    set terminal pngcairo noenhanced size 1400,875 font 'DejaVu Sans,17' background "
+           "'#FFFFFF'\n"
+           "} else {\n"
+           "    set terminal png noenhanced size 1400,875 large\n}\n";
 }
 
 } // namespace
@@ -253,17 +290,20 @@ bool wants_logarithm(std::vector<Curve> const& curves) {
 }
 
 Points smoothed(Points const& points) {
-    auto const reach = points.size() / 100;
+    auto const reach = points.size() / 20;
     std::vector<double> sums{0};
     for (auto const& point : points) {
         sums.push_back(sums.back() + point.y);
     }
     Points means;
     for (std::size_t i = 0; i < points.size(); ++i) {
-        // The window shrinks at both ends alike, so that it stays centred.
-        auto const half = std::min({reach, i, points.size() - 1 - i});
-        means.push_back({points[i].x, (sums[i + half + 1] - sums[i - half]) /
-                                          static_cast<double>(2 * half + 1)});
+        // The window shrinks at both ends, so that it stays centred, but not to a single point.
+        auto const after = points.size() - 1 - i;
+        auto const half = std::max(std::min({reach, i, after}), reach / 3);
+        auto const first = i - std::min(half, i);
+        auto const end = i + std::min(half, after) + 1;
+        means.push_back(
+            {points[i].x, (sums[end] - sums[first]) / static_cast<double>(end - first)});
     }
     return means;
 }
@@ -287,17 +327,32 @@ Points thinned(Points const& points, std::size_t most) {
     return means;
 }
 
-std::string script_of(std::vector<Chart> const& charts) {
-    std::string text = "# gnuplot FILE draws these pictures again.\n"
-                       "if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
-                       "    set terminal pngcairo noenhanced size 1400,875 font 'DejaVu Sans,17' "
-                       "background '#FFFFFF'\n"
-                       "} else {\n"
-                       "    set terminal png noenhanced size 1400,875 large\n}\n";
-    for (auto const& chart : charts) {
-        text += script_of(chart);
+std::string shortened(std::string const& text, std::size_t most) {
+    // Of a letter of several bytes only the first is counted, and none is cut in two.
+    std::vector<std::size_t> letters;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80) {
+            letters.push_back(at);
+        }
     }
-    return text + "set output\n";
+    if (letters.size() <= most || most < 3) {
+        return text;
+    }
+    auto const front = (most - 1) * 2 / 3;
+    auto const back = most - 1 - front;
+    return concat(text.substr(0, letters[front]), "…", text.substr(letters[letters.size() - back]));
+}
+
+std::string script_of(std::vector<Chart> const& charts, std::vector<std::string> const& formats) {
+    std::string text = "# gnuplot FILE draws these pictures again.\nset encoding utf8\n";
+    for (auto const& format : formats) {
+        text += terminal_of(format);
+        for (auto const& chart : charts) {
+            text += script_of(chart, format);
+        }
+        text += "set output\n";
+    }
+    return text;
 }
 
 } // namespace lockstep::monitor

@@ -44,13 +44,22 @@ struct Bands {
     std::vector<std::string> names;         ///< of the x, where they are things, not numbers: bars
 };
 
+/// A value that was measured several times at one place.
+struct Spread {
+    double x = 0;
+    double mean = 0;
+    double least = 0;
+    double most = 0;
+};
+
 /// One picture.
 struct Chart {
-    std::string file; ///< without .png
+    std::string file; ///< without its ending
     std::string title;
-    std::string x_label = "step";
+    std::string x_label = "training (steps)";
     std::string y_label;
     std::vector<Curve> curves{};
+    std::vector<Spread> spreads{}; ///< bars from the least to the most
     Bands bands{};
     bool from_zero = false;
     bool logarithmic = false;
@@ -58,7 +67,6 @@ struct Chart {
     double steps_per_epoch = 0;    ///< for a second axis; 0: none
     std::vector<double> x_tics{};  ///< empty: as gnuplot finds best
     std::vector<double> resumed{}; ///< where vertical lines stand
-    std::vector<std::string> remarks{};
 
     bool empty() const;
 };
@@ -66,13 +74,16 @@ struct Chart {
 /// Whether values are spread over so many orders that a logarithmic axis shows them better.
 bool wants_logarithm(std::vector<Curve> const& curves);
 
-/// Means of neighbours: a centred window of a fiftieth of the points.
+/// Means of neighbours: a centred window of a tenth of the points.
 Points smoothed(Points const& points);
 /// Not more than `most` points: means of neighbours.
 Points thinned(Points const& points, std::size_t most);
 
+/// A text of at most so many letters: its middle gives way.
+std::string shortened(std::string const& text, std::size_t most);
+
 /// A gnuplot script that draws the charts into files of the directory it is run in, each as
-/// FILE.png.partial.
-std::string script_of(std::vector<Chart> const& charts);
+/// FILE.FORMAT.partial; formats are png, pdf and svg.
+std::string script_of(std::vector<Chart> const& charts, std::vector<std::string> const& formats);
 
 } // namespace lockstep::monitor

@@ -15,20 +15,6 @@ namespace {
 constexpr std::size_t most_bands = 150;
 constexpr std::size_t few_points = 40; ///< that are not worth smoothing
 
-/// Whether all values are shares, which go into one picture.
-bool is_share(RunRecords const& run, std::string const& metric) {
-    auto const value = metric_of(metric);
-    for (auto const* const records : {&run.validations, &run.tests, &run.epochs}) {
-        for (auto const& record : *records) {
-            auto const found = value(record);
-            if (found < 0 || found > 1) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
 /// Each record pale, and their smoothed course.
 void add_smoothed(Chart& chart, Points const& points, std::string const& title, std::size_t n) {
     if (points.size() < few_points) {
@@ -80,7 +66,7 @@ Chart chart_of(RunRecords const& run, std::string const& file, std::string const
 }
 
 Chart loss_chart(RunRecords const& run) {
-    auto chart = chart_of(run, "loss", "loss", "mean loss of a sample");
+    auto chart = chart_of(run, "loss", "loss", "loss, mean of a sample (no unit)");
     add_smoothed(chart, values(run, &StepRecord::loss), "training", 0);
     chart.curves.push_back(
         {"validation", measured(run.validations, false, loss_of), pointed_style(1)});
@@ -89,9 +75,17 @@ Chart loss_chart(RunRecords const& run) {
     return chart;
 }
 
+std::string unit_of(RunRecords const& run, std::vector<std::string> const& names) {
+    return std::all_of(names.begin(), names.end(),
+                       [&](std::string const& name) { return is_share(run, name); })
+               ? " (share of 1)"
+               : " (its own unit)";
+}
+
 Chart metric_chart(RunRecords const& run, std::string const& file,
                    std::vector<std::string> const& names) {
-    auto chart = chart_of(run, file, joined(names, ", "), names.size() == 1 ? names[0] : "value");
+    auto chart =
+        chart_of(run, file, joined(names, ", "), concat(joined(names, ", "), unit_of(run, names)));
     std::size_t n = 0;
     for (auto const& name : names) {
         auto const value = metric_of(name);
@@ -103,8 +97,8 @@ Chart metric_chart(RunRecords const& run, std::string const& file,
         chart.curves.push_back({concat(of, "training, as it was learnt"),
                                 measured(run.epochs, false, value), dashed_style(n)});
         if (name == run.best_metric && run.best_step >= 0) {
-            chart.remarks = {concat("best ", name, " ", fixed(run.best, 4), " at step ",
-                                    count_text(run.best_step))};
+            chart.title += concat(" (best ", name, " ", fixed(run.best, 4), " at step ",
+                                  count_text(run.best_step), ")");
         }
         ++n;
     }
@@ -130,7 +124,7 @@ std::vector<Chart> metric_charts(RunRecords const& run) {
 }
 
 Chart rate_chart(RunRecords const& run) {
-    auto chart = chart_of(run, "learning_rate", "learning rate", "learning rate");
+    auto chart = chart_of(run, "learning_rate", "learning rate", "learning rate (no unit)");
     auto const points = values(run, &StepRecord::learning_rate);
     chart.curves.push_back({"", thinned(points, most_points), line_style(0)});
     chart.from_zero = true;
@@ -138,7 +132,8 @@ Chart rate_chart(RunRecords const& run) {
 }
 
 Chart gradient_chart(RunRecords const& run) {
-    auto chart = chart_of(run, "gradient_norm", "norm of the gradient", "norm, before clipping");
+    auto chart =
+        chart_of(run, "gradient_norm", "norm of the gradient", "norm, before clipping (no unit)");
     add_smoothed(chart, values(run, &StepRecord::grad_norm), "norm", 0);
     chart.logarithmic = wants_logarithm(chart.curves);
     return chart;
@@ -147,7 +142,7 @@ Chart gradient_chart(RunRecords const& run) {
 Chart throughput_chart(RunRecords const& run) {
     auto chart = chart_of(run, "throughput",
                           concat("throughput on ", run.ranks, run.ranks == 1 ? " rank" : " ranks"),
-                          "samples/s");
+                          "throughput (samples/s)");
     auto const points = values(run, &StepRecord::samples_per_s);
     add_smoothed(chart, points, "training", 0);
     chart.from_zero = true;
@@ -156,7 +151,7 @@ Chart throughput_chart(RunRecords const& run) {
 }
 
 Chart memory_chart(RunRecords const& run) {
-    auto chart = chart_of(run, "memory", "memory of rank 0", "MiB");
+    auto chart = chart_of(run, "memory", "memory of rank 0", "memory (MiB)");
     chart.curves.push_back(
         {"host, resident",
          thinned(values(run, &StepRecord::memory_bytes, 1 / mebibyte), most_points),
@@ -170,7 +165,8 @@ Chart memory_chart(RunRecords const& run) {
 }
 
 Chart utilization_chart(RunRecords const& run) {
-    auto chart = chart_of(run, "utilization", "utilization of rank 0's device", "% of the time");
+    auto chart =
+        chart_of(run, "utilization", "utilization of rank 0's device", "busy (% of the time)");
     add_smoothed(chart, values(run, &StepRecord::device_utilization), "device", 0);
     chart.from_zero = true;
     chart.top = 105;
@@ -178,7 +174,7 @@ Chart utilization_chart(RunRecords const& run) {
 }
 
 Chart time_chart(RunRecords const& run) {
-    auto chart = chart_of(run, "communication", "where a step's time goes", "ms a step");
+    auto chart = chart_of(run, "communication", "where a step's time goes", "time (ms a step)");
     Bands bands;
     std::vector<double> sums;
     auto const whole = thinned(values(run, &StepRecord::step_ms), most_bands);

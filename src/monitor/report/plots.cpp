@@ -1,4 +1,5 @@
 #include "lockstep/base/child.hpp"
+#include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
@@ -15,41 +16,55 @@ namespace {
 constexpr double version_limit_s = 10;
 constexpr char const* script_name = "plots.gp";
 
-void require_gnuplot() {
-    if (!output_of({"gnuplot", "--version"}, version_limit_s)) {
+void require_gnuplot(double limit_s) {
+    if (!output_of({"gnuplot", "--version"}, std::min(version_limit_s, limit_s))) {
         throw Error(ExitCode::unavailable,
                     {"no pictures", "gnuplot is not here, or does not start",
                      "Install gnuplot (Debian: gnuplot-nox); lockstep report draws them then"});
     }
 }
 
+/// Whether a picture was drawn; it has its name then, and nothing half done is left.
+bool take(std::filesystem::path const& file) {
+    auto const partial = std::filesystem::path(file.string() + ".partial");
+    std::error_code failure;
+    auto const bytes = std::filesystem::file_size(partial, failure);
+    if (failure || bytes == 0) {
+        std::filesystem::remove(partial, failure);
+        return false;
+    }
+    std::filesystem::rename(partial, file);
+    return true;
+}
+
 } // namespace
 
 std::vector<std::string> draw_plots(std::vector<RunRecords> const& runs,
-                                    std::filesystem::path const& directory, double limit_s) {
+                                    std::filesystem::path const& directory,
+                                    PlotOptions const& options) {
+    Stopwatch const watch;
     auto const charts = runs.size() == 1 ? charts_of(runs.front()) : charts_of(runs);
     if (charts.empty()) {
         return {};
     }
-    require_gnuplot();
+    require_gnuplot(options.limit_s / 2);
     make_directories(directory);
     // The script is for any directory: gnuplot is started in that of the pictures.
     auto const place = std::filesystem::absolute(directory);
     auto const script = place / script_name;
-    write_text_durably(script, script_of(charts));
-    auto const drawn =
-        output_of({"sh", "-c", "cd \"$0\" && exec gnuplot -d plots.gp", place.string()}, limit_s);
+    write_text_durably(script, script_of(charts, options.formats));
+    bool const drawn =
+        output_of({"sh", "-c", "cd \"$0\" && exec gnuplot -d plots.gp", place.string()},
+                  options.limit_s - watch.seconds())
+            .has_value();
     std::vector<std::string> files;
-    for (auto const& chart : charts) {
-        auto const file = chart.file + ".png";
-        std::error_code failure;
-        if (!drawn || std::filesystem::file_size(place / (file + ".partial"), failure) == 0 ||
-            failure) {
-            std::filesystem::remove(place / (file + ".partial"), failure);
-            continue;
+    for (auto const& format : options.formats) {
+        for (auto const& chart : charts) {
+            auto const file = concat(chart.file, ".", format);
+            if (take(place / file) && drawn && format == options.formats.front()) {
+                files.push_back(file);
+            }
         }
-        std::filesystem::rename(place / (file + ".partial"), place / file);
-        files.push_back(file);
     }
     if (!drawn || files.empty()) {
         throw Error(ExitCode::io, {concat("no pictures in ", directory.string()),
@@ -74,7 +89,7 @@ class Plots : public train::Observer {
         }
         std::vector<RunRecords> runs{RunRecords(directory_)};
         runs[0].read();
-        draw_plots(runs, directory_ / "plots", limit_s_);
+        draw_plots(runs, directory_ / "plots", {.limit_s = limit_s_});
     }
 
   private:

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <set>
 
+#include "../ending.hpp"
+
 namespace lockstep::monitor {
 
 namespace {
@@ -68,7 +70,7 @@ RunSummary summary_of(RunRecords const& run) {
     RunSummary summary{.name = run.name(),
                        .state = run.attempts.empty() || run.attempts.back().reason.empty()
                                     ? "no end"
-                                    : run.attempts.back().reason,
+                                    : ending_text(run.attempts.back().reason),
                        .model = run.model,
                        .ranks = run.ranks,
                        .hosts = hosts.size(),
@@ -139,7 +141,7 @@ std::string attempts_table(RunRecords const& run) {
                      duration_text(attempt.elapsed_s),
                      attempt.reason.empty()
                          ? "no end was written"
-                         : cell(concat(attempt.reason,
+                         : cell(concat(ending_text(attempt.reason),
                                        attempt.cause.empty() ? "" : concat(": ", attempt.cause)))});
     }
     return text;

@@ -39,6 +39,19 @@ MeasuredValue metric_of(std::string const& name) {
     };
 }
 
+bool is_share(RunRecords const& run, std::string const& metric) {
+    auto const value = metric_of(metric);
+    for (auto const* const records : {&run.validations, &run.tests, &run.epochs}) {
+        for (auto const& record : *records) {
+            auto const found = value(record);
+            if (found < 0 || found > 1) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 std::set<std::string> metrics_of(RunRecords const& run) {
     std::set<std::string> names;
     for (auto const* const records : {&run.validations, &run.tests, &run.epochs}) {

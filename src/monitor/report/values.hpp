@@ -39,6 +39,8 @@ Points measured(std::vector<MeasuredRecord> const& records, bool epochs,
 
 double loss_of(MeasuredRecord const& record);
 MeasuredValue metric_of(std::string const& name);
+/// Whether all values are shares, which go into one picture.
+bool is_share(RunRecords const& run, std::string const& metric);
 /// Those that the run has told of, single classes' left out.
 std::set<std::string> metrics_of(RunRecords const& run);
 

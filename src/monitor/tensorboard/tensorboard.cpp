@@ -4,8 +4,13 @@
 #include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/monitor/device_gauge.hpp"
+#include "lockstep/monitor/run_records.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
+#include <map>
 
 #include "event.pb.h"
 #include "event_file.hpp"
@@ -33,6 +38,19 @@ wire::HParam hyper_parameter(std::string const& text) {
     return parameter;
 }
 
+/// TensorBoard makes a section of what stands before a tag's first slash: one for all classes.
+constexpr char const* by_class = "_by_class/";
+constexpr std::size_t most_classes = 50; ///< that have a chart of their own
+
+/// A class's name as one part of a tag; two different ones stay different.
+std::string escaped(std::string const& name) {
+    std::string all;
+    for (char const letter : name) {
+        all += letter == '/' ? "%2F" : letter == '%' ? "%25" : std::string(1, letter);
+    }
+    return all;
+}
+
 /// The summaries of one event.
 class Scalars {
   public:
@@ -50,6 +68,21 @@ class Scalars {
   private:
     wire::Event event_;
 };
+
+/// How the values of very many classes are spread.
+void add_spread(Scalars& scalars, std::string const& metric, std::string const& set,
+                std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    constexpr std::array<std::pair<char const*, double>, 5> places{{{"0_worst", 0},
+                                                                    {"1_lower_tenth", 0.1},
+                                                                    {"2_median", 0.5},
+                                                                    {"3_upper_tenth", 0.9},
+                                                                    {"4_best", 1}}};
+    for (auto const& [name, place] : places) {
+        auto const at = std::llround(place * static_cast<double>(values.size() - 1));
+        scalars.add(concat(metric, by_class, name, "/", set), values[static_cast<std::size_t>(at)]);
+    }
+}
 
 void fill(wire::Histogram& histogram, train::Histogram const& values) {
     histogram.set_min(values.minimum);
@@ -166,8 +199,29 @@ class TensorBoard : public train::Observer {
     void record(train::Measured const& e) const {
         Scalars scalars(e.step);
         scalars.add("loss/" + e.set, e.loss);
+        std::map<std::string, std::vector<double>> of_classes;
         for (auto const& [name, value] : e.metrics) {
-            scalars.add(name + "/" + e.set, value);
+            if (is_of_one_class(name)) {
+                of_classes[name.substr(0, name.find('.'))].push_back(value);
+            } else {
+                scalars.add(name + "/" + e.set, value);
+            }
+        }
+        for (auto const& [metric, values] : of_classes) {
+            if (values.size() > most_classes) {
+                add_spread(scalars, metric, e.set, values);
+            }
+        }
+        for (auto const& [name, value] : e.metrics) {
+            if (!is_of_one_class(name)) {
+                continue;
+            }
+            auto const dot = name.find('.');
+            if (auto const metric = name.substr(0, dot);
+                of_classes.at(metric).size() <= most_classes) {
+                scalars.add(concat(metric, by_class, escaped(name.substr(dot + 1)), "/", e.set),
+                            value);
+            }
         }
         write(scalars);
     }

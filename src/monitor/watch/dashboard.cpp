@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "../ending.hpp"
 #include "cells.hpp"
 
 namespace lockstep::monitor {
@@ -75,7 +76,7 @@ class Page {
             return paint_(Colour::green, "finished");
         }
         if (!reason.empty()) {
-            return paint_(reason == "failed" ? Colour::red : Colour::yellow, reason);
+            return paint_(reason == "failed" ? Colour::red : Colour::yellow, ending_text(reason));
         }
         return silence_s_ < long_silence_s
                    ? paint_(Colour::cyan, "running")

@@ -32,6 +32,7 @@ TEST_CASE("a file is known by its bytes, not by its name") {
         {"CDF\1....", "netCDF-3, which is not HDF5"},
         {"a,b\n1,2\n", "a table as text (CSV)"},
         {"[run]\nname = a\n", "a text"},
+        {"# A deck, for one: this.\n[run]\n", "a text"},
         {"{\"event\": 1}\n", "a JSON text"},
         {"version https://git-lfs.github.com/spec/v1\n",
          "a pointer of Git LFS, not the file itself"},

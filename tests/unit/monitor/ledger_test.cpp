@@ -33,7 +33,7 @@ class Attempt {
             ++step_;
             tell(train::Step{.step = step_, .logged = step_ % 2 == 0, .step_s = 1});
             if (step_ % 3 == 0) {
-                tell(train::CheckpointWritten{step_, "file", 1, 0.5, true});
+                tell(train::CheckpointWritten{step_, "file", 1, 0.5, 0.125, true});
             }
         }
     }
@@ -86,7 +86,8 @@ TEST_CASE("an attempt that ends writes all of its line") {
     CHECK(line["last_step"] == 7);
     CHECK(line["productive_s"] == 7);
     CHECK(line["lost_s"] == 0);
-    CHECK(line["checkpoint_s"] == 1);
+    CHECK(line["checkpoint_s"] == 0.25); // training goes on while they are written
+    CHECK(line["checkpoint_write_s"] == 1);
     CHECK(line["exit_code"] == 75);
     CHECK(line["end"].is_string());
 }
@@ -109,7 +110,8 @@ TEST_CASE("the line of a killed attempt is completed by the next, with the steps
     CHECK(lines[0]["lost_steps"] == 2);
     CHECK(lines[0]["lost_s"].get<double>() == Approx(2));
     CHECK(lines[0]["productive_s"].get<double>() == Approx(6));
-    CHECK(lines[0]["checkpoint_s"] == 1.5);
+    CHECK(lines[0]["checkpoint_s"] == 0.375);
+    CHECK(lines[0]["checkpoint_write_s"] == 1.5);
     CHECK(lines[1]["first_step"] == 6);
     CHECK(lines[1]["productive_s"] == 6);
     CHECK(lines[1]["exit_code"] == 0);

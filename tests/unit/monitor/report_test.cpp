@@ -1,3 +1,4 @@
+#include "lockstep/base/clock.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/monitor/report.hpp"
@@ -89,6 +90,51 @@ TEST_CASE("gnuplot gets through every picture, of one run and of several") {
     for (auto const& entry : std::filesystem::directory_iterator(scratch / "plots")) {
         CHECK((entry.path().extension() == ".gp" || is_png(entry.path())));
     }
+}
+
+TEST_CASE("pictures of every format, of runs that are called alike and measured again") {
+    if (!has_gnuplot()) {
+        WARN("no gnuplot here: no pictures are drawn");
+        return;
+    }
+    test::ScratchDir const scratch;
+    std::string const name(150, 'x');
+    std::vector<RunRecords> const runs{
+        run_in(scratch / "a" / name, 1, 1000), run_in(scratch / "b" / name, 2, 1900),
+        run_in(scratch / "c" / name, 2, 1700), run_in(scratch / "d" / (name + "y"), 4, 3000)};
+    auto const files = draw_plots(runs, scratch / "plots", {.formats = {"pdf", "svg", "png"}});
+    CHECK(std::find(files.begin(), files.end(), "speed_up.pdf") != files.end());
+    CHECK(read_text(scratch / "plots/loss.pdf").starts_with("%PDF"));
+    CHECK(read_text(scratch / "plots/loss.svg").find("<svg") != std::string::npos);
+    CHECK(is_png(scratch / "plots/loss.png"));
+    auto const script = read_text(scratch / "plots/plots.gp");
+    for (char const* title : {"a/xxx", "b/xxx", "c/xxx"}) {
+        CHECK(script.find(title) != std::string::npos);
+    }
+    CHECK(script.find(name) == std::string::npos);                // no title as long as that
+    CHECK(script.find("\n2 1.8 1.7 1.9\n") != std::string::npos); // one point, and its bar
+}
+
+TEST_CASE("a gnuplot that hangs, talks on or crashes is ended in time") {
+    test::ScratchDir const scratch;
+    std::vector<RunRecords> const runs{run_in(scratch / "one", 1, 1000)};
+    std::string const path = std::getenv("PATH");
+    ::setenv("PATH", (scratch.path().string() + ":" + path).c_str(), 1);
+    for (char const* what :
+         {"sleep 1000", "test \"$1\" = --version || sleep 1000", "exec >&- 2>&-; sleep 1000",
+          "sleep 1000 & exit 0", "yes", "kill -SEGV $$", "exit 3", "echo garbage"}) {
+        std::filesystem::remove_all(scratch / "plots");
+        write_text_durably(scratch / "gnuplot", concat("#!/bin/sh\n", what, "\n"));
+        std::filesystem::permissions(scratch / "gnuplot", std::filesystem::perms::owner_all);
+        Stopwatch const watch;
+        CHECK_THROWS_AS(draw_plots(runs, scratch / "plots", {.limit_s = 1}), Error);
+        CHECK(watch.seconds() < 20);
+    }
+    std::filesystem::remove(scratch / "gnuplot");
+    std::filesystem::create_directory(scratch / "gnuplot");
+    ::setenv("PATH", scratch.path().c_str(), 1);
+    CHECK_THROWS_AS(draw_plots(runs, scratch / "plots", {.limit_s = 1}), Error);
+    ::setenv("PATH", path.c_str(), 1);
 }
 
 TEST_CASE("a run without steps has no pictures, and what is missing is named") {

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstring>
+#include <map>
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -91,6 +92,32 @@ TEST_CASE("each attempt has an event file of its own, of whole records") {
         CHECK_FALSE(holds(records[1], "monitor.log-every"));
         CHECK(holds(records[3], "loss/training"));
         CHECK(holds(records[4], "f1/validation"));
+    }
+}
+
+TEST_CASE("classes share a section, whatever their names and their number") {
+    auto const tags = [](std::map<std::string, double> const& metrics) {
+        test::ScratchDir const scratch;
+        config::Deck deck;
+        deck.run.directory = scratch.path().string();
+        monitor::make_tensorboard(deck)->on(
+            train::Measured{.set = "test", .step = 1, .metrics = metrics, .best_metric = {}});
+        return records_of(read_text(files_in(scratch / "tensorboard").at(0))).back();
+    };
+    auto const few = tags({{"f1", 0.5}, {"f1.shoe/boot", 0.25}, {"f1.100%", 0.75}});
+    CHECK(holds(few, "f1/test"));
+    CHECK(holds(few, "f1_by_class/shoe%2Fboot/test"));
+    CHECK(holds(few, "f1_by_class/100%25/test"));
+    CHECK_FALSE(holds(few, "f1.shoe"));
+    std::map<std::string, double> all{{"f1", 0.5}};
+    for (int i = 0; i < 1000; ++i) {
+        all["f1.class " + std::to_string(i)] = i / 1000.0;
+    }
+    auto const many = tags(all);
+    CHECK(many.size() < 1000);
+    for (char const* name : {"f1/test", "f1_by_class/0_worst/test", "f1_by_class/2_median/test",
+                             "f1_by_class/4_best/test"}) {
+        CHECK(holds(many, name));
     }
 }
 
