@@ -14,6 +14,14 @@ Every command, key of a deck, model and task, as the program of this version tel
 [quick reference](quick_reference.md).
 """
 
+INCLUDE = """### include
+
+`include = FILE`, before the first section of a deck, takes another deck in, whose path is relative to this one;
+several such lines are read in turn. Values of this deck win over included ones, wherever the line stands; of
+several decks on the command line the later wins. Where a later deck or the command line names another
+`model.name` or `task.kind`, keys of the one named before are ignored, each with a word. At most 64 decks, 8 deep,
+each of 1 MiB of UTF-8 text with lines of 64 KiB."""
+
 
 def told(program, *words):
     return subprocess.run([program, *words, "--help"], check=True, capture_output=True,
@@ -75,7 +83,7 @@ def main():
             print(code(told(program, "data", "import")))
     keys_of_deck = told(program, "train")
     print("## Keys of a deck\n\nIn a deck below `[section]`; on the command line `--section.key VALUE`, "
-          "which wins.")
+          "which wins.\n\n" + INCLUDE)
     print(keys(keys_of_deck[keys_of_deck.index("Keys of the deck"):]))
     for title, command in (("Models", "models"), ("Tasks", "tasks")):
         text = subprocess.run([program, command], check=True, capture_output=True, text=True).stdout

@@ -21,6 +21,8 @@ struct Command {
     std::string usage;
     std::string meaning;
     ExitCode (*run)(Invocation const&);
+    /// Says what --help asks for; null where `run` does so itself.
+    std::string (*help)(std::string const& name) = nullptr;
 };
 
 ExitCode data_command(Invocation const& invocation);

@@ -8,6 +8,7 @@
 
 #include "build_info.hpp"
 #include "command.hpp"
+#include "train_side_help.hpp"
 
 namespace {
 
@@ -17,20 +18,20 @@ using namespace lockstep::app;
 std::vector<Command> commands() {
     return {
         {"train", "DECK... [--section.key VALUE]... [--force] [--quiet | --verbose | --json]",
-         "the main job", train_front_command},
+         "the main job", train_front_command, train_side_help},
         {"launch", "[--yes] [DECK]... [--devices N] [--restarts N] [--submit slurm|pbs]",
          "asks what is open; a rank on each device here or of the job, started again when lost",
          launch_command},
         {"plan", "DECK [--ranks N]", "everything that train would do, without training",
-         [](Invocation const& i) { return train_side_command("plan", i); }},
+         [](Invocation const& i) { return train_side_command("plan", i); }, train_side_help},
         {"check", "[DECK]", "whether this machine or allocation is fit, with remedies",
-         [](Invocation const& i) { return train_side_command("check", i); }},
+         [](Invocation const& i) { return train_side_command("check", i); }, train_side_help},
         {"estimate", "DECK [--price-per-hour P]",
          "measures a step and the network, and predicts 1 to 1024 ranks",
-         [](Invocation const& i) { return train_side_command("estimate", i); }},
+         [](Invocation const& i) { return train_side_command("estimate", i); }, train_side_help},
         {"evaluate", "DECK CHECKPOINT|RUN",
          "measures the test (or validation) set with a checkpoint",
-         [](Invocation const& i) { return train_side_command("evaluate", i); }},
+         [](Invocation const& i) { return train_side_command("evaluate", i); }, train_side_help},
         {"verify-resume", "DECK --ranks A --resume-ranks B --kill-at K --steps N",
          "proves exact resume on this set-up", verify_resume_command},
         {"data", "import KIND SOURCE OUT | info FILE... | verify FILE...",
@@ -43,10 +44,10 @@ std::vector<Command> commands() {
         {"report", "RUN... [--output DIRECTORY] [--format png,pdf,svg] [--price-per-hour P]",
          "pictures of runs, and a table that compares them", report_command},
         {"watch", "RUN [--once]", "what a run does just now, or has done", watch_command},
-        {"models", "", "what model.name can be, with the keys of each",
-         [](Invocation const& i) { return train_side_command("models", i); }},
-        {"tasks", "", "what task.kind can be, with the keys of each",
-         [](Invocation const& i) { return train_side_command("tasks", i); }},
+        {"models", "[NAME]", "what model.name can be, with the keys of each",
+         [](Invocation const& i) { return train_side_command("models", i); }, train_side_help},
+        {"tasks", "[NAME]", "what task.kind can be, with the keys of each",
+         [](Invocation const& i) { return train_side_command("tasks", i); }, train_side_help},
     };
 }
 
@@ -79,6 +80,10 @@ ExitCode dispatch(int argc, char** argv) {
         names.push_back(command.name);
         if (command.name == arguments[0]) {
             arguments.erase(arguments.begin());
+            if (command.help != nullptr && take_flag(arguments, "--help")) {
+                std::cout << command.help(command.name);
+                return ExitCode::ok;
+            }
             return command.run({arguments, argc, argv});
         }
     }

@@ -165,6 +165,7 @@ Error system_error(std::string const& what, int error_number, std::string const&
     switch (error_number) {
     case ENOENT:
     case ENOTDIR:
+    case ELOOP:
         code = ExitCode::no_input;
         break;
     case EACCES:
@@ -173,6 +174,9 @@ Error system_error(std::string const& what, int error_number, std::string const&
     case EEXIST:
     case EISDIR:
         code = ExitCode::cannot_create;
+        break;
+    case ENAMETOOLONG:
+        code = ExitCode::usage;
         break;
     case ENOMEM:
         code = ExitCode::memory;

@@ -59,10 +59,19 @@ double sum_between_hosts(ScalingInputs const& inputs, int hosts) {
                            : whole;
 }
 
+StepLoad load_on(ScalingInputs const& inputs, int ranks) {
+    if (inputs.load) {
+        return inputs.load(ranks);
+    }
+    auto const replicas = inputs.replicas > 0 ? inputs.replicas : ranks;
+    return {replicas, replicas * inputs.batch, 1};
+}
+
 Prediction without_speed_up(ScalingInputs const& inputs, int ranks) {
     Prediction row;
     row.ranks = ranks;
-    row.replicas = inputs.replicas > 0 ? inputs.replicas : ranks;
+    auto const load = load_on(inputs, ranks);
+    row.replicas = load.replicas;
     auto const nodes = subtrees_of_ranks(static_cast<int>(row.replicas), ranks);
     int most = 1;
     for (auto const& node : nodes) {
@@ -71,8 +80,8 @@ Prediction without_speed_up(ScalingInputs const& inputs, int ranks) {
     int const here = std::min(ranks, inputs.ranks_per_host);
     row.hosts = (ranks + inputs.ranks_per_host - 1) / inputs.ranks_per_host;
     auto& parts = row.parts;
-    parts.compute =
-        most * on_line(inputs.alone.compute, inputs.together.compute, inputs.measured, here);
+    parts.compute = most * load.compute *
+                    on_line(inputs.alone.compute, inputs.together.compute, inputs.measured, here);
     parts.backward = inputs.alone.backward;
     parts.sum = sum_within_host(inputs, here);
     parts.update = update_on(inputs, ranks, here);
@@ -81,8 +90,7 @@ Prediction without_speed_up(ScalingInputs const& inputs, int ranks) {
     row.between_s = sum_between_hosts(inputs, row.hosts);
     row.step_s =
         parts.compute + parts.sum + parts.update + parts.imbalance + parts.rest + row.between_s;
-    row.samples_per_s =
-        static_cast<double>(row.replicas) * static_cast<double>(inputs.batch) / row.step_s;
+    row.samples_per_s = static_cast<double>(load.samples) / row.step_s;
     return row;
 }
 

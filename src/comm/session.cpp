@@ -52,6 +52,13 @@ void wait_politely() {
     }
 }
 
+/// MPI-IO's shared file pointers, which nothing here uses, are made at every opening: two of Open
+/// MPI's three ways write the file's name into a buffer that a path of 180 characters overflows. A
+/// choice of the user's stays.
+void leave_shared_pointers_alone() {
+    ::setenv("OMPI_MCA_sharedfp", "^sm,lockedfile", /*overwrite=*/0);
+}
+
 } // namespace
 
 MpiSession::Environment::Environment(int& argc, char**& argv) {
@@ -59,6 +66,7 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
         refuse_lonely_ranks(launched_ranks());
     }
     wait_politely();
+    leave_shared_pointers_alone();
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &thread_level) != MPI_SUCCESS) {
         throw Error(ExitCode::unavailable, {"MPI_Init_thread failed", "MPI cannot be started here",
                                             "Check the MPI installation and the launcher"});

@@ -23,6 +23,35 @@ struct Collect {
     }
 };
 
+/// Whether sums have one order whatever the buckets. What is compressed is cut and scaled by them.
+bool order_is_fixed(Deck const& deck) {
+    return deck.communication.reduction == "ordered" && deck.communication.compression == "none";
+}
+
+/// The keys that may not change at a resume, with their values.
+struct CollectForced {
+    bool any_buckets;
+    std::map<std::string, std::string> values{};
+
+    template <class Value>
+    void operator()(char const* key, Value const& value, Rule const& rule, char const*) {
+        if (rule.at_resume == AtResume::forced && !(rule.of_buckets && any_buckets)) {
+            values[key] = printed(value);
+        }
+    }
+    void own(char const* section, OwnKeys const& keys) {
+        for (auto const& [key, value] : keys) {
+            values[concat(section, ".", key)] = value;
+        }
+    }
+};
+
+std::map<std::string, std::string> forced_values(Deck const& deck, bool any_buckets) {
+    CollectForced collect{any_buckets};
+    describe(deck, collect);
+    return std::move(collect.values);
+}
+
 } // namespace
 
 std::vector<Setting> settings(Deck const& deck) {
@@ -46,18 +75,9 @@ std::string to_text(Deck const& deck) {
 }
 
 std::vector<std::string> forbidden_changes(Deck const& before, Deck const& now) {
-    std::map<std::string, std::string> old_values;
-    std::map<std::string, std::string> new_values;
-    for (auto const& setting : settings(before)) {
-        if (setting.at_resume == AtResume::forced) {
-            old_values[setting.key] = setting.value;
-        }
-    }
-    for (auto const& setting : settings(now)) {
-        if (setting.at_resume == AtResume::forced) {
-            new_values[setting.key] = setting.value;
-        }
-    }
+    bool const any_buckets = order_is_fixed(before) && order_is_fixed(now);
+    auto const old_values = forced_values(before, any_buckets);
+    auto const new_values = forced_values(now, any_buckets);
     std::vector<std::string> changes;
     for (auto const& [key, value] : new_values) {
         auto const old = old_values.find(key);

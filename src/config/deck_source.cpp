@@ -1,16 +1,15 @@
 #include "lockstep/config/deck_source.hpp"
 
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
 
-#include <boost/program_options.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <set>
 #include <sstream>
 
+#include "deck_text.hpp"
 #include "describe.hpp"
 #include "values.hpp"
 
@@ -18,9 +17,9 @@ namespace lockstep::config {
 
 namespace {
 
-namespace options = boost::program_options;
-
 constexpr int deepest_include = 8;
+constexpr int most_decks = 64;
+constexpr char const* command_line = "command line";
 
 struct Names {
     std::vector<std::string> keys;
@@ -48,24 +47,6 @@ std::string name_in_section(std::string const& key) {
     return key.substr(key.find('.') + 1);
 }
 
-/// The line on which each key of an INI text stands, by "section.key", first line is 1.
-std::map<std::string, std::vector<int>> line_numbers(std::string const& text) {
-    std::map<std::string, std::vector<int>> lines;
-    std::istringstream in(text);
-    std::string line;
-    std::string prefix;
-    for (int number = 1; std::getline(in, line); ++number) {
-        auto const content = std::string(trimmed(line.substr(0, line.find('#'))));
-        if (content.size() > 2 && content.front() == '[' && content.back() == ']') {
-            prefix = content.substr(1, content.size() - 2) + ".";
-        } else if (auto const equals = content.find('='); equals != std::string::npos) {
-            auto const name = trimmed(std::string_view(content).substr(0, equals));
-            lines[prefix + std::string(name)].push_back(number);
-        }
-    }
-    return lines;
-}
-
 struct Assign {
     std::map<std::string, Written> const& values;
 
@@ -78,7 +59,7 @@ struct Assign {
         try {
             assign(value, written->second.value, rule);
         } catch (std::string const& expected) {
-            throw Error(ExitCode::usage, {concat(key, " = ", written->second.value, " (",
+            throw Error(ExitCode::usage, {concat(key, " = ", shown(written->second.value), " (",
                                                  written->second.origin, ")"),
                                           concat("expected ", expected), "Correct the value"});
         }
@@ -128,11 +109,13 @@ void refuse_unknown(std::map<std::string, Written> const& values) {
             continue;
         }
         auto const near = nearest_name(key, names.keys);
+        bool const include = name_in_section(key) == "include";
         throw Error(ExitCode::usage,
                     {concat("unknown key ", key, " (", written.origin, ")"),
                      "the deck has no such key",
-                     near.empty() ? std::string("lockstep train --help lists all keys")
-                                  : concat("Did you mean ", near, "?")});
+                     include        ? "include stands before the first [section]"
+                     : near.empty() ? std::string("lockstep train --help lists all keys")
+                                    : concat("Did you mean ", near, "?")});
     }
 }
 
@@ -153,51 +136,43 @@ void DeckSource::read_printed(std::string const& text, std::string const& origin
 }
 
 void DeckSource::read(std::filesystem::path const& path) {
-    read(path, 0);
+    read(path, "", 0);
 }
 
-void DeckSource::read(std::filesystem::path const& path, int depth) {
-    if (depth > deepest_include) {
+void DeckSource::read(std::filesystem::path const& path, std::string const& named_by, int depth) {
+    if (depth > deepest_include || ++decks_ > most_decks) {
         throw Error(ExitCode::usage,
-                    {concat("include in ", path.string()), "decks include each other without end",
+                    {concat("include = ", shown(path.string()), " (", named_by, ")"),
+                     depth > deepest_include
+                         ? "decks include each other without end"
+                         : concat("more than ", most_decks, " decks are taken in"),
                      "Take one of the include lines out"});
     }
-    auto const text = read_text(path);
-    options::parsed_options parsed(nullptr);
-    try {
-        std::istringstream in(text);
-        parsed = options::parse_config_file(in, options::options_description(), true);
-    } catch (options::error const& error) {
-        throw Error(ExitCode::usage,
-                    {concat(path.string(), " is not a deck"), error.what(),
-                     "A deck holds [section] lines, key = value lines and # comments"});
-    }
-    auto lines = line_numbers(text);
     std::map<std::string, Written> own;
-    for (auto const& option : parsed.options) {
-        auto& numbers = lines[option.string_key];
-        int const line = numbers.empty() ? 0 : numbers.front();
-        if (!numbers.empty()) {
-            numbers.erase(numbers.begin());
-        }
-        auto const origin = concat(path.string(), ":", line);
-        auto const value = option.value.empty() ? std::string() : option.value.front();
-        if (option.string_key == "include") {
-            read(path.parent_path() / value, depth + 1);
-        } else if (own.contains(option.string_key)) {
-            throw Error(ExitCode::usage, {concat(option.string_key, " (", origin, ")"),
-                                          concat("set before at ", own[option.string_key].origin),
+    for (auto const& entry : read_entries(path, named_by)) {
+        auto const origin = concat(path.string(), ":", entry.line);
+        if (entry.key == "include") {
+            read(path.parent_path() / entry.value, origin, depth + 1);
+        } else if (auto const [before, is_new] = own.insert({entry.key, {entry.value, origin}});
+                   !is_new) {
+            throw Error(ExitCode::usage, {concat(entry.key, " (", origin, ")"),
+                                          concat("set before at ", before->second.origin),
                                           "Keep one of the two lines"});
-        } else {
-            own[option.string_key] = {value, origin};
         }
     }
+    ++layer_;
     for (auto& [key, written] : own) {
-        values_[key] = std::move(written);
+        set(key, std::move(written));
     }
+}
+
+void DeckSource::set(std::string const& key, Written value) {
+    value.layer = layer_;
+    values_[key] = std::move(value);
 }
 
 std::vector<std::string> DeckSource::take_options(std::vector<std::string> const& arguments) {
+    ++layer_;
     std::vector<std::string> others;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         auto const& argument = arguments[i];
@@ -208,16 +183,14 @@ std::vector<std::string> DeckSource::take_options(std::vector<std::string> const
             continue;
         }
         if (equals == std::string::npos && i + 1 == arguments.size()) {
-            throw Error(ExitCode::usage, {concat("option ", argument), "its value is missing",
-                                          concat("Write ", argument, " VALUE")});
+            throw Error(ExitCode::usage,
+                        {concat("option ", shown(argument)), "its value is missing",
+                         concat("Write ", shown(argument), " VALUE")});
         }
         auto const value =
             equals == std::string::npos ? arguments[++i] : argument.substr(equals + 1);
-        if (value.find('#') != std::string::npos) {
-            throw Error(ExitCode::usage, {concat(name, " ", value), "the value contains a #",
-                                          "In a deck a comment begins there; use another name"});
-        }
-        set(name.substr(2), {value, "command line"});
+        require_plain(name, value, command_line);
+        set(name.substr(2), {value, command_line});
     }
     return others;
 }
@@ -225,7 +198,7 @@ std::vector<std::string> DeckSource::take_options(std::vector<std::string> const
 std::string DeckSource::packed() const {
     nlohmann::json json = nlohmann::json::object();
     for (auto const& [key, written] : values_) {
-        json[key] = {written.value, written.origin};
+        json[key] = {written.value, written.origin, written.layer};
     }
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -234,9 +207,42 @@ DeckSource DeckSource::unpacked(std::string const& text) {
     DeckSource source;
     auto const json = nlohmann::json::parse(text);
     for (auto const& [key, written] : json.items()) {
-        source.values_[key] = {written.at(0).get<std::string>(), written.at(1).get<std::string>()};
+        source.values_[key] = {written.at(0).get<std::string>(), written.at(1).get<std::string>(),
+                               written.at(2).get<int>()};
     }
     return source;
+}
+
+std::vector<std::string> DeckSource::drop_keys_of_another(std::string const& chooser,
+                                                          KeyOwners const& owners) {
+    auto const chosen = values_.find(chooser);
+    if (chosen == values_.end()) {
+        return {};
+    }
+    std::vector<std::string> dropped;
+    std::erase_if(values_, [&](auto const& value) {
+        auto const& [key, written] = value;
+        if (section_of(key) != section_of(chooser) || written.layer >= chosen->second.layer) {
+            return false;
+        }
+        auto const owner = owners(chosen->second.value, name_in_section(key));
+        if (!owner.empty()) {
+            dropped.push_back(
+                concat("ignored: ", key, " (", written.origin, ") is a key of ", owner));
+        }
+        return !owner.empty();
+    });
+    return dropped;
+}
+
+std::map<std::string, Place> DeckSource::places() const {
+    std::map<std::string, Place> places;
+    for (auto const& [key, written] : values_) {
+        if (written.origin != command_line) {
+            places[key] = {written.value, written.origin};
+        }
+    }
+    return places;
 }
 
 Deck DeckSource::parse() const {

@@ -8,12 +8,21 @@
 
 namespace lockstep::config {
 
+/// Checks of a Rule: paths with commas that are not longer than a system takes; the same where a
+/// share is refused; a share or such paths; the directory of a run.
+void check_paths(std::string const& text);
+void check_files(std::string const& text);
+void check_files_or_share(std::string const& text);
+void check_run_directory(std::string const& text);
+
 /// What a key accepts, beside its type.
 struct Rule {
     double minimum = std::numeric_limits<double>::lowest();
     double maximum = std::numeric_limits<double>::max();
     std::vector<std::string> choices{}; ///< for texts; any when empty
     AtResume at_resume = AtResume::free;
+    bool of_buckets = false; ///< may change at a resume where sums have one order anyhow
+    void (*check)(std::string const&) = nullptr; ///< of a text; throws what was expected, as a text
 };
 
 inline Rule at_least(double minimum, AtResume at_resume = AtResume::free) {
@@ -32,14 +41,27 @@ inline Rule any(AtResume at_resume = AtResume::free) {
     return {.at_resume = at_resume};
 }
 
+/// Megabytes of a bucket: fixed only where sums depend on what goes together.
+inline Rule buckets() {
+    return {.minimum = 0.016, .maximum = 4096, .at_resume = AtResume::forced, .of_buckets = true};
+}
+
+inline Rule such_as(void (*check)(std::string const&), AtResume at_resume = AtResume::free) {
+    return {.at_resume = at_resume, .check = check};
+}
+
 /// The one list of the deck's keys: calls visit(key, value, rule, meaning) for each of them and
 /// visit.own(section, keys) where a section holds keys of what it names.
 template <class SomeDeck, class Visitor>
 void describe(SomeDeck& deck, Visitor& visit) {
     auto const fixed = AtResume::forced;
+    // What is multiplied stays within 64 bits.
+    constexpr double longest_s = 1e9;
+    constexpr double most_epochs = 1e9;
 
-    visit("run.name", deck.run.name, any(AtResume::renewed), "name of the run; the deck's name");
-    visit("run.directory", deck.run.directory, any(AtResume::renewed),
+    visit("run.name", deck.run.name, such_as(check_run_directory, AtResume::renewed),
+          "name of the run; the deck's name");
+    visit("run.directory", deck.run.directory, such_as(check_run_directory, AtResume::renewed),
           "where everything goes; runs/NAME");
     visit("run.seed", deck.run.seed, at_least(0, fixed), "of all random numbers");
     visit("run.replicas", deck.run.replicas, between(0, 1 << 20, fixed),
@@ -54,18 +76,21 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads of one replica");
     visit("run.deterministic", deck.run.deterministic, any(fixed),
           "refuse operators without a deterministic form");
-    visit("run.walltime-seconds", deck.run.walltime_seconds, at_least(0),
+    visit("run.walltime-seconds", deck.run.walltime_seconds, between(0, longest_s),
           "of the job, from its start; 0: what the scheduler says");
 
-    visit("data.train", deck.data.train, any(fixed), "a file, a list or a glob");
-    visit("data.validation", deck.data.validation, any(fixed), "measured while training");
-    visit("data.test", deck.data.test, any(), "measured after training, with the best model");
+    visit("data.train", deck.data.train, such_as(check_files, fixed), "a file, a list or a glob");
+    visit("data.validation", deck.data.validation, such_as(check_files_or_share, fixed),
+          "measured while training: files, or a share of data.train such as 10 %");
+    visit("data.test", deck.data.test, such_as(check_files),
+          "measured after training, with the best model");
     visit("data.inputs", deck.data.inputs, any(fixed), "name of the inputs in the files");
     visit("data.targets", deck.data.targets, any(fixed), "name of the targets in the files");
     visit("data.sample-per-file", deck.data.sample_per_file, any(fixed),
           "each file is one sample: its datasets have no extent that counts samples");
-    visit("data.batch", deck.data.batch, at_least(1, fixed), "samples per replica and micro-batch");
-    visit("data.global-batch", deck.data.global_batch, at_least(0, fixed),
+    visit("data.batch", deck.data.batch, between(1, 1 << 22, fixed),
+          "samples per replica and micro-batch");
+    visit("data.global-batch", deck.data.global_batch, between(0, 1 << 30, fixed),
           "samples per micro-batch over all replicas; 0: data.batch counts");
     visit("data.drop-last", deck.data.drop_last, any(fixed),
           "leave out an epoch's short last step");
@@ -86,7 +111,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "samples of this many batches in a row are sorted by length; 0: off");
 
     visit("model.name", deck.model.name, any(fixed), "see lockstep models");
-    visit("model.weights", deck.model.weights, any(fixed),
+    visit("model.weights", deck.model.weights, such_as(check_paths, fixed),
           "start from these: a safetensors file, a best.h5 or a checkpoint");
     visit.own("model", deck.model.own);
 
@@ -125,13 +150,13 @@ void describe(SomeDeck& deck, Visitor& visit) {
 
     visit("schedule.name", deck.schedule.name, one_of({"constant", "cosine", "step"}, fixed),
           "of the learning rate");
-    visit("schedule.warmup-epochs", deck.schedule.warmup_epochs, at_least(0, fixed),
+    visit("schedule.warmup-epochs", deck.schedule.warmup_epochs, between(0, most_epochs, fixed),
           "linear from 0 to the peak");
     visit("schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
           "the same, in steps");
     visit("schedule.minimum", deck.schedule.minimum, between(0, 1, fixed),
           "cosine's end, as a share of the peak");
-    visit("schedule.step-epochs", deck.schedule.step_epochs, at_least(1, fixed),
+    visit("schedule.step-epochs", deck.schedule.step_epochs, between(1, most_epochs, fixed),
           "epochs between falls of step");
     visit("schedule.factor", deck.schedule.factor, between(0, 1, fixed), "of each fall of step");
 
@@ -149,10 +174,10 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("communication.backend", deck.communication.backend, one_of({"auto", "mpi", "nccl"}),
           "what carries gradients");
     auto& communication = deck.communication;
-    visit("communication.bucket-mb", communication.bucket_mb, between(0.016, 4096, fixed),
+    visit("communication.bucket-mb", communication.bucket_mb, buckets(),
           "megabytes of gradients that leave together");
-    visit("communication.first-bucket-mb", communication.first_bucket_mb,
-          between(0.016, 4096, fixed), "the same, of the bucket that is ready first");
+    visit("communication.first-bucket-mb", communication.first_bucket_mb, buckets(),
+          "the same, of the bucket that is ready first");
     visit("communication.compression", communication.compression,
           one_of({"none", "fp16", "bf16", "powersgd"}, fixed),
           "fp16, bf16: every sum is rounded to 16 bits; powersgd: matrices of low rank");
@@ -168,29 +193,29 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "every replica starts a step from replica 0's buffers; or keeps its own");
     visit("communication.sync-batch-norm", communication.sync_batch_norm, any(fixed),
           "batch norm over all replicas together");
-    visit("communication.timeout-seconds", deck.communication.timeout_seconds, at_least(1),
-          "longest wait for another rank's device");
+    visit("communication.timeout-seconds", deck.communication.timeout_seconds,
+          between(1, longest_s), "longest wait for another rank's device");
     visit("communication.check-replicas-every", deck.communication.check_replicas_every,
           at_least(0), "steps between comparisons of all ranks' weights; 0: never");
 
     visit("checkpoint.every-steps", deck.checkpoint.every_steps, at_least(0),
           "steps between checkpoints; 0: only first and last");
-    visit("checkpoint.every-minutes", deck.checkpoint.every_minutes, at_least(0),
+    visit("checkpoint.every-minutes", deck.checkpoint.every_minutes, between(0, longest_s),
           "minutes between checkpoints; 0: off");
     visit("checkpoint.keep", deck.checkpoint.keep, between(1, 1 << 20),
           "checkpoints that are kept");
     visit("checkpoint.asynchronous", deck.checkpoint.asynchronous, any(),
           "checkpoints are written while training goes on");
-    visit("checkpoint.resume", deck.checkpoint.resume, any(AtResume::renewed),
+    visit("checkpoint.resume", deck.checkpoint.resume, such_as(check_paths, AtResume::renewed),
           "auto, none, or a file");
     visit("checkpoint.best", deck.checkpoint.best, any(), "metric of best.h5; task.metric");
-    visit("checkpoint.local", deck.checkpoint.local, any(),
+    visit("checkpoint.local", deck.checkpoint.local, such_as(check_run_directory),
           "a fast directory written first, then copied to the run's");
 
     visit("fault-tolerance.restarts", deck.fault_tolerance.restarts, at_least(0),
           "of lockstep launch after the loss of a rank, in a row without progress");
     visit("fault-tolerance.recovery-timeout-seconds", deck.fault_tolerance.recovery_timeout_seconds,
-          at_least(1), "longest time from a restart to its first step");
+          between(1, longest_s), "longest time from a restart to its first step");
 
     visit("monitor.log-every", deck.monitor.log_every, at_least(1), "steps between step records");
     visit("monitor.progress", deck.monitor.progress, one_of({"auto", "bar", "plain", "none"}),
@@ -199,11 +224,12 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "event files in the run's directory");
     visit("monitor.histograms", deck.monitor.histograms, one_of({"none", "weights", "gradients"}),
           "in event files at the end of an epoch; gradients: of weights and gradients");
-    visit("monitor.images", deck.monitor.images, at_least(0),
+    visit("monitor.images", deck.monitor.images, between(0, 1 << 20),
           "samples of a run's first batch shown in event files, where they are images");
     visit("monitor.plots", deck.monitor.plots, any(), "pictures of the metrics when a run ends");
 
-    visit("train.epochs", deck.train.epochs, at_least(0), "passes over data.train; 0: no limit");
+    visit("train.epochs", deck.train.epochs, between(0, most_epochs),
+          "passes over data.train; 0: no limit");
     visit("train.steps", deck.train.steps, at_least(0), "optimizer steps; 0: no limit");
     visit("train.validate-every", deck.train.validate_every, at_least(0),
           "steps; 0: after each epoch");

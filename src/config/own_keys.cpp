@@ -22,7 +22,7 @@ Value typed(std::string const& name, std::string const& place, std::string const
     try {
         assign(value, text, rule);
     } catch (std::string const& expected) {
-        throw Error(ExitCode::usage, {concat(name, " = ", text, place),
+        throw Error(ExitCode::usage, {concat(name, " = ", shown(text), place),
                                       concat("expected ", expected), "Correct the value"});
     }
     return value;

@@ -2,25 +2,90 @@
 
 #include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/config/share.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 
 namespace lockstep::config {
 
 namespace {
 
+/// A bound as people write it: whole ones without an exponent.
+std::string plain(double bound) {
+    constexpr double exact = 1e15;
+    return std::abs(bound) < exact && bound == std::trunc(bound)
+               ? std::to_string(static_cast<std::int64_t>(bound))
+               : printed(bound);
+}
+
 std::string range_text(Rule const& rule, char const* kind) {
     bool const low = rule.minimum > std::numeric_limits<double>::lowest();
     bool const high = rule.maximum < std::numeric_limits<double>::max();
     if (low && high) {
-        return concat(kind, " from ", rule.minimum, " to ", rule.maximum);
+        return concat(kind, " from ", plain(rule.minimum), " to ", plain(rule.maximum));
     }
-    return low ? concat(kind, " of at least ", rule.minimum) : std::string(kind);
+    return low ? concat(kind, " of at least ", plain(rule.minimum)) : std::string(kind);
+}
+
+void check_path(std::filesystem::path const& path, std::size_t longest) {
+    constexpr std::size_t longest_name = 255; // of a file, on every system
+    bool const long_name = std::any_of(path.begin(), path.end(), [](auto const& name) {
+        return name.native().size() > longest_name;
+    });
+    if (long_name || path.native().size() > longest) {
+        throw concat("paths of at most ", count_text(static_cast<std::int64_t>(longest)),
+                     " characters, and ", longest_name, " a name");
+    }
 }
 
 } // namespace
+
+std::string shown(std::string const& value) {
+    constexpr std::size_t most = 200;
+    if (value.size() <= most) {
+        return value;
+    }
+    auto end = most;
+    while ((static_cast<unsigned char>(value[end]) & 0xC0) == 0x80) {
+        --end; // not within a character
+    }
+    return concat(value.substr(0, end), "… (", count_text(static_cast<std::int64_t>(value.size())),
+                  " characters)");
+}
+
+void check_paths(std::string const& text) {
+    constexpr std::size_t longest = 4000; // of 4095, beside what is appended
+    for (auto const& path : split(text, ',')) {
+        check_path(path, longest);
+    }
+}
+
+void check_run_directory(std::string const& text) {
+    constexpr std::size_t longest = 3500; // checkpoints have names of their own below
+    check_path(text, longest);
+}
+
+void check_files(std::string const& text) {
+    for (auto const& path : split(text, ',')) {
+        if (share_of(path)) {
+            throw std::string("files: a share of the training set is for data.validation alone");
+        }
+    }
+    check_paths(text);
+}
+
+void check_files_or_share(std::string const& text) {
+    if (auto const percent = share_of(text); percent && !(*percent > 0 && *percent < 100)) {
+        throw std::string("files, or a share of data.train above 0 % and below 100 %; to have "
+                          "none, leave the key out");
+    }
+    if (!share_of(text)) {
+        check_files(text);
+    }
+}
 
 void assign(std::int64_t& into, std::string const& text, Rule const& rule) {
     auto const value = number_of<std::int64_t>(text);
@@ -60,6 +125,9 @@ void assign(std::string& into, std::string const& text, Rule const& rule) {
     };
     if (!rule.choices.empty() && std::none_of(rule.choices.begin(), rule.choices.end(), fits)) {
         throw concat("one of ", joined(rule.choices, ", "));
+    }
+    if (rule.check != nullptr) {
+        rule.check(text);
     }
     into = text;
 }

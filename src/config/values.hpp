@@ -16,6 +16,9 @@ void assign(bool& into, std::string const& text, Rule const& rule);
 void assign(std::string& into, std::string const& text, Rule const& rule);
 void assign(std::vector<double>& into, std::string const& text, Rule const& rule);
 
+/// A value in a message: a long one by its beginning.
+std::string shown(std::string const& value);
+
 /// The text that gives this value again.
 std::string printed(std::int64_t value);
 std::string printed(double value);

@@ -86,7 +86,7 @@ void require_same(bool same, std::filesystem::path const& path, std::string cons
 
 } // namespace
 
-Dataset::Dataset(DatasetOptions const& options) : parts_(std::make_unique<Parts>()) {
+Dataset::Dataset(DatasetOptions const& options) : parts_(std::make_shared<Parts>()) {
     auto const paths = expand_files(options.files);
     if (!options.weights.empty()) {
         weights_ = std::make_shared<std::vector<double>>();
@@ -177,6 +177,9 @@ void Dataset::open_file(std::filesystem::path const& path, std::string const& we
 }
 
 void Dataset::keep_in_memory(comm::Communicator const& host) {
+    if (parts_->memory) {
+        return; // the other part of these files has asked for it
+    }
     std::vector<Field*> fields;
     std::size_t bytes = 0;
     for (auto* const some : {&parts_->inputs, &parts_->targets}) {
@@ -231,18 +234,10 @@ void Dataset::look_through_labels(std::size_t file, Hasher& hasher) {
     if (!has_labels()) {
         return;
     }
-    auto& source = parts_->source;
     bool const declared = !parts_->declared_names->empty();
-    std::vector<std::int64_t> labels;
-    std::vector<std::int64_t> indices;
-    Scratch scratch;
-    for (auto at = source.first_of_file[file]; at < source.samples;) {
-        auto const count = std::min(labels_at_once, source.samples - at);
-        labels.resize(static_cast<std::size_t>(count));
-        indices.resize(labels.size());
-        std::iota(indices.begin(), indices.end(), at);
-        parts_->targets.front().read_wholes(source, indices, labels, scratch);
-        hasher.add(std::as_bytes(std::span(labels)));
+    auto const count = [&](std::span<std::int64_t const> indices,
+                           std::span<std::int64_t const> labels) {
+        hasher.add(std::as_bytes(labels));
         auto const largest = *std::max_element(labels.begin(), labels.end());
         auto const needed =
             static_cast<std::size_t>(std::clamp<std::int64_t>(largest, -1, most_classes - 1) + 1);
@@ -251,7 +246,65 @@ void Dataset::look_through_labels(std::size_t file, Hasher& hasher) {
         for (auto const label : labels) {
             ++counts_[static_cast<std::size_t>(label)];
         }
+    };
+    for_labels(parts_->source.first_of_file[file], parts_->source.samples, count);
+}
+
+template <class Visit>
+void Dataset::for_labels(std::int64_t first, std::int64_t end, Visit visit) const {
+    std::vector<std::int64_t> labels;
+    std::vector<std::int64_t> indices;
+    Scratch scratch;
+    for (auto at = first; at < end;) {
+        auto const count = std::min(labels_at_once, end - at);
+        labels.resize(static_cast<std::size_t>(count));
+        indices.resize(labels.size());
+        std::iota(indices.begin(), indices.end(), at);
+        parts_->targets.front().read_wholes(parts_->source, indices, labels, scratch);
+        visit(std::span<std::int64_t const>(indices), std::span<std::int64_t const>(labels));
         at += count;
+    }
+}
+
+std::pair<Dataset, Dataset> Dataset::divided(double percent, std::uint64_t seed) const {
+    auto const all = samples();
+    auto const by_class = [&](auto const& take) {
+        for_labels(0, all, [&](auto const&, auto const& labels) { take(labels); });
+    };
+    auto const division = std::make_shared<Division const>(
+        has_labels() ? draw_share_of_classes(counts_, percent, seed, by_class)
+                     : draw_share(all, percent, seed));
+    if (division->drawn() == 0) {
+        throw Error(ExitCode::usage,
+                    {concat("data.validation = ", percent, " %"),
+                     concat("of ", all, " samples", has_labels() ? " in their classes" : "",
+                            " that is none, where one of each is left to learn from"),
+                     "Name a larger share, give more samples, or a file of its own"});
+    }
+    return {Dataset(*this, division, false), Dataset(*this, division, true)};
+}
+
+Dataset::Dataset(Dataset const& whole, std::shared_ptr<Division const> division, bool drawn)
+    : parts_(whole.parts_), division_(std::move(division)), drawn_(drawn), inputs_(whole.inputs_),
+      targets_(whole.targets_), mean_(whole.mean_), std_(whole.std_), names_(whole.names_),
+      counts_(whole.counts_.size(), 0), fingerprint_(whole.fingerprint_) {
+    std::int64_t sample = 0; // of ours, the next
+    auto const next = [&] { return sample < samples() ? number_in_files(sample) : -1; };
+    if (has_labels()) {
+        for_labels(0, whole.samples(), [&](auto const& indices, auto const& labels) {
+            for (std::size_t i = 0; i < labels.size(); ++i) {
+                if (indices[i] == next()) {
+                    ++counts_[static_cast<std::size_t>(labels[i])];
+                    ++sample;
+                }
+            }
+        });
+    }
+    if (whole.weights_ && !drawn) {
+        weights_ = std::make_shared<std::vector<double>>();
+        for (sample = 0; sample < samples(); ++sample) {
+            weights_->push_back((*whole.weights_)[static_cast<std::size_t>(next())]);
+        }
     }
 }
 
@@ -279,7 +332,28 @@ void Dataset::require_labels(std::span<std::int64_t const> indices,
 }
 
 std::int64_t Dataset::samples() const noexcept {
-    return parts_->source.samples;
+    if (!division_) {
+        return parts_->source.samples;
+    }
+    return drawn_ ? division_->drawn() : division_->others();
+}
+
+std::int64_t Dataset::number_in_files(std::int64_t sample) const {
+    if (!division_) {
+        return sample;
+    }
+    return drawn_ ? division_->drawn_at(sample) : division_->other_at(sample);
+}
+
+std::span<std::int64_t const> Dataset::numbers_in_files(std::span<std::int64_t const> own,
+                                                        std::vector<std::int64_t>& buffer) const {
+    if (!division_) {
+        return own;
+    }
+    buffer.resize(own.size());
+    std::transform(own.begin(), own.end(), buffer.begin(),
+                   [&](std::int64_t sample) { return number_in_files(sample); });
+    return buffer;
 }
 
 Blocks Dataset::blocks() const {
@@ -302,25 +376,31 @@ void Dataset::read(Batch& batch, Scratch& scratch) const {
     batch.first_target = inputs_.size();
     batch.fields.resize(inputs_.size() + targets_.size());
     auto values = batch.fields.begin();
+    std::vector<std::int64_t> buffer;
+    auto const samples = numbers_in_files(batch.indices, buffer);
     for (auto const* fields : {&parts_->inputs, &parts_->targets}) {
         for (auto const& field : *fields) {
-            field.read(parts_->source, batch.indices, *values++, scratch);
+            field.read(parts_->source, samples, *values++, scratch);
         }
     }
     if (has_labels()) {
-        require_labels(batch.indices, batch.targets());
+        require_labels(samples, batch.targets());
     }
 }
 
 void Dataset::read_inputs(std::span<std::int64_t const> indices, std::span<float> into) const {
     Scratch scratch;
-    parts_->inputs.front().read_reals(parts_->source, indices, into, scratch);
+    std::vector<std::int64_t> buffer;
+    auto const samples = numbers_in_files(indices, buffer);
+    parts_->inputs.front().read_reals(parts_->source, samples, into, scratch);
 }
 
 void Dataset::read_targets(std::span<std::int64_t const> indices,
                            std::span<std::int64_t> into) const {
     Scratch scratch;
-    parts_->targets.front().read_wholes(parts_->source, indices, into, scratch);
+    std::vector<std::int64_t> buffer;
+    auto const samples = numbers_in_files(indices, buffer);
+    parts_->targets.front().read_wholes(parts_->source, samples, into, scratch);
 }
 
 } // namespace lockstep::data

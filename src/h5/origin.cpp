@@ -266,7 +266,7 @@ Handle File::open_to_read(std::string const& path, int depth) const {
         readable_.insert(path);
     }
     // A view of blocks learns its extents when it is asked for them, and is read wrong before.
-    Handle const asked{check(H5Dget_space(dataset.id()), "H5Dget_space"), H5Sclose};
+    space_of_dataset(dataset);
     return dataset;
 }
 

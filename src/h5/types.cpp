@@ -119,7 +119,7 @@ namespace {
 /// The numbers that an enumeration names: how others keep true and false.
 Handle numbers_of(Id type) {
     return H5Tget_class(type) == H5T_ENUM
-               ? Handle{check(H5Tget_super(type), "H5Tget_super"), H5Tclose}
+               ? Handle{check(H5Tget_super(type), Doing::reading, "H5Tget_super"), H5Tclose}
                : copy_of(type);
 }
 

@@ -26,6 +26,13 @@ std::string place_of_error(comm::Communicator const& world) {
                   where);
 }
 
+/// A mistake of a deck or a command line where there is one process: neither rank nor phase helps.
+bool is_own_mistake(comm::MpiSession& session, Error const& error) {
+    bool const of_user = error.code() == ExitCode::usage || error.code() == ExitCode::no_input;
+    return of_user && session.world().size() == 1 &&
+           session.board()->own().phase.load() == comm::Phase::start_up;
+}
+
 } // namespace
 
 ExitCode run_collectively(int argc, char** argv,
@@ -46,7 +53,7 @@ ExitCode run_collectively(int argc, char** argv,
         return code;
     } catch (AgreedError const& error) {
         if (session.world().is_root() && watchdog->may_tell(comm::Board::Ending::agreed)) {
-            first_cause.tell(error.cause(), error);
+            first_cause.tell(is_own_mistake(session, error) ? "" : error.cause(), error);
         }
         return error.code();
     } catch (...) {
@@ -55,7 +62,8 @@ ExitCode run_collectively(int argc, char** argv,
             watchdog->wait_for_verdict(); // that this rank waited in vain is not the first cause
         }
         if (watchdog->may_tell(comm::Board::Ending::abort)) {
-            first_cause.tell(place_of_error(session.world()), error);
+            first_cause.tell(is_own_mistake(session, error) ? "" : place_of_error(session.world()),
+                             error);
         } else {
             watchdog->wait_for_the_end();
         }

@@ -159,6 +159,7 @@ void Console::show(train::Step const& e) {
     auto const first = steps_ == 0; // it warms up, and says little of the others
     rate_ += (now - rate_) / std::clamp(steps_, 1.0, 20.0);
     ++steps_;
+    training_s_ += e.step_s;
     auto const left =
         static_cast<double>(e.total_steps - e.step) * static_cast<double>(e.samples) / rate_;
     std::vector<std::string> words{concat("epoch ", fixed(e.epoch, 2)),
@@ -256,15 +257,9 @@ void Console::show(train::Signalled const& e) {
 }
 
 void Console::show(train::Ended const& e) {
-    if (e.reason == "already finished") {
-        important(concat("this run is finished at step ", e.step,
-                         ": nothing to train. Raise train.epochs to go on, or begin anew with "
-                         "--checkpoint.resume none"),
-                  Colour::plain);
-        return;
-    }
-    important(concat(ending_text(e.reason), " at step ", e.step, ": ", e.steps_done, " steps in ",
-                     duration_text(e.seconds), ", ",
+    important(concat(ending_text(e.reason), " at step ", e.step, ": ",
+                     count_of(e.steps_done, "step"), " in ", duration_text(training_s_), ", ",
+                     duration_text(e.seconds), " with start, validation and checkpoints; ",
                      count_text(static_cast<std::int64_t>(e.samples_per_s)),
                      " samples/s, communication ", percent(e.communication_share),
                      " of the step, waiting for slower ranks ", percent(e.imbalance_share),

@@ -6,9 +6,58 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cctype>
 #include <iostream>
 
 namespace lockstep::monitor {
+
+namespace {
+
+bool is_of_a_name(char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '-' ||
+           letter == '.' || letter == '_';
+}
+
+/// Whether `word` stands in a text, and is not a part of a longer word.
+bool names(std::string const& text, std::string const& word) {
+    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+        auto const end = at + word.size();
+        if ((at == 0 || !is_of_a_name(text[at - 1])) &&
+            (end == text.size() || !is_of_a_name(text[end]) || text[end] == '.')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool names_a_file(std::string const& text, std::string const& files) {
+    constexpr std::size_t least = 4; // a shorter value may stand in any sentence
+    auto const parts = split(files, ',');
+    return std::any_of(parts.begin(), parts.end(), [&](std::string const& part) {
+        return part.size() >= least && names(text, part);
+    });
+}
+
+/// " (data.train: deck.ini:5)": of a mistake in a deck, where the values stand that it is about.
+std::string places_text(std::map<std::string, config::Place> const& places, Error const& error) {
+    std::string const text = error.what();
+    if (error.code() != ExitCode::usage && error.code() != ExitCode::no_input &&
+        error.code() != ExitCode::data) {
+        return "";
+    }
+    std::vector<std::string> found;
+    for (auto const& [key, place] : places) {
+        bool const about =
+            names(text, key) || (key.starts_with("data.") && names_a_file(text, place.value));
+        if (about && text.find(place.origin) == std::string::npos) {
+            found.push_back(concat(key, ": ", place.origin));
+        }
+    }
+    return found.empty() ? "" : concat(" (", joined(found, ", "), ")");
+}
+
+} // namespace
 
 void FirstCause::set_run(std::filesystem::path directory, std::function<bool()> is_ours) {
     std::scoped_lock const lock(mutex_);
@@ -31,10 +80,16 @@ bool FirstCause::has_log() const {
     return !directory_.empty() && std::filesystem::exists(directory_ / "log.txt", none);
 }
 
+void FirstCause::set_places(std::map<std::string, config::Place> places) {
+    std::scoped_lock const lock(mutex_);
+    places_ = std::move(places);
+}
+
 void FirstCause::tell(std::string const& cause, Error const& error) noexcept {
     try {
         std::scoped_lock const lock(mutex_);
-        auto const line = concat("lockstep: first cause: ", cause, ": ", error.what(), "\n");
+        auto const line = concat("lockstep: first cause: ", cause, cause.empty() ? "" : ": ",
+                                 error.what(), places_text(places_, error), "\n");
         std::cerr << line << std::flush;
         record(line, cause, error);
     } catch (...) {

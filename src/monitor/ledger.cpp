@@ -185,7 +185,7 @@ void Ledger::count(train::Step const& event) {
 
 void Ledger::end(train::Ended const& event) {
     auto& line = lines_->back();
-    bool const complete = event.reason == "finished" || event.reason == "already finished";
+    bool const complete = event.reason == "finished";
     line["end"] = utc_now();
     line["checkpoint_s"] = checkpoint_s_;
     line["checkpoint_write_s"] = write_s_;

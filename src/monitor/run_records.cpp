@@ -193,6 +193,7 @@ void RunRecords::take(std::string const& text) {
     auto const event = line.event();
     if (event == "start") {
         begin(line);
+        newest_start_ = text;
     } else if (event == "resume") {
         drop_after(line.whole("step"));
         if (!attempts.empty()) {
@@ -212,6 +213,7 @@ void RunRecords::take(std::string const& text) {
     } else if (event == "end") {
         end(line);
     } else if (event == "failure" && !attempts.empty() && line.json().value("fatal", true)) {
+        leave_without_steps();
         attempts.back().reason = "failed";
         attempts.back().cause = concat(line.text("cause"), ": ", line.text("message"));
     }
@@ -222,10 +224,26 @@ void RunRecords::take(std::string const& text) {
         auto& attempt = attempts.back();
         attempt.last_step = std::max(attempt.last_step, line.whole("step"));
         attempt.elapsed_s = std::max(attempt.elapsed_s, line.number("elapsed_s"));
+        if (attempt.last_step > attempt.first_step) {
+            counting_start_ = newest_start_;
+        }
+    }
+}
+
+/// The attempt that ended took no step: what the run was before it counts again.
+void RunRecords::leave_without_steps() {
+    if (!counting_start_.empty() && counting_start_ != newest_start_) {
+        take_setup(Line(Json::parse(counting_start_, nullptr, /*allow_exceptions=*/false)));
+        newest_start_ = counting_start_;
     }
 }
 
 void RunRecords::begin(Line const& line) {
+    take_setup(line);
+    attempts.push_back({.start = line.text("time"), .ranks = ranks, .reason = {}, .cause = {}});
+}
+
+void RunRecords::take_setup(Line const& line) {
     version = line.text("version");
     model = line.text("model");
     backend = line.text("backend");
@@ -237,7 +255,6 @@ void RunRecords::begin(Line const& line) {
     total_steps = line.whole("total_steps");
     hosts = line.texts("hosts");
     devices = line.texts("devices");
-    attempts.push_back({.start = line.text("time"), .ranks = ranks, .reason = {}, .cause = {}});
 }
 
 void RunRecords::drop_after(std::int64_t step) {
@@ -257,8 +274,14 @@ void RunRecords::end(Line const& line) {
         communication_share = line.number("communication_share");
         peak_memory_bytes = line.number("peak_memory_bytes");
     }
+    if (line.whole("steps_done") == 0) {
+        leave_without_steps();
+    }
     if (!attempts.empty()) {
         attempts.back().reason = line.text("reason");
+    }
+    if (attempts.size() > 1 && attempts.back().reason == "already finished") {
+        attempts.pop_back();
     }
 }
 

@@ -63,7 +63,8 @@ void DatasetFeed::require_finite(std::int64_t step) const {
             });
             if (!finite) {
                 throw Error(ExitCode::data,
-                            {concat("sample ", index, " of data.train is not finite"),
+                            {concat("sample ", parts_.work.train->number_in_files(index),
+                                    " of data.train is not finite"),
                              "it holds NaN or infinity, and so did the loss of its batch",
                              "Correct it or leave it out (the first sample is 0); the last "
                              "checkpoint is from before"});

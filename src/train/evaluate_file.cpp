@@ -2,6 +2,7 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/board.hpp"
+#include "lockstep/config/share.hpp"
 #include "lockstep/data/audit.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/train/device.hpp"
@@ -35,6 +36,14 @@ Measured measured(char const* set, Evaluation result) {
             .seconds = result.seconds,
             .best = false,
             .best_metric = {}};
+}
+
+data::Dataset const& required(std::unique_ptr<data::Dataset> const& dataset) {
+    if (!dataset) {
+        throw Error(ExitCode::usage, {"data.test and data.validation are not set",
+                                      "there is nothing to measure", "Set one of them"});
+    }
+    return *dataset;
 }
 
 /// What the model gives is of the classes that it was trained on, of which a set may lack some. The
@@ -99,12 +108,15 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     comm::agree(world, "opening the data and the model", [&] {
         device = choose_device(deck.run, topology);
         configure_torch(deck.run);
-        dataset = open_dataset(deck.data, has_test ? deck.data.test : deck.data.validation);
-        if (!dataset) {
-            throw Error(ExitCode::usage, {"data.test and data.validation are not set",
-                                          "there is nothing to measure", "Set one of them"});
+        task::Samples samples;
+        if (!has_test && config::share_of(deck.data.validation)) {
+            auto [train, share] = *divide(deck, required(open_dataset(deck.data, deck.data.train)));
+            samples = task::Samples::of(train);
+            dataset = std::make_unique<data::Dataset>(std::move(share));
+        } else {
+            dataset = open_dataset(deck.data, has_test ? deck.data.test : deck.data.validation);
+            samples = samples_of(required(dataset), deck.data);
         }
-        auto const samples = samples_of(*dataset, deck.data);
         task = task::make_task(deck.task, samples);
         model = nn::make_model(deck.model, model_interface(deck, samples, *task),
                                static_cast<std::uint64_t>(deck.run.seed));

@@ -10,14 +10,19 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/config/deck_source.hpp"
+#include "lockstep/config/share.hpp"
 #include "lockstep/data/augment.hpp"
 #include "lockstep/data/lengths.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/engine.hpp"
+#include "lockstep/train/progress.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <thread>
 #include <unistd.h>
 
@@ -61,6 +66,14 @@ void settle_batch(config::Deck& deck) {
                             ", or change run.replicas")});
     }
     data.batch = data.global_batch / deck.run.replicas;
+}
+
+void require_mode(config::Run const& run, int ranks) {
+    if ((run.mode == "single" || run.mode == "dp") && ranks > 1) {
+        throw Error(ExitCode::usage,
+                    {concat("run.mode = ", run.mode, " on ", ranks, " ranks"),
+                     concat(run.mode, " is one rank"), "Set run.mode = auto, or start one"});
+    }
 }
 
 } // namespace
@@ -129,18 +142,101 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
 
 } // namespace
 
+std::optional<checkpoint::Found> found_for(comm::Communicator const& world,
+                                           config::Deck const& deck,
+                                           std::filesystem::path const& local) {
+    auto const& resume = deck.checkpoint.resume;
+    if (resume == "none") {
+        return std::nullopt;
+    }
+    if (resume != "auto") {
+        return checkpoint::Found{0, checkpoint::verify_together(world, resume), {}};
+    }
+    return checkpoint::Store(std::filesystem::path(deck.run.directory) / "checkpoints",
+                             static_cast<int>(deck.checkpoint.keep), {}, local)
+        .newest_good(world);
+}
+
+Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found, int ranks,
+               bool force) {
+    require_mode(deck.run, ranks);
+    Decided decided;
+    if (found) {
+        auto const before = stored_deck(found->file);
+        if (deck.run.replicas == 0) {
+            deck.run.replicas = before.run.replicas;
+        }
+        auto comparable = deck;
+        settle_batch(comparable);
+        decided.forced = config::forbidden_changes(before, comparable);
+        decided.shares_state = share_state(before.optimizer.name, deck.optimizer.name);
+        if (!decided.forced.empty() && !force) {
+            throw Error(ExitCode::usage,
+                        {concat("the deck of run ", deck.run.directory, " was changed"),
+                         joined(decided.forced, "; "),
+                         "Change it back, allow it with --force, or begin anew with "
+                         "--checkpoint.resume none"});
+        }
+    }
+    settle_new(deck, ranks);
+    decided.deck = std::move(deck);
+    return decided;
+}
+
+void require_same_data(checkpoint::Reader const& reader, std::uint64_t fingerprint) {
+    auto const stored = static_cast<std::uint64_t>(integer_of(reader.record(), "data"));
+    if (stored != fingerprint) {
+        throw Error(ExitCode::usage,
+                    {concat("data.train is not what ", reader.path().string(), " was trained on"),
+                     "the files' contents have changed",
+                     "Bring the old files back, allow it with --force, or begin anew with "
+                     "--checkpoint.resume none"});
+    }
+}
+
+namespace {
+
+/// Whether a record says that the run finished, at this step or later. A line that is none of ours
+/// says nothing.
+bool tells_of_the_end(std::string const& line, std::int64_t step) {
+    auto const record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    auto const is = [&](char const* key, char const* value) {
+        auto const found = record.find(key);
+        return found != record.end() && *found == value;
+    };
+    if (!record.is_object() || !is("event", "end") || !is("reason", "finished")) {
+        return false;
+    }
+    auto const at = record.find("step");
+    return at != record.end() && at->is_number() && at->get<std::int64_t>() >= step;
+}
+
+} // namespace
+
+bool is_finished(Progress const& progress, bool all_learnt, bool has_test,
+                 std::filesystem::path const& directory) {
+    if (!all_learnt || progress.owes_validation) {
+        return false;
+    }
+    bool finished = !has_test;
+    auto const metrics = directory / "metrics.jsonl";
+    if (finished || !std::filesystem::is_regular_file(metrics)) {
+        return finished;
+    }
+    std::ifstream lines(metrics);
+    for (std::string line; !finished && std::getline(lines, line);) {
+        finished = tells_of_the_end(line, progress.step);
+    }
+    return finished;
+}
+
 OpenedRun open_run(comm::Communicator const& world, Order const& order) {
     OpenedRun run;
     run.deck = order.deck;
     auto& deck = run.deck;
     auto const checkpoints = std::filesystem::path(deck.run.directory) / "checkpoints";
     comm::agree(world, "opening the run's directory", [&] {
-        if ((deck.run.mode == "single" || deck.run.mode == "dp") && world.size() > 1) {
-            throw Error(ExitCode::usage,
-                        {concat("run.mode = ", deck.run.mode, " on ", world.size(), " ranks"),
-                         concat(deck.run.mode, " is one rank"),
-                         "Set run.mode = auto, or start one"});
-        }
+        require_mode(deck.run, world.size());
         if (world.is_root()) {
             run.directory = std::make_shared<RunDirectory>(deck.run.directory,
                                                            [&] { comm::progressed(world); });
@@ -160,33 +256,12 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
         order.held(life);
     }
     run.local = local_directory(world, deck, checkpoints);
-    auto const& resume = deck.checkpoint.resume;
-    if (resume == "auto") {
-        run.found =
-            checkpoint::Store(checkpoints, static_cast<int>(deck.checkpoint.keep), {}, run.local)
-                .newest_good(world);
-    } else if (resume != "none") {
-        run.found = checkpoint::Found{0, checkpoint::verify_together(world, resume), {}};
-    }
+    run.found = found_for(world, deck, run.local);
     comm::agree(world, "settling the deck", [&] {
-        if (run.found) {
-            auto const before = stored_deck(run.found->file);
-            if (deck.run.replicas == 0) {
-                deck.run.replicas = before.run.replicas;
-            }
-            auto comparable = deck;
-            settle_batch(comparable);
-            run.forced = config::forbidden_changes(before, comparable);
-            run.shares_state = share_state(before.optimizer.name, deck.optimizer.name);
-            if (!run.forced.empty() && !order.force) {
-                throw Error(ExitCode::usage,
-                            {concat("the deck of run ", deck.run.directory, " was changed"),
-                             joined(run.forced, "; "),
-                             "Change it back, allow it with --force, or begin anew with "
-                             "--checkpoint.resume none"});
-            }
-        }
-        settle_new(deck, world.size());
+        auto decided = decide(deck, run.found, world.size(), order.force);
+        deck = std::move(decided.deck);
+        run.forced = std::move(decided.forced);
+        run.shares_state = decided.shares_state;
     });
     return run;
 }
@@ -202,6 +277,48 @@ std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::strin
                              .targets = data.targets,
                              .sample_per_file = data.sample_per_file,
                              .weights = weights});
+}
+
+std::optional<std::pair<data::Dataset, data::Dataset>> divide(config::Deck const& deck,
+                                                              data::Dataset const& train) {
+    auto const percent = config::share_of(deck.data.validation);
+    return percent
+               ? std::optional(train.divided(*percent, static_cast<std::uint64_t>(deck.run.seed)))
+               : std::nullopt;
+}
+
+std::vector<std::string> share_remarks(config::Deck const& deck, Workload const& work) {
+    if (!config::share_of(deck.data.validation) || !work.validation) {
+        return {};
+    }
+    constexpr std::size_t most = 32; // of a longer list nobody reads the end
+    auto const& names = work.train->class_names();
+    auto const& learnt = work.train->class_counts();
+    auto const& measured = work.validation->class_counts();
+    std::vector<std::string> counts;
+    std::vector<std::string> none;
+    for (std::size_t i = 0; i < measured.size(); ++i) {
+        if (counts.size() < most) {
+            counts.push_back(
+                concat(names[i], " ", count_text(learnt[i]), " + ", count_text(measured[i])));
+        }
+        if (measured[i] == 0 && learnt[i] > 0 && none.size() < most) {
+            none.push_back(concat(names[i], " (", learnt[i], ")"));
+        }
+    }
+    auto const by_class = counts.empty() ? std::string("drawn at random") : "drawn by class";
+    std::vector<std::string> remarks{
+        concat("validation is ", trimmed(deck.data.validation), " of data.train, ", by_class,
+               " with seed ", deck.run.seed, ": ", count_text(work.train->samples()),
+               " samples to learn + ", count_text(work.validation->samples()), " to validate",
+               counts.empty()
+                   ? ""
+                   : concat(" (", joined(counts, ", "), measured.size() > most ? ", …)" : ")"))};
+    if (!none.empty()) {
+        remarks.push_back(concat("warning: too few samples to validate ", joined(none, ", "),
+                                 ": give data.validation a larger share, or more samples"));
+    }
+    return remarks;
 }
 
 Workload open_workload_within(config::Deck const& deck, int ranks, std::uint64_t available) {
@@ -247,7 +364,12 @@ void open_datasets(config::Deck const& deck, Workload& work) {
                                       "Set it to a file, a list or a glob"});
     }
     work.train = open_dataset(deck.data, deck.data.train, deck.data.sample_weights);
-    work.validation = open_dataset(deck.data, deck.data.validation);
+    if (auto divided = divide(deck, *work.train)) {
+        work.train = std::make_unique<data::Dataset>(std::move(divided->first));
+        work.validation = std::make_unique<data::Dataset>(std::move(divided->second));
+    } else {
+        work.validation = open_dataset(deck.data, deck.data.validation);
+    }
     work.test = open_dataset(deck.data, deck.data.test);
     for (auto const& [key, other] : {std::pair{"data.validation", work.validation.get()},
                                      std::pair{"data.test", work.test.get()}}) {
@@ -324,6 +446,22 @@ data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const
     return augmentation;
 }
 
+namespace {
+
+/// Rows of each sample of the set, which may be a part of what the files hold.
+std::vector<std::int64_t> own_lengths(config::Deck const& deck, data::Dataset const& dataset,
+                                      std::string const& input) {
+    auto const all = data::ragged_lengths(deck.data.train, input);
+    std::vector<std::int64_t> own(static_cast<std::size_t>(dataset.samples()));
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        own[i] =
+            all.at(static_cast<std::size_t>(dataset.number_in_files(static_cast<std::int64_t>(i))));
+    }
+    return own;
+}
+
+} // namespace
+
 data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset) {
     auto const& input = dataset.inputs().front();
     bool const buckets = deck.data.bucket_by_length > 0;
@@ -338,10 +476,9 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
                             .shuffle = shuffle_named(deck.data.shuffle),
                             .blocks = dataset.blocks(),
                             .bucket = deck.data.bucket_by_length,
-                            .lengths = buckets
-                                           ? std::make_shared<std::vector<std::int64_t> const>(
-                                                 data::ragged_lengths(deck.data.train, input.name))
-                                           : nullptr,
+                            .lengths = buckets ? std::make_shared<std::vector<std::int64_t> const>(
+                                                     own_lengths(deck, dataset, input.name))
+                                               : nullptr,
                             .weighted = weighted,
                             .seed = static_cast<std::uint64_t>(deck.run.seed)});
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/store.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/data/augment.hpp"
@@ -7,6 +8,7 @@
 #include "lockstep/data/plan.hpp"
 #include "lockstep/nn/model.hpp"
 #include "lockstep/task/task.hpp"
+#include "lockstep/train/progress.hpp"
 #include "lockstep/train/run_directory.hpp"
 #include "lockstep/train/trainer.hpp"
 
@@ -35,6 +37,39 @@ struct OpenedRun {
 ///             more ranks than replicas
 OpenedRun open_run(comm::Communicator const& world, Order const& order);
 
+/// The checkpoint that a start of the deck's run goes on from, verified; nothing where it begins.
+/// `local` is the run's place in checkpoint.local, or empty. Writes nothing.
+///
+/// Collective  over `world`
+/// Throws      AgreedError 65 when all checkpoints, or the one that is named, are damaged
+std::optional<checkpoint::Found> found_for(comm::Communicator const& world,
+                                           config::Deck const& deck,
+                                           std::filesystem::path const& local);
+
+/// What a start comes to, whoever asks: train, plan or estimate.
+struct Decided {
+    config::Deck deck;               ///< settled
+    std::vector<std::string> forced; ///< changes that `force` allowed
+    bool shares_state = true;        ///< the optimizer of the checkpoint with the deck's
+};
+
+/// Settles the deck of a run that goes on from `found`, or begins, on so many ranks.
+///
+/// Throws  Error 64 for a change that needs `force`, for an indivisible global batch, for more
+/// ranks
+///         than replicas, or for a mode of one rank
+Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found, int ranks,
+               bool force);
+
+/// Throws  Error 64 when a checkpoint was trained on other data
+void require_same_data(checkpoint::Reader const& reader, std::uint64_t fingerprint);
+
+/// Whether an attempt before this one came to the end, test included: by the record of it in the
+/// run's directory, since the last checkpoint is older than the test. `all_learnt`: no step is
+/// left.
+bool is_finished(Progress const& progress, bool all_learnt, bool has_test,
+                 std::filesystem::path const& directory);
+
 /// Settles replicas and batch of a deck as for a new run on so many ranks.
 ///
 /// Throws  Error 64 for an indivisible global batch, or for more ranks than replicas
@@ -56,6 +91,13 @@ struct Workload {
 std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files,
                                             std::string const& weights = {});
 
+/// The training set without the share that data.validation asks for, and that share; nothing where
+/// it asks for none. The same on any number of ranks.
+///
+/// Throws  Error 64 when there are too few samples
+std::optional<std::pair<data::Dataset, data::Dataset>> divide(config::Deck const& deck,
+                                                              data::Dataset const& train);
+
 /// `check_size` is told the number of parameters before the model is made, and may throw.
 ///
 /// Throws  Error as Dataset, make_task, make_model and `check_size` do
@@ -73,6 +115,10 @@ nn::Interface model_interface(config::Deck const& deck, task::Samples const& sam
 
 /// One more instance of the workload's model.
 std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work);
+
+/// Where validation is a share of the training set: how it was drawn, with the counts of both by
+/// class, and a warning of classes that have none in it. Else nothing.
+std::vector<std::string> share_remarks(config::Deck const& deck, Workload const& work);
 
 /// Throws  Error 71 when training needs more bytes on a rank than it can have: what is needed, what
 ///         is there, what to change

@@ -43,8 +43,7 @@ Run::Run(comm::Communicator const& world, Order order, SignalRequests const& sig
             remark("each replica keeps its own buffers: replica 0's are measured and exported");
         }
         if (world_.is_root()) {
-            write_text_durably(opened_.directory->path() / "deck.ini", config::to_text(deck_));
-            observers_ = order_.observers(deck_);
+            File::append(opened_.directory->path() / "log.txt"); // what goes wrong is told there
         }
     });
     comm::agree(world_, "opening the data and the model", [&] {
@@ -55,6 +54,9 @@ Run::Run(comm::Communicator const& world, Order order, SignalRequests const& sig
         work_ = open_workload_within(deck_, world_.size(), share);
         if (auto const* task = dynamic_cast<task::Remarks const*>(work_.task.get())) {
             remark(task->remark(deck_.data, *work_.model));
+        }
+        for (auto& text : share_remarks(deck_, work_)) {
+            remark(std::move(text));
         }
         best_metric_ = task::metric_of(
             deck_.task, deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best);
@@ -112,15 +114,19 @@ std::vector<comm::TreeNode> Run::place_replicas() {
 
 void Run::begin() {
     restore();
-    bool const already_done =
-        opened_.found && done() && !progress_.owes_validation && finished_before();
+    if (finished_before()) {
+        ended_.reason = "already finished"; // no attempt: nothing is written or told of it
+        return;
+    }
+    comm::agree(world_, "beginning the records", [&] {
+        if (world_.is_root()) {
+            write_text_durably(opened_.directory->path() / "deck.ini", config::to_text(deck_));
+            observers_ = order_.observers(deck_);
+        }
+    });
     announce();
     if (order_.begun) {
         order_.begun();
-    }
-    if (already_done) {
-        ended_.reason = "already finished";
-        return;
     }
     if (!opened_.found) {
         warn_of_space();

@@ -80,14 +80,7 @@ void Run::require_same_data(checkpoint::Reader const& reader) {
         audit_ && world_.is_root() && known != record.notes.end()) {
         audit_->compare(known->second);
     }
-    if (!same) {
-        throw Error(
-            ExitCode::usage,
-            {concat("data.train is not what ", opened_.found->path.string(), " was trained on"),
-             "the files' contents have changed",
-             "Bring the old files back, allow it with --force, or begin anew with "
-             "--checkpoint.resume none"});
-    }
+    train::require_same_data(reader, feed_->fingerprint());
 }
 
 void Run::restore() {

@@ -1,14 +1,15 @@
 #include "lockstep/train/run_plan.hpp"
 
 #include "lockstep/base/memory.hpp"
-#include "lockstep/checkpoint/store.hpp"
 #include "lockstep/nn/policy.hpp"
 #include "lockstep/train/arena.hpp"
 #include "lockstep/train/engine.hpp"
+#include "lockstep/train/replica_arrays.hpp"
 
 #include <algorithm>
 
 #include "bucket_elements.hpp"
+#include "make_feed.hpp"
 #include "opening.hpp"
 #include "rollout_plan.hpp"
 
@@ -54,31 +55,74 @@ double counted(std::vector<Range> const& ranges) {
     return sum;
 }
 
-void plan_steps(RunPlan& plan, Workload const& work) {
-    std::int64_t most_steps = 0;
-    if (work.environment) {
-        auto const* const policy = dynamic_cast<nn::Policy const*>(work.model.get());
-        RolloutPlan const rollouts(plan.deck, task::ppo_options(plan.deck.task),
-                                   policy != nullptr && policy->state_size() > 0);
-        plan.samples = rollouts.transitions() * plan.deck.run.replicas;
-        plan.samples_per_step = rollouts.samples_in_step();
-        plan.steps_per_epoch = rollouts.steps_per_epoch();
-        most_steps = rollouts.most_steps(work.samples.spaces->longest_episode);
-    } else {
-        auto const steps = train_plan(plan.deck, *work.train);
-        plan.samples = work.train->samples();
-        plan.samples_per_step = steps.samples_in_step(0);
-        plan.steps_per_epoch = steps.steps_per_epoch();
+/// Samples of the training set, or that are played in an iteration.
+std::int64_t samples_of(config::Deck const& deck, Workload const& work) {
+    if (!work.environment) {
+        return work.train->samples();
     }
-    plan.steps = total_steps(plan.deck.train, plan.steps_per_epoch, most_steps);
+    auto const* const policy = dynamic_cast<nn::Policy const*>(work.model.get());
+    RolloutPlan const rollouts(deck, task::ppo_options(deck.task),
+                               policy != nullptr && policy->state_size() > 0);
+    return rollouts.transitions() * deck.run.replicas;
+}
+
+/// Whether the run that goes on from `found` has anything left to do, by what a start would look
+/// at: the data, the place in it, and the records.
+void plan_rest(RunPlan& plan, Feed& feed, checkpoint::Found const& found, comm::TreeNode all) {
+    checkpoint::Reader const reader(found.file);
+    require_same_data(reader, feed.fingerprint());
+    auto const progress = Progress::read_from(reader.record());
+    restore_replica_arrays(reader, feed.state(), all, plan.deck.run.replicas);
+    feed.restored(progress.step);
+    plan.newest = found.file.path().string();
+    plan.done = progress.step;
+    plan.finished = is_finished(progress, plan.done >= plan.steps || feed.is_exhausted(plan.done),
+                                plan.test > 0, plan.deck.run.directory);
+}
+
+/// The feed of the run, in which this process alone plays all replicas where their state tells how
+/// far it is, and else one.
+void plan_steps(RunPlan& plan, Workload const& work,
+                std::optional<checkpoint::Found> const& found) {
+    auto const self = comm::Communicator::self();
+    comm::TreeNode const own{0, found ? static_cast<int>(plan.deck.run.replicas) : 1};
+    auto const feed = make_feed({self, plan.deck, work, own, torch::kCPU});
+    plan.samples = samples_of(plan.deck, work);
+    plan.played = work.train == nullptr;
+    plan.samples_per_step = feed->samples_in_step(0);
+    plan.steps_per_epoch = feed->steps_per_epoch();
+    plan.steps = total_steps(plan.deck.train, plan.steps_per_epoch, feed->most_steps());
+    plan.validation = feed->samples(Feed::Set::validation);
+    plan.test = feed->samples(Feed::Set::test);
+    if (found) {
+        plan_rest(plan, *feed, *found, own);
+    }
 }
 
 } // namespace
 
+PlannedStep step_on(RunPlan const& plan, config::Deck const& deck, int ranks) {
+    auto here = plan.newest.empty() ? deck : plan.deck;
+    settle_new(here, ranks);
+    PlannedStep step{here.run.replicas, here.data.batch,
+                     here.run.replicas * here.data.batch * here.optimizer.accumulate, plan.steps};
+    if (!plan.played) {
+        data::TrainPlan const dealt({.samples = plan.samples,
+                                     .batch = here.data.batch,
+                                     .replicas = static_cast<int>(here.run.replicas),
+                                     .accumulate = static_cast<int>(here.optimizer.accumulate),
+                                     .drop_last = here.data.drop_last});
+        step.samples = dealt.samples_in_step(0);
+        step.steps = total_steps(here.train, dealt.steps_per_epoch());
+    }
+    return step;
+}
+
 RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     RunPlan plan;
     auto const ranks = static_cast<int>(places.size());
-    settle_new(deck, ranks);
+    auto const found = found_for(comm::Communicator::self(), deck, {});
+    deck = decide(std::move(deck), found, ranks, /*force=*/false).deck;
     plan.deck = deck;
     auto const work = open_workload(deck, [](double parameters) {
         require_memory(parameters * sizeof(float), available_memory());
@@ -111,12 +155,7 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     auto const arrays = 1 + static_cast<double>(state_names(deck.optimizer).size());
     plan.state_bytes =
         size * sizeof(float) * arrays + static_cast<double>(Buffers(*work.model).bytes().size());
-    plan_steps(plan, work);
-    checkpoint::Store const store(std::filesystem::path(deck.run.directory) / "checkpoints", 1);
-    auto const found = store.list();
-    if (!found.empty() && deck.checkpoint.resume == "auto") {
-        plan.newest = found.front().path.string();
-    }
+    plan_steps(plan, work, found);
     return plan;
 }
 

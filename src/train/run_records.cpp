@@ -2,6 +2,7 @@
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/config/share.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/histograms.hpp"
 #include "lockstep/train/load_weights.hpp"
@@ -9,31 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <fstream>
 #include <tuple>
 
 #include "run.hpp"
 
 namespace lockstep::train {
 
-namespace {
-
-/// Whether a record says that the run finished, at this step or later. A line that is none of ours
-/// says nothing.
-bool tells_of_the_end(std::string const& line, std::int64_t step) {
-    auto const record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    auto const is = [&](char const* key, char const* value) {
-        auto const found = record.find(key);
-        return found != record.end() && *found == value;
-    };
-    if (!record.is_object() || !is("event", "end") || !is("reason", "finished")) {
-        return false;
-    }
-    auto const at = record.find("step");
-    return at != record.end() && at->is_number() && at->get<std::int64_t>() >= step;
-}
-
-} // namespace
+namespace {} // namespace
 
 void Run::announce() {
     auto const devices = comm::all_gather_text(world_, device_text(device_));
@@ -82,19 +65,11 @@ void Run::tell_start(std::vector<std::string> const& devices) const {
     }
 }
 
-/// Whether an attempt before this one came to the end, test included: by the record of it, since
-/// the last checkpoint is older than the test.
 bool Run::finished_before() const {
-    bool finished = !feed_->has(Feed::Set::test);
+    bool finished = false;
     comm::agree(world_, "reading the records of the run", [&] {
-        auto const metrics = std::filesystem::path(deck_.run.directory) / "metrics.jsonl";
-        if (!world_.is_root() || finished || !std::filesystem::is_regular_file(metrics)) {
-            return;
-        }
-        std::ifstream lines(metrics);
-        for (std::string line; std::getline(lines, line);) {
-            finished = finished || tells_of_the_end(line, progress_.step);
-        }
+        finished = world_.is_root() && opened_.found &&
+                   is_finished(progress_, done(), feed_->has(Feed::Set::test), deck_.run.directory);
     });
     return comm::all_reduce(world_, finished ? 1 : 0, comm::Reduce::maximum) != 0;
 }

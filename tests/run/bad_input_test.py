@@ -55,7 +55,8 @@ with Scratch() as scratch:
 
     def fails(code, *options, ranks, phrases, env=None):
         result = train(scratch / "run", *options, ranks=ranks, env=env)
-        result.expect(code, "lockstep: first cause: rank", *phrases)
+        own = ranks == 1 and code in (64, 66)  # of one process neither rank nor phase is told
+        result.expect(code, f"lockstep: first cause: {'' if own else 'rank'}", *phrases)
         check(result.text.count("first cause") == 1, f"one message: {result.text}")
         check(result.seconds < LIMIT, f"{result.seconds:.1f} s is too long: {options}")
         shutil.rmtree(scratch / "run", ignore_errors=True)

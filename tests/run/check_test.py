@@ -60,7 +60,7 @@ with Scratch() as scratch:
     run(["plan", DECK, *SETS, "--run.replicas", 1], 2).expect(64, "replicas")
     train(scratch / "run").expect(0)
     plan = run(["plan", DECK, *SETS, "--run.directory", scratch / "run"], 2).expect(
-        0, "it goes on from", "checkpoint")
+        0, "it is finished at step 30", "checkpoint")
     parameters = [line.split(":")[1].split()[0] for line in plan.text.splitlines()
                   if line.startswith("model")][0]
     check(f"{parameters} parameters" in (scratch / "run/log.txt").read_text(), "as a run says it")

@@ -11,7 +11,7 @@ SYMBOLS = 6
 
 
 def train(directory, train_set, test_set, *options, ranks=1, limit=120):
-    return run(["train", DECK, "--data.train", train_set, "--data.validation", test_set,
+    return run(["train", DECK, "--data.train", train_set, "--data.validation", test_set, "--data.test", "",
                 "--run.directory", directory, *SMALL, *options], ranks, limit=limit)
 
 

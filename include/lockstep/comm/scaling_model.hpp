@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 namespace lockstep::comm {
 
@@ -26,6 +27,13 @@ struct StepParts {
     double rest = 0;
 };
 
+/// What a step on so many ranks consists of, against the one that was measured.
+struct StepLoad {
+    std::int64_t replicas = 1;
+    std::int64_t samples = 1; ///< of all replicas
+    double compute = 1;       ///< of a replica, against that of the measured one
+};
+
 /// What predictions are made from.
 struct ScalingInputs {
     StepParts alone;        ///< one replica on one rank, the host otherwise idle
@@ -40,6 +48,8 @@ struct ScalingInputs {
     int ranks_per_host = 1;
     std::int64_t replicas = 0; ///< fixed; 0: as many as ranks
     std::int64_t batch = 1;    ///< samples of one replica's step
+    /// Where the number of ranks decides on more than the replicas; it may throw. Null: those two.
+    std::function<StepLoad(int ranks)> load{};
 };
 
 /// A row of the table.
@@ -61,7 +71,7 @@ struct Prediction {
 /// for the host's own part, with a latency that grows with the logarithm of the hosts (Thakur,
 /// Rabenseifner, Gropp 2005).
 ///
-/// Throws  Error 64 for fewer replicas than ranks
+/// Throws  Error 64 for fewer replicas than ranks; what `load` throws
 Prediction predict(ScalingInputs const& inputs, int ranks);
 
 } // namespace lockstep::comm

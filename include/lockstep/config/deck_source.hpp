@@ -3,6 +3,7 @@
 #include "lockstep/config/deck.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,7 +14,18 @@ namespace lockstep::config {
 struct Written {
     std::string value;
     std::string origin; ///< "inputs/x.ini:12" or "command line"
+    int layer = 0; ///< the later one wins: decks in the order of reading, the command line last
 };
+
+/// A value of a deck's file, and where it stands there.
+struct Place {
+    std::string value;
+    std::string origin;
+};
+
+/// Which of the things that can be named has a key, and the one that is named has not: "model cnn";
+/// empty where that is none.
+using KeyOwners = std::function<std::string(std::string const& named, std::string const& key)>;
 
 /// What the decks and the command line say, before types and names are checked. Later decks win
 /// over earlier ones, a deck over those it includes, the command line over all.
@@ -32,8 +44,16 @@ class DeckSource {
     /// Takes what `to_text` of a deck has printed; `origin` is named in messages.
     void read_printed(std::string const& text, std::string const& origin);
 
-    void set(std::string const& key, Written value) { values_[key] = std::move(value); }
+    void set(std::string const& key, Written value);
     std::map<std::string, Written> const& values() const noexcept { return values_; }
+
+    /// Where `chooser` ("model.name") was changed by a later deck or the command line: takes out
+    /// the keys that earlier ones gave for what they had named. Returns a sentence on each.
+    std::vector<std::string> drop_keys_of_another(std::string const& chooser,
+                                                  KeyOwners const& owners);
+
+    /// Where each value of a deck's file stands, by key.
+    std::map<std::string, Place> places() const;
 
     /// All of it as one text and back, so that rank 0 can read and all ranks parse.
     std::string packed() const;
@@ -46,9 +66,11 @@ class DeckSource {
     Deck parse() const;
 
   private:
-    void read(std::filesystem::path const& path, int depth);
+    void read(std::filesystem::path const& path, std::string const& named_by, int depth);
 
     std::map<std::string, Written> values_;
+    int layer_ = 0;
+    int decks_ = 0; ///< that were read, included ones too
 };
 
 /// Every key of the deck with its default and a sentence, for --help.

@@ -3,6 +3,7 @@
 #include "lockstep/base/hash.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/data/batch.hpp"
+#include "lockstep/data/division.hpp"
 #include "lockstep/data/order.hpp"
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lockstep::data {
@@ -42,6 +44,13 @@ class Dataset {
     Dataset(Dataset&& other) noexcept;
     ~Dataset();
 
+    /// Two sets that share these files, and what is kept of them: the others and a share that is
+    /// drawn with a seed, by class where there are labels. Each numbers its own samples from 0 on,
+    /// in the order of this set, and counts its own classes; the share has no weights.
+    ///
+    /// Throws  Error 64 when a share of so many samples is none, or all but one of them
+    std::pair<Dataset, Dataset> divided(double percent, std::uint64_t seed) const;
+
     /// Reads and decodes everything into memory that the ranks of the host share, each rank a part.
     ///
     /// Collective  over `host`, the ranks of one host, which opened the same files
@@ -56,6 +65,8 @@ class Dataset {
     void keep_on_disk(std::filesystem::path const& directory, comm::Communicator const& host);
 
     std::int64_t samples() const noexcept;
+    /// The number of a sample among all that the files hold; another where this is a part of them.
+    std::int64_t number_in_files(std::int64_t sample) const;
     std::vector<FieldInfo> const& inputs() const noexcept { return inputs_; }
     std::vector<FieldInfo> const& targets() const noexcept { return targets_; }
     /// Of the first input.
@@ -97,13 +108,22 @@ class Dataset {
     friend class Audit;
     struct Parts;
 
+    Dataset(Dataset const& whole, std::shared_ptr<Division const> division, bool drawn);
+
     void open_file(std::filesystem::path const& path, std::string const& weights);
     void look_through_labels(std::size_t file, Hasher& hasher);
     void name_classes();
+    /// Numbers in the files; `own` itself where all samples are ours.
+    std::span<std::int64_t const> numbers_in_files(std::span<std::int64_t const> own,
+                                                   std::vector<std::int64_t>& buffer) const;
+    template <class Visit>
+    void for_labels(std::int64_t first, std::int64_t end, Visit visit) const;
     void require_labels(std::span<std::int64_t const> indices,
                         std::span<std::int64_t const> labels) const;
 
-    std::unique_ptr<Parts> parts_;
+    std::shared_ptr<Parts> parts_;
+    std::shared_ptr<Division const> division_; ///< null: all samples of the files are ours
+    bool drawn_ = false;                       ///< ours are the drawn ones
     std::vector<FieldInfo> inputs_;
     std::vector<FieldInfo> targets_;
     std::vector<double> mean_;

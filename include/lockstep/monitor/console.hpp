@@ -48,6 +48,7 @@ class Console : public train::Observer {
     Stopwatch since_epoch_; ///< was shown
     double rate_ = 0;       ///< samples/s, smoothed
     std::string validated_; ///< the newest value of the chosen metric
+    double training_s_ = 0; ///< of this attempt's steps
     double steps_ = 0;      ///< that this attempt has shown
 };
 

@@ -2,9 +2,11 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/config/deck_source.hpp"
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -24,7 +26,11 @@ class FirstCause {
     /// From here on the attempt is in metrics.jsonl, and how it fails belongs there, too.
     void set_on_record();
 
-    /// `cause`: "rank 3 (host, device) in PHASE at step N".
+    /// Where decks have their values: a message on a key, or on a file that it names, says so.
+    void set_places(std::map<std::string, config::Place> places);
+
+    /// `cause`: "rank 3 (host, device) in PHASE at step N"; empty: it is a mistake of the one
+    /// process that there is.
     void tell(std::string const& cause, Error const& error) noexcept;
 
     /// Adds lines to log.txt, where there is one; else to standard error.
@@ -39,6 +45,7 @@ class FirstCause {
     std::filesystem::path directory_; ///< empty: no run's
     std::function<bool()> is_ours_;
     bool on_record_ = false;
+    std::map<std::string, config::Place> places_;
     Stopwatch since_start_;
 };
 

@@ -70,8 +70,10 @@ struct AttemptRecord {
 
 /// What metrics.jsonl tells of a run, over all its attempts: what a later attempt did again counts,
 /// what the earlier one had done of it does not. Read on from where it was read to; the file may be
-/// one that grows just now, on another host. A line without an end is left for the next time, lines
-/// that are not JSON are passed over.
+/// one that grows just now, on another host. What the newest attempt ran on counts once it has done
+/// something: one that took no step changes nothing, and one that found the run finished is not
+/// even listed (only older versions of the program wrote such). A line without an end is left for
+/// the next time, lines that are not JSON are passed over.
 class RunRecords {
   public:
     /// `run`: the run's directory, or its metrics.jsonl.
@@ -122,6 +124,8 @@ class RunRecords {
     void forget();
     void take(std::string const& line);
     void begin(Line const& line);
+    void take_setup(Line const& line);
+    void leave_without_steps();
     void drop_after(std::int64_t step);
     void end(Line const& line);
 
@@ -129,6 +133,8 @@ class RunRecords {
     std::string name_;
     std::uint64_t offset_ = 0; ///< of the first byte that was not taken yet
     std::uint64_t inode_ = 0;
+    std::string newest_start_;   ///< the start record of the newest attempt
+    std::string counting_start_; ///< that of the newest one that has done something
 };
 
 } // namespace lockstep::monitor

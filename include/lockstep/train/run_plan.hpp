@@ -44,11 +44,30 @@ struct RunPlan {
     PlannedMemory memory;
     double state_bytes = 0; ///< of a checkpoint
     std::int64_t samples = 0;
+    bool played = false; ///< by replicas, instead of read
     std::int64_t samples_per_step = 0;
     std::int64_t steps_per_epoch = 0;
     std::int64_t steps = 0;
-    std::string newest; ///< checkpoint that a run would go on from; empty: it would begin
+    std::string newest;          ///< checkpoint that a run would go on from; empty: it would begin
+    std::int64_t done = 0;       ///< steps of that
+    bool finished = false;       ///< and there is nothing left to do
+    std::int64_t validation = 0; ///< samples
+    std::int64_t test = 0;
 };
+
+/// A step of the planned run, had it been started on another number of ranks.
+struct PlannedStep {
+    std::int64_t replicas = 1;
+    std::int64_t batch = 1;   ///< of a replica and micro-batch
+    std::int64_t samples = 1; ///< of all replicas
+    std::int64_t steps = 0;   ///< of the whole run
+};
+
+/// `deck` is the one that the plan was made from; where it leaves the replicas open, and the run
+/// has not begun, there is one on each rank.
+///
+/// Throws  Error 64 where train would refuse so many ranks
+PlannedStep step_on(RunPlan const& plan, config::Deck const& deck, int ranks);
 
 /// Opens the data and makes the model, in this process alone; one place for each rank. Writes
 /// nothing.

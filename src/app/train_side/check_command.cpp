@@ -6,6 +6,7 @@
 
 #include <iostream>
 
+#include "../train_side_help.hpp"
 #include "check_launch.hpp"
 #include "check_training.hpp"
 #include "commands.hpp"
@@ -15,7 +16,6 @@ namespace lockstep::app {
 
 namespace {
 
-constexpr char const* usage = "lockstep check [DECK] [--json] [--section.key VALUE]...";
 constexpr double patience_s = 30; ///< of the watchdog, for whatever a probe waits for
 
 /// Collective  over the world
@@ -34,7 +34,7 @@ CheckSubject subject_of(comm::Communicator const& world,
     comm::agree(world, "reading the command line", [&] {
         config::DeckSource source;
         auto const others = source.take_options(arguments);
-        expect_arguments(others, 0, 1, usage);
+        expect_arguments(others, 0, 1, usage::check);
         subject.deck_file = others.empty() ? "" : others.front();
         if (others.empty()) {
             subject.run = source.parse().run;
@@ -53,15 +53,6 @@ CheckSubject subject_of(comm::Communicator const& world,
 
 ExitCode check_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
-    if (take_flag(arguments, "--help")) {
-        std::cout
-            << usage
-            << "\n    Whether the hosts, devices, network and disk of this launch are fit, and "
-               "with a deck, whether\n    its training fits them: green, yellow and red "
-               "findings, each with its remedy. Start it as you\n    would start the "
-               "training. Exit 69 when something is red.\n";
-        return ExitCode::ok;
-    }
     bool const json = take_flag(arguments, "--json");
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {

@@ -11,6 +11,7 @@
 #include "lockstep/comm/launch_facts.hpp"
 #include "lockstep/comm/nccl.hpp"
 #include "lockstep/comm/session.hpp"
+#include "lockstep/config/share.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/h5/version.hpp"
 
@@ -31,7 +32,7 @@ std::string data_hash(config::Data const& data) {
     bool any = false;
     try {
         for (auto const& files : {data.train, data.validation, data.test}) {
-            if (trimmed(files).empty()) {
+            if (trimmed(files).empty() || config::share_of(files)) {
                 continue;
             }
             for (auto const& file : data::expand_files(files)) {

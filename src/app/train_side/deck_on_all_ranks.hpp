@@ -1,8 +1,9 @@
 #pragma once
 
 #include "lockstep/comm/communicator.hpp"
-#include "lockstep/config/deck.hpp"
+#include "lockstep/config/deck_source.hpp"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace lockstep::app {
 struct DeckArguments {
     config::Deck deck;
     std::vector<std::string> others;
+    std::map<std::string, config::Place> places; ///< where decks have their values
 };
 
 /// Rank 0 reads the decks, all ranks parse the same text. The first `decks` of the arguments that

@@ -16,8 +16,10 @@
 
 #include "../allreduce_trial.hpp"
 #include "../measurement.hpp"
+#include "../train_side_help.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
+#include "estimate_recipe.hpp"
 #include "estimate_steps.hpp"
 
 namespace lockstep::app {
@@ -25,11 +27,6 @@ namespace lockstep::app {
 namespace {
 
 using comm::Communicator;
-
-constexpr char const* usage =
-    "lockstep estimate DECK [--steps N] [--max-ranks N] [--ranks-per-host N]\n"
-    "                  [--batches B,B,...] [--price-per-hour P] [--watts W]\n"
-    "                  [--network-gbit G] [--latency-us L] [--json] [--section.key VALUE]...";
 
 double number(std::vector<std::string>& arguments, std::string const& name, double otherwise) {
     auto const text = take_option(arguments, name, "");
@@ -159,16 +156,14 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
     train::RehearsedSize size;
     std::optional<Together> measured;
     std::vector<BatchTrial> batches;
+    auto const recipe = recipe_on_all_ranks(world, topology, deck);
     comm::agree(world, "measuring a step alone", [&] {
         if (world.is_root()) {
-            auto const self = Communicator::self();
-            train::Rehearsal rehearsal(self, with_replicas(deck, 1, world.size()));
-            size = rehearsal.size();
-            inputs.alone = median_step(rehearsal, options.steps);
+            inputs.alone = measure_alone(recipe.one_replica(recipe.batch), options.steps, &size);
         }
     });
     if (world.size() > 1) {
-        train::Rehearsal rehearsal(world, with_replicas(deck, world.size(), world.size()));
+        train::Rehearsal rehearsal(world, recipe.a_replica_each(world.size()));
         measured = Together{mean_over(world, median_step(rehearsal, options.steps)), world.size(),
                             topology.local_size};
     }
@@ -184,31 +179,38 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
                                                  : ranks_of_host(world, deck.run, topology);
     inputs.sharded = deck.optimizer.update == "sharded";
     inputs.overlaps = world.device() != "cpu";
-    inputs.replicas = deck.run.replicas;
     comm::agree(world, "predicting", [&] {
         if (!world.is_root()) {
             return;
         }
+        inputs.replicas = recipe.fixed_replicas();
+        inputs.load =
+            recipe.loads(rank_counts(options.most_ranks, 1), options.steps, inputs.alone.compute);
         inputs.arena_bytes = size.arena_bytes;
         inputs.buckets = size.buckets;
         inputs.batch = size.samples_per_step;
-        EstimateTable const printer(options, size);
+        EstimateTable const printer(options);
+        printer.start(recipe.plan);
         printer.basis(inputs, source, measured);
         printer.head();
         auto const most = inputs.replicas > 0 ? std::min(options.most_ranks, inputs.replicas)
                                               : options.most_ranks;
         for (int const ranks : rank_counts(most, world.size())) {
-            printer.row(comm::predict(inputs, ranks));
+            try {
+                printer.row(comm::predict(inputs, ranks), recipe.step_on(ranks).steps);
+            } catch (Error const& refused) { // as train would
+                printer.refused(ranks, refused);
+            }
         }
         if (options.batches.empty()) {
             return;
         }
-        auto const replicas =
-            static_cast<int>(deck.run.replicas > 0 ? deck.run.replicas : world.size());
-        auto const here = comm::predict(inputs, std::min<int>(world.size(), replicas));
+        auto const replicas = static_cast<int>(recipe.plan.deck.run.replicas);
+        auto const here = comm::predict(inputs, world.size());
         auto const other_s = here.step_s - whole(inputs.alone);
         for (auto const total : options.batches) {
-            batches.push_back(try_batch(deck, total, replicas, std::max(other_s, 0.0)));
+            batches.push_back(try_batch(recipe.one_replica(recipe.batch), total, replicas,
+                                        std::max(other_s, 0.0)));
         }
         if (options.json) {
             print_json(batches);
@@ -222,25 +224,15 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
 
 ExitCode estimate_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
-    if (take_flag(arguments, "--help")) {
-        std::cout
-            << usage
-            << "\n    Measures a step of the deck's training on one rank and on all that were "
-               "started, and the network,\n    and predicts 1 to 1024 ranks: speed-up, efficiency, "
-               "time and cost. --price-per-hour and --watts are\n    of one rank. --batches: total "
-               "batches to try, with the memory each takes. The network between hosts\n    is "
-               "measured when ranks run on several, else given or assumed.\n";
-        return ExitCode::ok;
-    }
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const& world = context.world;
             EstimateOptions options;
             comm::agree(world, "reading the command line", [&] { options = parsed(arguments); });
-            auto const [deck, others] = read_deck(world, arguments, 1);
-            comm::agree(world, "reading the command line", [&, &others = others] {
-                expect_arguments(others, 0, 0, "lockstep estimate --help lists the options");
-            });
+            auto const [deck, others, places] = read_deck(world, arguments, 1);
+            context.first_cause.set_places(places);
+            comm::agree(world, "reading the command line",
+                        [&, &others = others] { expect_arguments(others, 0, 0, usage::estimate); });
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(world, deck.run));
             estimate(world, deck, options);

@@ -55,17 +55,6 @@ comm::StepParts median_step(train::Rehearsal& rehearsal, std::int64_t steps) {
     return parts_of(taken);
 }
 
-config::Deck with_replicas(config::Deck deck, int replicas, int ranks) {
-    if (deck.data.global_batch > 0) {
-        auto const all = deck.run.replicas > 0 ? deck.run.replicas : ranks;
-        deck.data.batch = std::max<std::int64_t>(deck.data.global_batch / all, 1);
-        deck.data.global_batch = 0;
-    }
-    deck.run.replicas = replicas;
-    deck.run.mode = "auto";
-    return deck;
-}
-
 BatchTrial try_batch(config::Deck deck, std::int64_t total, int replicas, double other_s) {
     BatchTrial trial;
     trial.total = total;
@@ -73,7 +62,6 @@ BatchTrial try_batch(config::Deck deck, std::int64_t total, int replicas, double
         trial.problem = concat("not a multiple of ", unit, ", replicas times accumulate");
         return trial;
     }
-    deck = with_replicas(deck, 1, replicas);
     deck.data.batch = total / replicas / deck.optimizer.accumulate;
     try {
         auto const self = Communicator::self();

@@ -14,9 +14,6 @@ namespace lockstep::app {
 /// Collective  over the ranks of the rehearsal
 comm::StepParts median_step(train::Rehearsal& rehearsal, std::int64_t steps);
 
-/// So many replicas with the batch that each has in the deck's run on so many ranks.
-config::Deck with_replicas(config::Deck deck, int replicas, int ranks);
-
 /// What one batch size gave.
 struct BatchTrial {
     std::int64_t total = 0;
@@ -25,8 +22,8 @@ struct BatchTrial {
     std::string problem;
 };
 
-/// A step of `total` samples on this rank alone, which plays one of the replicas; `other_s` is what
-/// a step takes beside. What goes wrong is told in the result.
+/// A step of `total` samples on this rank alone, which plays one of the replicas by a deck of one;
+/// `other_s` is what a step takes beside. What goes wrong is told in the result.
 BatchTrial try_batch(config::Deck deck, std::int64_t total, int replicas, double other_s);
 
 /// `available`: bytes that a rank can have.

@@ -27,11 +27,29 @@ double whole(comm::StepParts const& parts) {
     return parts.compute + parts.sum + parts.update + parts.imbalance + parts.rest;
 }
 
-double EstimateTable::hours(comm::Prediction const& row) const {
-    // What was rehearsed is one replica.
-    auto const players = size_.plays ? static_cast<double>(row.replicas) : 1.0;
-    auto const samples = static_cast<double>(size_.samples_per_epoch) * players * size_.epochs;
-    return samples / row.samples_per_s / 3600;
+std::string start_text(train::RunPlan const& plan) {
+    if (plan.newest.empty()) {
+        return "it begins";
+    }
+    return plan.finished ? concat("it is finished at step ", plan.done, ", by ", plan.newest)
+                         : concat("it goes on at step ", plan.done, " from ", plan.newest);
+}
+
+void EstimateTable::start(train::RunPlan const& plan) const {
+    if (!options_.json) {
+        std::cout << "run                " << plan.deck.run.directory << ": " << start_text(plan)
+                  << (plan.newest.empty() ? "" : "; the times below are of all its steps") << "\n";
+    }
+}
+
+void EstimateTable::refused(int ranks, Error const& why) const {
+    if (options_.json) {
+        nlohmann::ordered_json const line{{"ranks", ranks}, {"problem", why.what()}};
+        std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+        return;
+    }
+    std::cout << std::right << std::setw(6) << ranks << "  refused: " << why.text().what << ": "
+              << why.text().why << "\n";
 }
 
 void EstimateTable::basis(comm::ScalingInputs const& inputs, std::string const& network,
@@ -44,6 +62,7 @@ void EstimateTable::basis(comm::ScalingInputs const& inputs, std::string const& 
         auto blind = inputs; // what would have been said without having measured it
         blind.measured = 1;
         blind.replicas = 0;
+        blind.load = nullptr;
         blind.ranks_per_host = measured->per_host;
         auto const predicted = comm::predict(blind, measured->ranks).step_s;
         auto const error = 100 * (predicted / whole(measured->parts) - 1);
@@ -79,8 +98,9 @@ void EstimateTable::head() const {
     std::cout << "\n";
 }
 
-void EstimateTable::row(comm::Prediction const& row) const {
-    auto const rank_hours = hours(row) * row.ranks;
+void EstimateTable::row(comm::Prediction const& row, std::int64_t steps) const {
+    auto const run_s = row.step_s * static_cast<double>(steps);
+    auto const rank_hours = run_s / 3600 * row.ranks;
     auto const kilowatt_hours = rank_hours * options_.watts / 1000;
     if (options_.json) {
         nlohmann::ordered_json line{{"ranks", row.ranks},
@@ -91,7 +111,7 @@ void EstimateTable::row(comm::Prediction const& row) const {
                                     {"ideal", row.ranks},
                                     {"speed_up", row.speed_up},
                                     {"efficiency", row.efficiency},
-                                    {"run_s", hours(row) * 3600},
+                                    {"run_s", run_s},
                                     {"cost", rank_hours * options_.price},
                                     {"kwh", kilowatt_hours}};
         std::cout << line.dump() << "\n";
@@ -101,7 +121,7 @@ void EstimateTable::row(comm::Prediction const& row) const {
               << std::setw(13) << time_text(row.step_s) << std::setw(13)
               << fixed(row.samples_per_s, 0) << std::setw(8) << row.ranks << std::setw(11)
               << fixed(row.speed_up, 2) << std::setw(10) << fixed(100 * row.efficiency, 0) << " %"
-              << std::setw(14) << duration_text(hours(row) * 3600);
+              << std::setw(14) << duration_text(run_s);
     if (options_.price > 0) {
         std::cout << std::setw(12) << fixed(rank_hours * options_.price, 2);
     }

@@ -1,7 +1,8 @@
 #pragma once
 
+#include "lockstep/base/error.hpp"
 #include "lockstep/comm/scaling_model.hpp"
-#include "lockstep/train/rehearsal.hpp"
+#include "lockstep/train/run_plan.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -33,20 +34,23 @@ struct Together {
 /// The table, and what it was made from.
 class EstimateTable {
   public:
-    EstimateTable(EstimateOptions const& options, train::RehearsedSize const& size)
-        : options_(options), size_(size) {}
+    explicit EstimateTable(EstimateOptions const& options) : options_(options) {}
+
+    void start(train::RunPlan const& plan) const;
 
     void basis(comm::ScalingInputs const& inputs, std::string const& network,
                std::optional<Together> const& measured) const;
     void head() const;
-    void row(comm::Prediction const& row) const;
+    /// `steps`: of the whole run.
+    void row(comm::Prediction const& row, std::int64_t steps) const;
+    void refused(int ranks, Error const& why) const;
 
   private:
-    double hours(comm::Prediction const& row) const;
-
     EstimateOptions const& options_;
-    train::RehearsedSize const& size_;
 };
+
+/// "it begins", "it goes on at step 5 from FILE", or "it is finished at step 9, by FILE".
+std::string start_text(train::RunPlan const& plan);
 
 /// Seconds of the whole step.
 double whole(comm::StepParts const& parts);

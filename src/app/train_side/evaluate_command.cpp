@@ -7,6 +7,7 @@
 
 #include <iostream>
 
+#include "../train_side_help.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
 
@@ -43,20 +44,12 @@ std::string file_of(comm::Communicator const& world, std::string const& named) {
 
 ExitCode evaluate_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
-    constexpr char const* usage = "lockstep evaluate DECK CHECKPOINT|RUN [--section.key VALUE]...";
-    if (take_flag(arguments, "--help")) {
-        std::cout << usage
-                  << "\n    Measures data.test, or data.validation where the deck has no "
-                     "test set, with a checkpoint,\n    a best.h5 or a safetensors file; of "
-                     "a run's directory its best.h5, or else the newest checkpoint.\n    The "
-                     "figures are the same on any number of ranks.\n";
-        return ExitCode::ok;
-    }
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
-            auto const [deck, others] = read_deck(context.world, arguments, 1);
+            auto const [deck, others, places] = read_deck(context.world, arguments, 1);
+            context.first_cause.set_places(places);
             comm::agree(context.world, "reading the command line",
-                        [&, &others = others] { expect_arguments(others, 1, 1, usage); });
+                        [&, &others = others] { expect_arguments(others, 1, 1, usage::evaluate); });
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(context.world, deck.run));
             auto const path = file_of(context.world, others[0]);

@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "../train_side_help.hpp"
 #include "commands.hpp"
 
 namespace lockstep::app {
@@ -17,10 +18,33 @@ void print_keys(std::string const& section, std::vector<config::OwnKey> const& k
     }
 }
 
+/// The one of these kinds that the command line names, or all.
+template <class Kind>
+std::vector<Kind> named(std::vector<Kind> kinds, std::string const& what,
+                        Invocation const& invocation, char const* form) {
+    auto const& arguments = invocation.arguments;
+    expect_arguments(arguments, 0, 1, form);
+    if (arguments.empty()) {
+        return kinds;
+    }
+    std::vector<std::string> names;
+    for (auto const& kind : kinds) {
+        names.push_back(kind.name);
+        if (kind.name == arguments[0]) {
+            return {kind};
+        }
+    }
+    auto const near = nearest_name(arguments[0], names);
+    throw Error(ExitCode::usage, {concat("unknown ", what, " ", arguments[0]),
+                                  concat("there are ", joined(names, ", ")),
+                                  near.empty() ? concat("Name one of them, or none for all")
+                                               : concat("Did you mean ", near, "?")});
+}
+
 } // namespace
 
-ExitCode models_command(Invocation const&) {
-    for (auto const& kind : nn::model_kinds()) {
+ExitCode models_command(Invocation const& invocation) {
+    for (auto const& kind : named(nn::model_kinds(), "model", invocation, usage::models)) {
         std::cout << kind.name << ": " << kind.meaning
                   << (kind.any_inputs ? "; takes any inputs" : "") << "\n";
         print_keys("model", kind.keys);
@@ -28,8 +52,8 @@ ExitCode models_command(Invocation const&) {
     return ExitCode::ok;
 }
 
-ExitCode tasks_command(Invocation const&) {
-    for (auto const& kind : task::task_kinds()) {
+ExitCode tasks_command(Invocation const& invocation) {
+    for (auto const& kind : named(task::task_kinds(), "task", invocation, usage::tasks)) {
         std::vector<std::string> metrics;
         for (auto const& metric : kind.metrics) {
             metrics.push_back(metric.name);

@@ -10,15 +10,14 @@
 #include <iostream>
 
 #include "../measurement.hpp"
+#include "../train_side_help.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
+#include "estimate_table.hpp"
 
 namespace lockstep::app {
 
 namespace {
-
-constexpr char const* usage =
-    "lockstep plan DECK [--ranks N] [--ranks-per-host M] [--section.key VALUE]...";
 
 std::string size_text(double bytes) {
     return bytes_text(static_cast<std::uint64_t>(bytes));
@@ -70,17 +69,23 @@ void print_map(std::vector<train::PlannedRank> const& ranks) {
     }
 }
 
+std::string sets_text(train::RunPlan const& plan) {
+    return plan.deck.task.kind == "ppo"
+               ? std::string()
+               : concat(", ", count_text(plan.validation), " for validation, ",
+                        count_text(plan.test), " for the test");
+}
+
 void print_plan(train::RunPlan const& plan) {
     auto const& deck = plan.deck;
     auto const& memory = plan.memory;
-    print_line("run", concat(deck.run.directory, plan.newest.empty()
-                                                     ? std::string(": it begins")
-                                                     : concat(": it goes on from ", plan.newest)));
+    print_line("run", concat(deck.run.directory, ": ", start_text(plan)));
     print_line("data",
                concat(count_text(plan.samples),
                       deck.task.kind == "ppo" ? " samples played in an iteration" : " samples",
-                      "; a step takes ", count_text(plan.samples_per_step), ": ", deck.run.replicas,
-                      " replicas x ", deck.data.batch, " x ", deck.optimizer.accumulate));
+                      sets_text(plan), "; a step takes ", count_text(plan.samples_per_step), ": ",
+                      deck.run.replicas, " replicas x ", deck.data.batch, " x ",
+                      deck.optimizer.accumulate));
     print_line("length", concat(count_text(plan.steps), " steps, ",
                                 count_text(plan.steps_per_epoch), " an epoch"));
     print_line(
@@ -143,30 +148,23 @@ std::vector<train::RankPlace> imagined(Options const& options, std::string const
 
 ExitCode plan_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
-    if (take_flag(arguments, "--help")) {
-        std::cout
-            << usage
-            << "\n    Everything that train would do, without training: which rank hosts which "
-               "replicas\n    where, memory, buckets, checkpoints. --ranks: as if so many "
-               "had been started.\n";
-        return ExitCode::ok;
-    }
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const& world = context.world;
             Options options;
             comm::agree(world, "reading the command line", [&] { options = parsed(arguments); });
-            auto const [deck, others] = read_deck(world, arguments, 1);
+            auto const [deck, others, places] = read_deck(world, arguments, 1);
+            context.first_cause.set_places(places);
             comm::agree(world, "reading the command line",
-                        [&, &others = others] { expect_arguments(others, 0, 0, usage); });
+                        [&, &others = others] { expect_arguments(others, 0, 0, usage::plan); });
             context.session.bind_device(train::device_of_rank(world, deck.run));
-            auto places = places_here(world);
+            auto ranks = places_here(world);
             if (options.ranks > 0) {
-                places = imagined(options, world.device());
+                ranks = imagined(options, world.device());
             }
             comm::agree(world, "planning", [&, &deck = deck] {
                 if (world.is_root()) {
-                    print_plan(train::plan_run(deck, places));
+                    print_plan(train::plan_run(deck, ranks));
                 }
             });
             return ExitCode::ok;

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "../train_side_help.hpp"
 #include "build_info.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
@@ -99,27 +100,17 @@ std::optional<double> seconds_of_job(config::Run const& run, BatchJob const& job
 
 ExitCode train_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
-    if (take_flag(arguments, "--help")) {
-        std::cout
-            << "lockstep train DECK... [--section.key VALUE]... [--force] [--quiet | --verbose | "
-               "--json]\n\n"
-               "--quiet    warnings, and how it ended\n"
-               "--verbose  each record and checkpoint, too\n"
-               "--json     the records of metrics.jsonl instead of words\n\n"
-               "Keys of the deck and their defaults:\n"
-            << config::keys_help();
-        return ExitCode::ok;
-    }
     bool const force = take_flag(arguments, "--force");
     auto const output = take_output(arguments);
     SignalRequests const signals;
     Stopwatch const since_start;
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
-            auto const [deck, others] = read_deck(context.world, arguments, 0);
+            auto const [deck, others, places] = read_deck(context.world, arguments, 0);
+            context.first_cause.set_places(places);
             comm::agree(context.world, "reading the command line", [&, &others = others] {
                 require_one(output);
-                expect_arguments(others, 0, 0, "lockstep train DECK... [--section.key VALUE]...");
+                expect_arguments(others, 0, 0, usage::train);
             });
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(context.world, deck.run));
@@ -143,8 +134,15 @@ ExitCode train_command(Invocation const& invocation) {
                      },
                  .begun = [&] { context.first_cause.set_on_record(); }},
                 signals);
-            bool const complete = ended.reason == "finished" || ended.reason == "already finished";
-            return complete ? ExitCode::ok : ExitCode::interrupted;
+            bool const nothing_to_do = ended.reason == "already finished";
+            if (nothing_to_do && context.world.is_root() && !output.json) {
+                std::cout << "this run is finished at step " << ended.step
+                          << ": nothing to train. Raise train.epochs to go on, or begin anew with "
+                             "--checkpoint.resume none"
+                          << std::endl;
+            }
+            return nothing_to_do || ended.reason == "finished" ? ExitCode::ok
+                                                               : ExitCode::interrupted;
         });
 }
 

@@ -108,6 +108,7 @@ TEST_CASE("at a resume every key that changes the result is told, with both valu
         auto const setting = std::find_if(
             all.begin(), all.end(), [&](Setting const& candidate) { return candidate.key == key; });
         CAPTURE(key);
+        // The other deck's sums are compressed and in the library's order: buckets count.
         CHECK(told(key) == (setting->at_resume == AtResume::forced));
     }
     for (std::string const key :
@@ -150,7 +151,7 @@ TEST_CASE("numbers must be whole, finite and nothing more") {
         source.set("data.batch", {value, "deck.ini:3"});
         auto const error = test::error_of([&] { source.parse(); });
         CHECK(test::says(error, "deck.ini:3"));
-        CHECK(test::says(error, "a whole number of at least 1"));
+        CHECK(test::says(error, "a whole number from 1 to 4194304"));
     }
     for (std::string const value : {"nan", "inf", "-0.1", "0,1", "fast"}) {
         CAPTURE(value);

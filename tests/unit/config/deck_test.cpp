@@ -60,7 +60,7 @@ TEST_CASE("errors name file, line, key, what was expected and the nearest name")
     CHECK(contains(unknown, path.string() + ":4"));
     CHECK(contains(unknown, "Did you mean optimizer.learning-rate?"));
     CHECK(contains(failure("[data]\nbatch = many\n"), "deck.ini:2"));
-    CHECK(contains(failure("[data]\nbatch = 0\n"), "a whole number of at least 1"));
+    CHECK(contains(failure("[data]\nbatch = 0\n"), "a whole number from 1 to 4194304"));
     CHECK(contains(failure("[data]\nshuffle = maybe\n"), "one of full, block, none"));
     CHECK(contains(failure("[data]\ndrop-last = 2\n"), "true or false"));
     CHECK(contains(failure("[optimizer]\nbetas = 0.9\n"), "2 numbers"));

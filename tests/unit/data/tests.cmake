@@ -1,5 +1,7 @@
 lockstep_add_unit_test(data/order)
 lockstep_add_unit_test(data/plan)
+lockstep_add_unit_test(data/division)
+lockstep_add_unit_test(data/divided)
 lockstep_add_unit_test(data/weights)
 lockstep_add_unit_test(data/sample_per_file)
 lockstep_add_unit_test(data/dataset)

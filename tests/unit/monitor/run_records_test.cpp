@@ -156,3 +156,50 @@ TEST_CASE("a file that was begun anew is read anew, one that is missing is named
     CHECK(run.read());
     CHECK(losses(run) == Losses{{1, 5}, {2, 5}});
 }
+
+TEST_CASE("an attempt that took no step changes nothing that the run is known by") {
+    test::ScratchDir const scratch;
+    auto const file = File::append(scratch / "metrics.jsonl");
+    auto const start = [](int ranks) {
+        return concat("{\"event\": \"start\", \"ranks\": ", ranks, ", \"replicas\": 4}\n");
+    };
+    std::string const finished = "{\"event\": \"end\", \"reason\": \"finished\", \"step\": 2, "
+                                 "\"steps_done\": 2, \"samples_per_s\": 64}\n";
+    file.append_text(start(4) + step_line(1, 1) + step_line(2, 1) + finished);
+    std::string const resumed = "{\"event\": \"resume\", \"step\": 2}\n";
+    SECTION("one that found the run finished is not listed") {
+        file.append_text(start(1) + resumed +
+                         "{\"event\": \"end\", \"reason\": \"already finished\", \"step\": 2}\n");
+        monitor::RunRecords run(scratch.path());
+        run.read();
+        CHECK(run.ranks == 4);
+        CHECK(run.attempts.size() == 1);
+        CHECK(run.attempts.back().reason == "finished");
+        CHECK(run.mean_samples_per_s == 64);
+    }
+    SECTION("one that failed before its first step is listed, and no more") {
+        file.append_text(start(1) + resumed + "{\"event\": \"failure\", \"message\": \"x\"}\n");
+        monitor::RunRecords run(scratch.path());
+        run.read();
+        CHECK(run.ranks == 4);
+        CHECK(run.attempts.size() == 2);
+        CHECK(run.attempts.back().reason == "failed");
+    }
+    SECTION("one that only tested is listed, and no more") {
+        file.append_text(start(2) + resumed + "{\"event\": \"test\", \"step\": 2, \"loss\": 1}\n" +
+                         "{\"event\": \"end\", \"reason\": \"finished\", \"step\": 2}\n");
+        monitor::RunRecords run(scratch.path());
+        run.read();
+        CHECK(run.ranks == 4);
+        CHECK(run.tests.size() == 1);
+    }
+    SECTION("one that learns counts from its first step on") {
+        file.append_text(start(1) + resumed + step_line(3, 1));
+        monitor::RunRecords run(scratch.path());
+        run.read();
+        CHECK(run.ranks == 1);
+        file.append_text(start(2) + "{\"event\": \"end\", \"reason\": \"SIGTERM\", \"step\": 3}\n");
+        run.read();
+        CHECK(run.ranks == 1);
+    }
+}

@@ -1,0 +1,178 @@
+#include "deck_text.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/file.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <boost/program_options.hpp>
+
+#include <sstream>
+#include <string_view>
+
+#include "values.hpp"
+
+namespace lockstep::config {
+
+namespace {
+
+namespace options = boost::program_options;
+
+// A deck is written by people: what is larger is another file, and would take long to look through.
+constexpr std::uintmax_t most_bytes = 1 << 20;
+constexpr std::size_t longest_value = 1 << 16;
+constexpr std::size_t longest_key = 200;
+
+constexpr char const* form = "A deck holds [section] lines, key = value lines and # comments";
+
+/// Bytes of the UTF-8 character that begins a text; 0 where none does, or one that no text holds.
+std::size_t character_length(std::string_view text) {
+    auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    auto const first = byte(0);
+    if (first < 0x80) {
+        bool const control = (first < 0x20 && first != '\t') || first == 0x7F;
+        return control ? 0 : 1;
+    }
+    std::size_t const length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+    if (first < 0xC2 || first > 0xF4 || text.size() < length) {
+        return 0;
+    }
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xC0) != 0x80) {
+            return 0;
+        }
+    }
+    return length;
+}
+
+bool is_text(std::string_view text) {
+    while (!text.empty()) {
+        auto const length = character_length(text);
+        if (length == 0) {
+            return false;
+        }
+        text.remove_prefix(length);
+    }
+    return true;
+}
+
+std::string text_of(std::filesystem::path const& path, std::string const& named_by) {
+    auto const what = named_by.empty()
+                          ? concat("cannot open ", shown(path.string()))
+                          : concat("include = ", shown(path.string()), " (", named_by, ")");
+    std::error_code failure;
+    auto const status = std::filesystem::status(path, failure);
+    if (!std::filesystem::exists(status)) {
+        bool const too_long = failure == std::errc::filename_too_long;
+        throw Error(too_long ? ExitCode::usage : ExitCode::no_input,
+                    {what, failure ? failure.message() : "no such file",
+                     "Name a deck, such as inputs/fashion_mnist.ini"});
+    }
+    if (!std::filesystem::is_regular_file(status)) {
+        bool const directory = std::filesystem::is_directory(status);
+        throw Error(directory ? ExitCode::no_input : ExitCode::usage,
+                    {what, directory ? "it is a directory" : "it is a device or a pipe, not a file",
+                     "Name a file"});
+    }
+    auto const bytes = std::filesystem::file_size(path);
+    if (bytes > most_bytes) {
+        throw Error(ExitCode::usage, {what,
+                                      concat("it has ", bytes_text(bytes), ", and a deck at most ",
+                                             bytes_text(most_bytes)),
+                                      "Name a deck"});
+    }
+    return read_text(path);
+}
+
+/// Names what is wrong with a line, before it is taken apart.
+void require_line(std::string_view content, std::string const& origin) {
+    auto const refuse = [&](std::string const& why) {
+        throw Error(ExitCode::usage, {concat("not a line of a deck (", origin, ")"), why, form});
+    };
+    if (content.size() > longest_value) {
+        refuse(concat("it has ", count_text(static_cast<std::int64_t>(content.size())),
+                      " characters, and may have ",
+                      count_text(static_cast<std::int64_t>(longest_value))));
+    }
+    if (!is_text(content)) {
+        refuse("it is no UTF-8 text: it holds bytes that no character has");
+    }
+    auto const line = trimmed(content.substr(0, content.find('#')));
+    if (line.empty()) {
+        return;
+    }
+    bool const section = line.front() == '[' && line.back() == ']';
+    auto const equals = line.find('=');
+    if (!section && equals == std::string_view::npos) {
+        refuse(concat("\"", shown(std::string(line)), "\" is no section and has no ="));
+    }
+    auto const name = section ? line.substr(1, line.size() - 2) : trimmed(line.substr(0, equals));
+    if (name.empty() || name.size() > longest_key) {
+        refuse(name.empty()
+                   ? "it has no name"
+                   : concat("its name has ", count_text(static_cast<std::int64_t>(name.size())),
+                            " characters, and may have ", longest_key));
+    }
+}
+
+/// The line as Boost.Program_options takes it apart, in the section where it stands.
+void take_apart(std::string const& section, std::string const& line, int number,
+                std::vector<Entry>& entries) {
+    std::istringstream in(concat(section, "\n", line, "\n"));
+    auto const parsed = options::parse_config_file(in, options::options_description(), true);
+    for (auto const& option : parsed.options) {
+        entries.push_back({option.string_key,
+                           option.value.empty() ? std::string() : option.value.front(), number});
+    }
+}
+
+} // namespace
+
+std::vector<Entry> read_entries(std::filesystem::path const& path, std::string const& named_by) {
+    auto const text = text_of(path, named_by);
+    constexpr std::string_view mark = "\xEF\xBB\xBF"; // that some editors begin UTF-8 with
+    std::istringstream in(text.starts_with(mark) ? text.substr(mark.size()) : text);
+    std::vector<Entry> entries;
+    std::string section;
+    std::string line;
+    for (int number = 1; std::getline(in, line); ++number) {
+        if (line.ends_with('\r')) {
+            line.pop_back();
+        }
+        auto const origin = concat(path.string(), ":", number);
+        require_line(line, origin);
+        auto const content = std::string(trimmed(line.substr(0, line.find('#'))));
+        if (content.starts_with('[') && content.ends_with(']')) {
+            section = content;
+            continue;
+        }
+        if (content.empty()) {
+            continue;
+        }
+        try {
+            take_apart(section, content, number, entries);
+        } catch (options::error const& error) {
+            throw Error(ExitCode::usage,
+                        {concat("not a line of a deck (", origin, ")"), error.what(), form});
+        }
+    }
+    return entries;
+}
+
+void require_plain(std::string const& key, std::string const& value, std::string const& origin) {
+    auto const refuse = [&](std::string const& why, char const* next) {
+        throw Error(ExitCode::usage, {concat(shown(key), " (", origin, ")"), why, next});
+    };
+    if (key.size() > longest_key || value.size() > longest_value) {
+        refuse(concat("a key has at most ", longest_key, " characters, and a value ",
+                      count_text(static_cast<std::int64_t>(longest_value))),
+               "Shorten it");
+    }
+    if (!is_text(key) || !is_text(value)) {
+        refuse("it is no UTF-8 text on one line", "Take out the bytes that no character has");
+    }
+    if (value.find('#') != std::string::npos) {
+        refuse("the value contains a #", "In a deck a comment begins there; use another name");
+    }
+}
+
+} // namespace lockstep::config

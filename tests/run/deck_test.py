@@ -1,0 +1,207 @@
+"""Decks and what is decided by them: train, plan and estimate say the same; a finished run stays as it
+is; validation is a share of the training set; another model, long paths, mistakes of one process."""
+import json
+import re
+import time
+
+import h5py
+import numpy as np
+
+from harness import (DATA, DECK, LOCKSTEP, SOURCE, Scratch, check, checkpoints, records, run,
+                     same_state, train)
+
+SETS = ["--data.train", DATA / "train.h5", "--data.validation", DATA / "test.h5"]
+
+
+def told_of(directory):
+    return {name: (directory / name).read_text() for name in ("metrics.jsonl", "history.jsonl", "log.txt",
+                                                              "deck.ini")}
+
+
+def settled(text):
+    """Replicas and batch that a plan tells."""
+    return re.search(r"(\d+) replicas x (\d+) x", text).groups()
+
+
+def estimate(*options, ranks=0):
+    rows = run(["estimate", DECK, *SETS, "--steps", 1, "--json", *options], ranks).expect(0).text
+    return [json.loads(line) for line in rows.splitlines() if line.startswith("{")]
+
+
+def decisions(scratch):
+    """Where a run begins, goes on, is finished or is refused: in the same words and numbers."""
+    directory = scratch / "run"
+    open_deck = ["--run.directory", directory, "--run.replicas", 0]
+    plan = ["plan", DECK, *SETS, *open_deck]
+    run([*plan, "--ranks", 2]).expect(0, "it begins", "2 replicas x 32")
+    refused = ("data.global-batch = 64", "not a multiple of the 3 replicas")
+    run([*plan, "--ranks", 3]).expect(64, *refused)
+    train(directory, *open_deck, ranks=3).expect(64, *refused)
+    train(directory, *open_deck, "--train.steps", 4, ranks=2).expect(0)
+
+    # On another number of ranks: the run's replicas count, not the ranks of this start.
+    on_one = run([*plan, "--train.steps", 8]).expect(0, "it goes on at step 4", "step-00000004.h5")
+    check(settled(on_one.text) == ("2", "32"), on_one.text)
+    finished = run([*plan, "--train.steps", 4]).expect(0, "it is finished at step 4")
+    check(settled(finished.text) == ("2", "32"), finished.text)
+    changed = ("optimizer.learning-rate = 0.5 (was 0.003)", "--force")
+    for words in (plan, ["estimate", *plan[1:], "--steps", 1]):
+        run([*words, "--optimizer.learning-rate", 0.5]).expect(64, *changed)
+        run([*words, "--run.replicas", 4]).expect(64, "run.replicas = 4 (was 2)")
+    train(directory, *open_deck, "--optimizer.learning-rate", 0.5, ranks=1).expect(64, *changed)
+    run([*plan, "--ranks", 3]).expect(64, "3 ranks for run.replicas = 2")
+
+    # A finished run that is started again, on other ranks: nothing is written.
+    before = told_of(directory)
+    for ranks in (1, 2):
+        train(directory, *open_deck, "--train.steps", 4, ranks=ranks).expect(
+            0, "this run is finished at step 4")
+    check(told_of(directory) == before, "a finished run keeps its records")
+    report = run(["report", directory, "--output", scratch / "report"]).expect(0)
+    check(len(records(directory, "start")) == 1, report.text)
+    train(directory, *open_deck, "--train.steps", 6, ranks=1).expect(0, "finished at step 6: 2 steps in")
+
+
+def predictions():
+    """Of a batch over all replicas each takes its part, and a step takes no more than there is."""
+    rows = estimate("--run.replicas", 0, "--data.global-batch", 64, "--max-ranks", 128)
+    check([row["ranks"] for row in rows] == [1, 2, 4, 8, 16, 32, 64, 128], f"{rows}")
+    for row in rows[:7]:
+        check(row["replicas"] == row["ranks"], f"{row}")
+        check(abs(row["samples_per_s"] * row["step_s"] - 128) < 1e-6, f"2 x 64 samples a step: {row}")
+        check(abs(row["run_s"] / row["step_s"] - 30) < 1e-6, f"30 steps in all: {row}")
+    check("not a multiple of the 128 replicas" in rows[7]["problem"], f"{rows[7]}")
+    row = estimate("--run.replicas", 0, "--data.global-batch", 0, "--data.batch", 4000, "--max-ranks",
+                   64)[-1]
+    check(abs(row["samples_per_s"] * row["step_s"] - 60000) < 1e-6, f"of 60,000 samples: {row}")
+
+
+def share(scratch):
+    """A tenth of the training set, by class, on any number of ranks, through a resume."""
+    split = ["--data.validation", "10 %", "--train.steps", 8, "--train.validate-every", 4]
+    for ranks in (1, 2):
+        train(scratch / f"share{ranks}", *split, ranks=ranks).expect(
+            0, "54,000 training, 6,000 validation", "validation is 10 % of data.train, drawn by class with "
+            "seed ", "Trouser 5,400 + 600", "Ankle boot 5,400 + 600")
+    check(same_state(scratch / "share1", scratch / "share2"), "a share is the same on any rank count")
+    measured = records(scratch / "share1", "validation")
+    check([(one["samples"], one["loss"]) for one in measured] ==
+          [(6000, one["loss"]) for one in records(scratch / "share2", "validation")], f"{measured}")
+    train(scratch / "resumed", *split[:2], "--train.steps", 5, "--train.validate-every", 4, ranks=2).expect(0)
+    train(scratch / "resumed", *split, ranks=1).expect(0, "resumed from")
+    check(same_state(scratch / "share1", scratch / "resumed"), "and after a resume")
+    train(scratch / "resumed", "--data.validation", "20 %", "--train.steps", 9).expect(
+        64, "data.validation = 20 % (was 10 %)")
+    train(scratch / "cached", *split, "--data.cache", "memory").expect(0)
+    train(scratch / "copied", *split, "--data.cache", f"local:{scratch / 'copies'}").expect(0)
+    check(same_state(scratch / "share1", scratch / "cached"), "data.cache = memory")
+    check(same_state(scratch / "share1", scratch / "copied"), "data.cache = local")
+
+    # evaluate takes the same samples.
+    found = run(["evaluate", DECK, *SETS[:2], "--data.validation", "10%", checkpoints(scratch / "share1")[-1]],
+                2).expect(0, "validation: 6,000 samples")
+    check(f"loss {measured[-1]['loss']:.6f}" in found.text, f"{found.text} {measured[-1]}")
+    other = run(["evaluate", DECK, *SETS[:2], "--data.validation", "10 %", "--run.seed", 99,
+                 checkpoints(scratch / "share1")[-1]]).expect(0)
+    check(f"loss {measured[-1]['loss']:.6f}" not in other.text, "the seed draws others")
+
+    # Too few of a class, and of all; no classes at all.
+    with h5py.File(scratch / "few.h5", "w") as file:
+        file["inputs"] = np.zeros((41, 28, 28), np.uint8)
+        file["targets"] = np.array([0] * 40 + [1])
+        file.attrs["classes"] = ["many", "one"]
+    few = ["--data.train", scratch / "few.h5", "--run.replicas", 1, "--data.global-batch", 4,
+           "--train.steps", 2]
+    train(scratch / "few", *few, "--data.validation", "10 %", ranks=1).expect(
+        0, "warning: too few samples to validate one (1)", "many 36 + 4")
+    train(scratch / "none", *few, "--data.validation", "0.5 %", ranks=1).expect(
+        64, "data.validation = 0.5 %", "that is none")
+    for wrong in ("0 %", "100 %", "-1%"):
+        train(scratch / "none", *few, "--data.validation", wrong, ranks=1).expect(
+            64, f"data.validation = {wrong} (command line)", "above 0 % and below 100 %")
+    with h5py.File(scratch / "amounts.h5", "w") as file:
+        file["inputs"] = np.random.default_rng(0).uniform(size=(50, 6)).astype(np.float32)
+        file["targets"] = np.random.default_rng(1).uniform(size=(50, 2)).astype(np.float32)
+    deck = scratch / "amounts.ini"
+    deck.write_text(f"[data]\ntrain = {scratch / 'amounts.h5'}\nvalidation = 20 %\nbatch = 8\n"
+                    "[model]\nname = mlp\nhidden = 8\n[task]\nkind = regression\n[train]\nsteps = 3\n"
+                    f"[monitor]\nplots = false\n[run]\ndirectory = {scratch / 'amounts'}\n")
+    run(["train", deck]).expect(0, "40 training, 10 validation", "drawn at random with seed 0")
+
+
+def models(scratch):
+    """Another model than the deck's, by its name alone."""
+    for ranks in (1, 2):
+        train(scratch / f"mlp{ranks}", "--model.name", "mlp", "--train.steps", 1, ranks=ranks).expect(
+            0, "ignored: model.", f"{DECK}:", "is a key of model cnn", "model mlp")
+    train(scratch / "mlp", "--model.name", "mlp", "--model.hiden", 3, ranks=1).expect(
+        64, "unknown key model.hiden", "Did you mean model.hidden?")
+    train(scratch / "mlp", "--model.name", "mlp", "--model.channels", 3, ranks=1).expect(
+        64, "unknown key model.channels")
+    one = run(["models", "mlp"]).expect(0, "model.hidden (").text
+    check("cnn" not in one.split(":")[0] and "resnet" not in one, one)
+    run(["models", "resnt"]).expect(64, "unknown model resnt", "Did you mean resnet?")
+    run(["tasks", "ctc"]).expect(0, "ctc:")
+    run(["tasks", "classify"]).expect(64, "unknown task classify", "there are ")
+    run(["models", "cnn", "mlp"]).expect(64, "lockstep models [NAME]")
+
+
+def mistakes(scratch):
+    """Of one process neither rank nor phase is told, but where in the deck it is."""
+    deck = scratch / "wrong.ini"
+    deck.write_text(f"include = {DECK}\n[data]\n\ntrain = {scratch / 'none.h5'}\nbatch = 0\n")
+    told = run(["train", deck]).expect(64, f"first cause: data.batch = 0 ({deck}:5)").text
+    check("rank" not in told and "start-up" not in told, told)
+    told = run(["train", deck, "--data.batch", 1]).expect(
+        66, "none.h5", f"(data.train: {deck}:4)").text
+    check("rank 0" not in told, told)
+    run(["train", deck, "--data.batch", 1], ranks=2).expect(66, "first cause: rank 0 (", f"{deck}:4")
+    told = run(["train", deck, "--run.replicas", 0, "--data.batch", 1, *SETS, "--data.global-batch", 7,
+                "--run.mode", "dp", "--run.replicas", 2]).expect(64, "data.global-batch = 7").text
+    check("rank 0" not in told, told)
+
+
+def long_paths(scratch):
+    """Longer than MPI-IO has room for where it shares file pointers, which nothing here does."""
+    for length in (190, 1000):
+        path = scratch
+        while len(str(path)) < length:
+            path = path / ("d" * 90)
+        for ranks in (1, 2):
+            train(path / str(ranks), "--train.steps", 2, ranks=ranks).expect(0, "finished at step 2")
+            run(["checkpoint", "verify", path / str(ranks)]).expect(0)
+    train(scratch / ("n" * 300), ranks=1).expect(64, "run.directory = ", "255 a name")
+
+
+def buckets(scratch):
+    """Ordered sums are the same in any buckets, on both sides of a resume."""
+    for name, size in (("same", 25), ("other", 0.05)):
+        train(scratch / name, "--train.steps", 4).expect(0)
+        train(scratch / name, "--train.steps", 8, "--communication.bucket-mb", size,
+              "--communication.first-bucket-mb", min(size, 1)).expect(0, "resumed from")
+    check(same_state(scratch / "same", scratch / "other"), "buckets change no bits")
+    native = ["--communication.reduction", "native"]
+    train(scratch / "native", *native, "--train.steps", 4).expect(0)
+    train(scratch / "native", *native, "--train.steps", 8, "--communication.bucket-mb", 2).expect(
+        64, "communication.bucket-mb = 2 (was 25)")
+
+
+def helps():
+    """Help and versions are there at once: without LibTorch, which alone takes longer to load."""
+    quick = run(["--version"]).seconds  # this machine, just now
+    for command in ("train", "launch", "plan", "check", "estimate", "evaluate", "verify-resume", "data",
+                    "data import", "checkpoint", "checkpoint export", "bench", "bench step", "report",
+                    "watch", "models", "tasks"):
+        best = min(run([*command.split(), "--help"]).expect(0, "lockstep " + command.split()[0]).seconds
+                   for _ in range(3))
+        check(best < max(0.2, 4 * quick), f"lockstep {command} --help takes {best:.2f} s")
+
+
+with Scratch() as scratch:
+    for part in (decisions, share, models, mistakes, long_paths, buckets):
+        start = time.monotonic()
+        (scratch / part.__name__).mkdir()
+        part(scratch / part.__name__)
+        print(f"{part.__name__}: {time.monotonic() - start:.1f} s")
+predictions()
+helps()
