@@ -16,8 +16,6 @@
 
 namespace lockstep::train {
 
-namespace {} // namespace
-
 void Run::announce() {
     auto const devices = comm::all_gather_text(world_, device_text(device_));
     comm::agree(world_, "telling how the run starts", [&] {
