@@ -31,8 +31,8 @@ void write(std::filesystem::path const& path, std::uint64_t rows_of_chunk = 0) {
         file.create_dataset("inputs", h5::Type::f32, {samples, values});
     }
     file.create_dataset("targets", h5::Type::i64, {samples});
-    file.write("inputs", h5::Type::f32, inputs.data());
-    file.write("targets", h5::Type::i64, labels.data());
+    file.write("inputs", h5::Type::f32, inputs);
+    file.write("targets", h5::Type::i64, labels);
     file.close();
 }
 

@@ -21,7 +21,7 @@ template <class Stored>
 void put(h5::File& file, std::string const& name, h5::Type type, h5::Shape const& shape,
          std::vector<Stored> const& values) {
     file.create_dataset(name, type, shape);
-    file.write(name, type, values.data());
+    file.write(name, type, values);
 }
 
 /// Samples `first` and on: sample i is the token i, i % 3 times over, its class i % 5, its weight
