@@ -128,5 +128,6 @@ with Scratch() as scratch:
                      profile='[ ! -e runs ] || LOCKSTEP_INJECT=')
     subprocess.run(["pbs/chain.sh", "3", "pbs/train.pbs",
                     "PROFILE=profile.sh,INPUT=deck.ini"], cwd=chain.path, check=True)
-    chain.ends_like(whole.run, [3])
+    chain.ends_like(whole.run, [2])
+    check(site.job(site.count())["code"] == 0, site.output())
 print("PBS: all jobs came to their end")

@@ -34,7 +34,7 @@ with Scratch() as scratch:
 
     again = train(scratch / "n2", ranks=2).expect(0, "this run is finished")
     check(not [r for r in records(scratch / "n2", "step") if r["step"] > 30], "no more steps")
-    check(records(scratch / "n2", "end")[-1]["steps_done"] == 0, "nothing was trained")
+    check(len(records(scratch / "n2", "start")) == 1, "a start that finds nothing to do is no attempt")
 
     # The comparison itself can fail: another seed is another state.
     train(scratch / "seed", "--run.seed", 1, ranks=1).expect(0)

@@ -45,6 +45,7 @@ class VerifiedFile {
   private:
     struct Known {};
     VerifiedFile(std::filesystem::path path, Known /*known*/) : path_(std::move(path)) {}
+    /// Collective  over `comm`
     friend VerifiedFile verify_together(comm::Communicator const& comm,
                                         std::filesystem::path const& path);
 

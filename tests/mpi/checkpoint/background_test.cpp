@@ -39,6 +39,7 @@ TEST_CASE("what is written is the state at the start, whatever training does mea
     CHECK_FALSE(writer.poll().has_value());
     for (std::int64_t step = 1; step <= 3; ++step) {
         auto const before = state.parameters;
+        state.record.integers["step"] = step;
         writer.start(part_of(state), store, step, "1");
         // The next step: other values in the same memory, and messages between the ranks.
         for (auto& value : state.parameters) {

@@ -97,7 +97,7 @@ TEST_CASE("decks that take each other in, or very many, are told where") {
     write_text_durably(scratch / "b.ini", "include = a.ini\n");
     auto const cycle = failure_of(scratch / "a.ini");
     CHECK(cycle.code() == ExitCode::usage);
-    CHECK(test::says(cycle, "b.ini:1)"));
+    CHECK(test::says(cycle, "a.ini:2)"));
     CHECK(test::says(cycle, "include each other without end"));
     std::string many;
     for (int i = 0; i < 100; ++i) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,7 +42,10 @@ inline int outcome_of(std::function<Outcome()> const& work) {
         try {
             outcome = work();
         } catch (Error const& error) {
-            bool const ours = error.code() == ExitCode::data || error.code() == ExitCode::no_input;
+            // The damage may have hit the name of a column that the caller asks for.
+            bool const ours =
+                error.code() == ExitCode::data || error.code() == ExitCode::no_input ||
+                std::string_view(error.what()).find("has no such column") != std::string_view::npos;
             outcome = ours ? Outcome::refused : Outcome::other;
             if (!ours) {
                 std::cerr << error.what() << std::endl;

@@ -39,7 +39,7 @@ void write_scene(std::filesystem::path const& path, std::int64_t number, std::ui
     file.create_dataset("climate/labels_0", h5::Type::i64, {height, 5});
     file.write("climate/labels_0", h5::Type::i64, labels);
     file.create_dataset("kind", h5::Type::i64, {});
-    file.write("kind", h5::Type::i64, labels);
+    file.write("kind", h5::Type::i64, std::span(labels).first(1));
     file.create_dataset("weight", h5::Type::f64, {1});
     file.write("weight", h5::Type::f64, std::span(&weight, 1));
     file.close();
