@@ -231,7 +231,8 @@ void make_directories(std::filesystem::path const& path) {
 void require_writable(std::filesystem::path const& directory) {
     auto const probe = directory / concat("probe-", ::getpid());
     File::create(probe).write_at(0, std::as_bytes(std::span("1", 1)));
-    std::filesystem::remove(probe);
+    std::error_code ignored; // an empty file that stays behind is no failure
+    std::filesystem::remove(probe, ignored);
 }
 
 Error creation_error(std::string const& what, std::filesystem::path const& directory,

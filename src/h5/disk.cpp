@@ -100,7 +100,14 @@ int compare(H5FD_t const* a, H5FD_t const* b) {
 /// Those of HDF5's own driver, which decide how a file is laid out.
 herr_t features(H5FD_t const*, unsigned long* flags) {
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-             H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+             H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE |
+             H5FD_FEAT_POSIX_COMPAT_HANDLE | // links lead on from where a symbolic link leads
+             H5FD_FEAT_SUPPORTS_SWMR_IO;     // a file that is being written is refused
+    return 0;
+}
+
+herr_t handle_of(H5FD_t* file, hid_t, void** handle) {
+    *handle = &ours(file).descriptor;
     return 0;
 }
 
@@ -194,6 +201,7 @@ H5FD_class_t driver_class() {
     driver.get_eoa = allocated;
     driver.set_eoa = allocate;
     driver.get_eof = length;
+    driver.get_handle = handle_of;
     driver.read = read_bytes;
     driver.write = write_bytes;
     driver.truncate = cut_or_extend;

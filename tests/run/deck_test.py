@@ -87,7 +87,8 @@ def share(scratch):
     measured = records(scratch / "share1", "validation")
     check([(one["samples"], one["loss"]) for one in measured] ==
           [(6000, one["loss"]) for one in records(scratch / "share2", "validation")], f"{measured}")
-    train(scratch / "resumed", *split[:2], "--train.steps", 5, "--train.validate-every", 4, ranks=2).expect(0)
+    check(train(scratch / "resumed", *split, ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=7"}).code != 0,
+          "it was killed")
     train(scratch / "resumed", *split, ranks=1).expect(0, "resumed from")
     check(same_state(scratch / "share1", scratch / "resumed"), "and after a resume")
     train(scratch / "resumed", "--data.validation", "20 %", "--train.steps", 9).expect(

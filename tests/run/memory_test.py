@@ -32,8 +32,8 @@ def write_set(path, long_one=None):
 
 def runs_out(run_directory, train_set, test_set, limit, where):
     """With batches of two recordings a rank, in the order of the file."""
-    result = run(["train", DECK, "--data.train", train_set, "--data.validation", test_set, "--run.directory",
-                  run_directory, *SMALL, "--run.replicas", 2, "--data.global-batch", 4, "--data.bucket-by-length", 0,
+    result = run(["train", DECK, "--data.train", train_set, "--data.validation", test_set, "--data.test", "",
+                  "--run.directory", run_directory, *SMALL, "--run.replicas", 2, "--data.global-batch", 4, "--data.bucket-by-length", 0,
                   "--data.shuffle", "none", "--train.steps", 16], ranks=2, last_through=["prlimit", limit])
     result.expect(71, "first cause: rank 1 (", f", cpu) in {where}: out of memory: ", "Lower data.batch")
     amount = r"([0-9.]+) (\w+)"

@@ -36,7 +36,7 @@ plots = false
 steps = {steps}
 validate-every = {steps}
 """
-IMAGES, CLIPS, PLACES, SOUNDS, POLICY = "images", "clips", "places", "sounds", ""
+IMAGES, CLIPS, PLACES, WORDS, SOUNDS, POLICY = "images", "clips", "places", "words", "sounds", ""
 LABELS, CTC = "kind = classification", "kind = ctc"
 PPO = ("kind = ppo\nenvironments = 2\nrollout-steps = 8\npasses = 1\nevaluation-episodes = 1\n"
        "test-episodes = 0\nenvironment = ")
@@ -44,6 +44,7 @@ PPO = ("kind = ppo\nenvironments = 2\nrollout-steps = 8\npasses = 1\nevaluation-
 MODELS = {
     "clstm-policy": ("hidden = 8\nunits = 8\nwindow-units = 8\nfeatures = 8", POLICY, PPO + "acrobot"),
     "cnn": ("channels = 4, 8\nhidden = 16\ndropout = 0.2", IMAGES, LABELS),
+    "cnn1d": ("channels = 4, 8\ndropout = 0.2", WORDS, LABELS),
     "cnn3d": ("channels = 4, 8\nhidden = 8\ndropout = 0.2\nbound = 2", CLIPS, LABELS),
     "lmu-asr": ("width = 16\ntheta = 4, 8\nsignals = 4\norder = 4\nhidden = 16\ndropout = 0.1", SOUNDS, CTC),
     "lstm-policy": ("hidden = 8\nunits = 8", POLICY, PPO + "pendulum"),
@@ -59,6 +60,7 @@ def write_data(scratch):
     dice = np.random.default_rng(0)
     labels = dice.integers(0, 3, SAMPLES)
     for name, shape, targets in ((IMAGES, (1, 8, 8), labels), (CLIPS, (1, 4, 16, 16), labels),
+                                 (WORDS, (24, 8), labels), ("wide", (1, 10, 10), labels),
                                  (PLACES, (1, 16, 16), dice.integers(0, 3, (SAMPLES, 16, 16)))):
         with h5py.File(scratch / f"{name}.h5", "w") as file:
             file["inputs"] = dice.normal(size=(SAMPLES, *shape)).astype("f4")
@@ -98,12 +100,15 @@ def walk(scratch, name, precision, recompute, sync):
 
 
 def does_not_fit(scratch):
-    """A model and a task that are not made for each other."""
-    deck = scratch / "unfit.ini"
-    deck.write_text(DECK.format(data=f"train = {scratch}/{IMAGES}.h5", steps=STEPS, task=LABELS,
-                                model="name = unet\nchannels = 4, 8"))
-    run(["train", deck, "--run.directory", scratch / "unfit"], ranks=1).expect(
-        64, "a batch does not go through the model and the loss", "inputs [2, 1, 8, 8]", "targets [2]")
+    """A model and a task, or a model and samples, that are not made for each other."""
+    def ends_with_64(data, model, *phrases):
+        deck = scratch / "unfit.ini"
+        deck.write_text(DECK.format(data=f"train = {scratch}/{data}.h5", steps=STEPS, task=LABELS, model=model))
+        run(["train", deck, "--run.directory", scratch / f"unfit-{data}"], ranks=1).expect(64, *phrases)
+
+    ends_with_64(IMAGES, "name = unet\nchannels = 4, 8", "it learns one label a sample")
+    ends_with_64("wide", f"name = script\nfile = {scratch}/net.pt",
+                 "cannot take a batch of float32 [2, 1, 10, 10]")
 
 
 with Scratch() as scratch:
