@@ -103,8 +103,9 @@ void FirstCause::record(std::string const& line, std::string const& cause,
         return;
     }
     File::append(directory_ / "log.txt").append_text(line);
-    if (std::error_code absent;
-        !on_record_ && std::filesystem::file_size(directory_ / "metrics.jsonl", absent) > 0) {
+    std::error_code absent;
+    auto const recorded = std::filesystem::file_size(directory_ / "metrics.jsonl", absent);
+    if (!on_record_ && !absent && recorded > 0) {
         return; // the records are those of attempts before this one
     }
     nlohmann::ordered_json const record{

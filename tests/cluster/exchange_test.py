@@ -55,7 +55,7 @@ def chosen():
     if LONG:
         return every
     singly = [case for case in every if sum(name not in ("", "none") for name, _ in case) < 2]
-    return singly + random.Random(SEED).sample(every, 4)
+    return singly + random.Random(SEED).sample([case for case in every if case not in singly], 4)
 
 
 def name_of(parts):

@@ -21,11 +21,13 @@ with Scratch() as scratch:
         time.sleep(0.1)
     train(both, "--data.validation", "", "--train.steps", 1, env={"PBS_JOBID": "6.server"}).expect(
         73, "another live job is using it: job 5.server")
-    train(both, "--data.validation", "", "--train.steps", 1, env={"PBS_JOBID": "5.server"}).expect(0)
+    more = int(checkpoints(both)[-1].stem.split("-")[1]) + 400  # the older one is some steps further by then
+    train(both, "--data.validation", "", "--checkpoint.every-steps", 20, "--train.steps", more, "--train.epochs", 50,
+          env={"PBS_JOBID": "5.server"}).expect(0, "resumed from")
     output = older.communicate(timeout=120)[0]
     check(older.returncode == 79, f"the older life ends with 79, not {older.returncode}: {output}")
     check("a newer attempt of this run has taken it over: job 5.server" in output, output)
-    check(not records(both, "failure"), "how it ended is no part of the newer life's records")
+    check(not records(both, "failure"), f"how it ended is no part of the newer life's records: {records(both, 'failure')}")
     lives = list(map(json.loads, (both / "history.jsonl").read_text().splitlines()))
     check([life["exit_code"] for life in lives] == [None, 0], f"{lives}")
     run(["checkpoint", "verify", both]).expect(0)
