@@ -60,12 +60,19 @@ std::string kind_of(std::filesystem::path const& path) {
 
 File::File(std::filesystem::path path, int flags) : path_(std::move(path)) {
     bool const reading = (flags & O_ACCMODE) == O_RDONLY;
+    auto const kind = kind_of(path_);
     // A pipe's other end may never come, and opening a device may do something.
-    if (auto const kind = kind_of(path_); kind == "a pipe" || (reading && !kind.empty())) {
+    if (reading && !kind.empty()) {
         throw Error(ExitCode::no_input, {concat("cannot open ", path_.string()),
                                          concat("it is ", kind), "Name a file"});
     }
-    descriptor_ = ::open(path_.c_str(), flags | O_CLOEXEC, 0644);
+    // Of a pipe only what somebody reads is opened, such as /dev/stdout; writing waits for the
+    // reader.
+    bool const pipe = kind == "a pipe";
+    descriptor_ = ::open(path_.c_str(), flags | O_CLOEXEC | (pipe ? O_NONBLOCK : 0), 0644);
+    if (pipe && descriptor_ >= 0) {
+        ::fcntl(descriptor_, F_SETFL, flags);
+    }
     if (descriptor_ < 0) {
         bool const creating = (flags & O_CREAT) != 0;
         int const error_number = errno;
