@@ -68,7 +68,8 @@ with Scratch() as scratch:
     os.utime(theirs, (time.time() + 100, time.time() + 100))
     go_on("moved", *options).expect(0)
     shutil.copyfile(theirs, scratch / "copy.h5")
-    train(scratch / "moved", *few, *options, "--data.train", scratch / "copy.h5", "--train.steps", 12).expect(0)
+    train(scratch / "moved", *few, *options, "--data.train", scratch / "copy.h5", "--train.steps", 12,
+          "--force").expect(0)  # another name is another key of the deck
 
     # A file of ours: an edit in place leaves its checksums as they were, and no run is done with it.
     ours = scratch / "ours.h5"
