@@ -6,6 +6,7 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -71,6 +72,13 @@ H5FD_t* open_file(char const* name, unsigned flags, hid_t access, haddr_t) {
         }
         return nullptr;
     }
+    if ((flags & H5F_ACC_RDWR) == 0 &&
+        is_marked_as_written(descriptor, static_cast<haddr_t>(info.st_size))) {
+        ::close(descriptor);
+        H5Epush2(H5E_DEFAULT, __FILE__, "disk", __LINE__, H5E_ERR_CLS, H5E_FILE, H5E_CANTOPENFILE,
+                 "file is already open for write");
+        return nullptr;
+    }
     auto* const file = new OpenFile;
     auto const* const disk = static_cast<Info const*>(H5Pget_driver_info(access));
     file->disk = disk != nullptr ? *disk : std::make_shared<Disk>();
@@ -97,12 +105,30 @@ int compare(H5FD_t const* a, H5FD_t const* b) {
     return place(a) < place(b) ? -1 : place(b) < place(a) ? 1 : 0;
 }
 
+/// Whether a writer's mark is in the superblock: HDF5 itself looks for it only in files that it
+/// locks. Places and bytes: HDF5 File Format Specification 3.0, II.A.
+bool is_marked_as_written(int descriptor, haddr_t length) {
+    constexpr std::array<unsigned char, 8> signature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    for (haddr_t at = 0; at + 12 <= length; at = at == 0 ? 512 : 2 * at) {
+        std::array<unsigned char, 12> head{};
+        if (::pread(descriptor, head.data(), head.size(), static_cast<off_t>(at)) !=
+            static_cast<ssize_t>(head.size())) {
+            return false; // HDF5 meets that error itself
+        }
+        if (std::equal(signature.begin(), signature.end(), head.begin())) {
+            auto const version = head[8];
+            auto const flags = head[11];
+            return version >= 3 && (flags & 5U) != 0; // written, written by SWMR
+        }
+    }
+    return false;
+}
+
 /// Those of HDF5's own driver, which decide how a file is laid out.
 herr_t features(H5FD_t const*, unsigned long* flags) {
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
              H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE |
-             H5FD_FEAT_POSIX_COMPAT_HANDLE | // links lead on from where a symbolic link leads
-             H5FD_FEAT_SUPPORTS_SWMR_IO;     // a file that is being written is refused
+             H5FD_FEAT_POSIX_COMPAT_HANDLE; // links lead on from where a symbolic link leads
     return 0;
 }
 
