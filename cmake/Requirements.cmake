@@ -88,7 +88,17 @@ foreach(codec "png libpng" "jpeg libturbojpeg" "sound sndfile"
 endforeach()
 
 # --- event files for TensorBoard: optional
+# LibTorch has headers and a compiler of a protobuf of its own, without the library.
+set(ignored ${CMAKE_IGNORE_PREFIX_PATH})
+string(REPLACE ":" ";" prefixes "$ENV{CMAKE_PREFIX_PATH}")
+foreach(prefix ${CMAKE_PREFIX_PATH} ${prefixes})
+    if(EXISTS "${prefix}/lib/libtorch.so")
+        list(APPEND CMAKE_IGNORE_PREFIX_PATH "${prefix}")
+    endif()
+endforeach()
 find_package(Protobuf QUIET)
+set(CMAKE_IGNORE_PREFIX_PATH ${ignored})
+unset(ignored)
 if(NOT TARGET protobuf::libprotobuf-lite OR NOT TARGET protobuf::protoc)
     message(STATUS "No protobuf: runs will write no event files for TensorBoard")
 endif()

@@ -58,6 +58,25 @@ void* info_of(H5FD_t* file) {
     return new Info(ours(file).disk);
 }
 
+/// Whether a writer's mark is in the superblock: HDF5 itself looks for it only in files that it
+/// locks. Places and bytes: HDF5 File Format Specification 3.0, II.A.
+bool is_marked_as_written(int descriptor, haddr_t length) {
+    constexpr std::array<unsigned char, 8> signature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    for (haddr_t at = 0; at + 12 <= length; at = at == 0 ? 512 : 2 * at) {
+        std::array<unsigned char, 12> head{};
+        if (::pread(descriptor, head.data(), head.size(), static_cast<off_t>(at)) !=
+            static_cast<ssize_t>(head.size())) {
+            return false; // HDF5 meets that error itself
+        }
+        if (std::equal(signature.begin(), signature.end(), head.begin())) {
+            auto const version = head[8];
+            auto const flags = head[11];
+            return version >= 3 && (flags & 5U) != 0; // written, written by SWMR
+        }
+    }
+    return false;
+}
+
 H5FD_t* open_file(char const* name, unsigned flags, hid_t access, haddr_t) {
     int const how = ((flags & H5F_ACC_RDWR) != 0 ? O_RDWR : O_RDONLY) |
                     ((flags & H5F_ACC_TRUNC) != 0 ? O_TRUNC : 0) |
@@ -103,25 +122,6 @@ int compare(H5FD_t const* a, H5FD_t const* b) {
         return std::pair(ours(file).device, ours(file).inode);
     };
     return place(a) < place(b) ? -1 : place(b) < place(a) ? 1 : 0;
-}
-
-/// Whether a writer's mark is in the superblock: HDF5 itself looks for it only in files that it
-/// locks. Places and bytes: HDF5 File Format Specification 3.0, II.A.
-bool is_marked_as_written(int descriptor, haddr_t length) {
-    constexpr std::array<unsigned char, 8> signature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
-    for (haddr_t at = 0; at + 12 <= length; at = at == 0 ? 512 : 2 * at) {
-        std::array<unsigned char, 12> head{};
-        if (::pread(descriptor, head.data(), head.size(), static_cast<off_t>(at)) !=
-            static_cast<ssize_t>(head.size())) {
-            return false; // HDF5 meets that error itself
-        }
-        if (std::equal(signature.begin(), signature.end(), head.begin())) {
-            auto const version = head[8];
-            auto const flags = head[11];
-            return version >= 3 && (flags & 5U) != 0; // written, written by SWMR
-        }
-    }
-    return false;
 }
 
 /// Those of HDF5's own driver, which decide how a file is laid out.
