@@ -65,6 +65,10 @@ bool verify(data::DatasetOptions const& options) {
             continue;
         }
         checksums = true;
+        if (auto const added = data::datasets_added_to(path); !added.empty()) {
+            std::cout << path.string() << ": " << joined(added, ", ")
+                      << " added since the import, without checksums\n";
+        }
         for (auto const& block : data::verify(path)) {
             std::cout << path.string() << ": " << block.dataset << " has changed in bytes "
                       << block.first_byte << " to " << block.last_byte << "\n";

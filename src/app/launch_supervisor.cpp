@@ -50,6 +50,11 @@ bool log_says(std::filesystem::path const& directory, std::string const& line) {
     return false;
 }
 
+/// A run that is finished begins no attempt: every rank came, and all left content.
+bool had_nothing_to_do(LifeEnd const& end) {
+    return end.code == 0 && end.arrived && !end.record.started && end.told.empty() && !end.verdict;
+}
+
 /// Tells the first cause where no rank could, or where a rank that the launcher ended was blamed
 /// though a host had been lost before.
 void tell_cause(LaunchPlan const& plan, LifeEnd const& end) {
@@ -57,7 +62,7 @@ void tell_cause(LaunchPlan const& plan, LifeEnd const& end) {
     bool const named =
         host_lost && end.told.find(concat("(", end.verdict->host)) != std::string::npos;
     monitor::FirstCause cause;
-    cause.set_run(plan.directory, [] { return true; });
+    cause.set_run(plan.directory, [] { return std::nullopt; });
     if (!end.told.empty() && (!host_lost || named)) {
         // A host that may be cut off itself leaves the log alone: that it was heard here decides.
         if (end.record.started && !log_says(plan.directory, end.told)) {
@@ -214,6 +219,9 @@ ExitCode supervise(LaunchPlan const& plan) {
             throw Error(ExitCode::unavailable,
                         {concat("the launcher left with ", end.code), "the run has not begun",
                          concat("See the messages above; it was started as: ", line)});
+        }
+        if (had_nothing_to_do(end)) {
+            return ExitCode::ok;
         }
         tell_cause(plan, end);
         if (signals.pending() != 0) {

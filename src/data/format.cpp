@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "convert.hpp"
 
@@ -192,6 +193,19 @@ std::optional<std::vector<ByteRange>> covered_ranges(h5::File const& file) {
     }
     covered.push_back(range_of(file, "checksums/rest", bytes));
     return covered;
+}
+
+std::vector<std::string> added_datasets(h5::File const& file) {
+    if (!has_block_checksums(file)) {
+        return {};
+    }
+    auto const names = file.names();
+    std::vector<std::string> added;
+    std::ranges::copy_if(names, std::back_inserter(added), [&](std::string const& name) {
+        return !name.starts_with(checksum_prefix) &&
+               !std::ranges::binary_search(names, concat(checksum_prefix, name));
+    });
+    return added;
 }
 
 void require_rest(File const& file, std::vector<ByteRange> const& covered) {

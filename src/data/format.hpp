@@ -74,6 +74,11 @@ ByteRange checksums_in(h5::File const& file, std::string name, std::uint64_t byt
 /// Throws  Error 65 when one of them does not lie within the file
 std::optional<std::vector<ByteRange>> covered_ranges(h5::File const& file);
 
+/// Datasets that somebody has added to a file of ours since it was made, sample weights, say:
+/// names, shapes and attributes are then no longer those that the last checksum is of. None in
+/// another file.
+std::vector<std::string> added_datasets(h5::File const& file);
+
 /// Hash of all bytes of the file that lie in none of the ranges.
 std::uint64_t checksum_outside(File const& file, std::vector<ByteRange> ranges);
 

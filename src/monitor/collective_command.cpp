@@ -51,13 +51,14 @@ ExitCode run_collectively(int argc, char** argv,
         // missed by one that still draws pictures.
         comm::barrier(session.world());
         return code;
-    } catch (AgreedError const& error) {
+    } catch (AgreedError const& agreed) {
+        auto const error = first_cause.seen(agreed);
         if (session.world().is_root() && watchdog->may_tell(comm::Board::Ending::agreed)) {
-            first_cause.tell(is_own_mistake(session, error) ? "" : error.cause(), error);
+            first_cause.tell(is_own_mistake(session, error) ? "" : agreed.cause(), error);
         }
         return error.code();
     } catch (...) {
-        auto const error = current_error();
+        auto const error = first_cause.seen(current_error());
         if (error.code() == ExitCode::rank_lost) {
             watchdog->wait_for_verdict(); // that this rank waited in vain is not the first cause
         }

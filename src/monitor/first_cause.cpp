@@ -59,10 +59,22 @@ std::string places_text(std::map<std::string, config::Place> const& places, Erro
 
 } // namespace
 
-void FirstCause::set_run(std::filesystem::path directory, std::function<bool()> is_ours) {
+void FirstCause::set_run(std::filesystem::path directory, Newer newer) {
     std::scoped_lock const lock(mutex_);
     directory_ = std::move(directory);
-    is_ours_ = std::move(is_ours);
+    newer_ = std::move(newer);
+}
+
+Error FirstCause::seen(Error const& error) const noexcept {
+    try {
+        std::scoped_lock const lock(mutex_);
+        if (auto const newer = newer_ ? newer_() : std::nullopt) {
+            return *newer;
+        }
+    } catch (...) {
+        // Whose the directory is cannot be known: the error speaks for itself.
+    }
+    return error;
 }
 
 void FirstCause::forget_run() {
@@ -99,7 +111,7 @@ void FirstCause::tell(std::string const& cause, Error const& error) noexcept {
 
 void FirstCause::record(std::string const& line, std::string const& cause,
                         Error const& error) const {
-    if (!has_log() || !is_ours_()) {
+    if (!has_log() || newer_()) {
         return;
     }
     File::append(directory_ / "log.txt").append_text(line);

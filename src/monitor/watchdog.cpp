@@ -274,7 +274,10 @@ void Watchdog::end_job(ErrorText const& text, RankView const& view, bool in_log)
     if (told && board_->ending() == comm::Board::Ending::abort) {
         return; // by another rank of this host, which ends the job
     }
+    auto code = ExitCode::rank_lost;
     try {
+        auto const error = first_cause_.seen(Error(code, with_memory_kills(text, view)));
+        code = error.code();
         if (link_.active()) {
             link_.call(clock_.seconds(), judge_.still_s()); // they need not tell it, too
         }
@@ -283,13 +286,12 @@ void Watchdog::end_job(ErrorText const& text, RankView const& view, bool in_log)
             if (!in_log) {
                 first_cause_.forget_run();
             }
-            first_cause_.tell(place_of(view),
-                              Error(ExitCode::rank_lost, with_memory_kills(text, view)));
+            first_cause_.tell(place_of(view), error);
         }
     } catch (std::exception const& error) { // no more can be said, but the job must end
         std::fprintf(stderr, "lockstep: first cause: rank %d: %s\n", view.rank, error.what());
     }
-    comm::abort_job(static_cast<int>(ExitCode::rank_lost));
+    comm::abort_job(static_cast<int>(code));
 }
 
 /// A thread of this rank has called exit(): said now, before what is torn down fails elsewhere.

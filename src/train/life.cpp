@@ -139,8 +139,9 @@ void renew(int descriptor, std::stop_token const& stop, double period_s) {
 
 } // namespace
 
-bool has_newer_life(std::filesystem::path const& directory, std::int64_t number) {
-    return read_claim(directory / Life::file_name).number > number;
+std::optional<Error> taken_over(std::filesystem::path const& directory, std::int64_t number) {
+    auto const now = read_claim(directory / Life::file_name);
+    return now.number > number ? std::optional(superseded(directory, now)) : std::nullopt;
 }
 
 std::string job_id() {

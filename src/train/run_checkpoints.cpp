@@ -7,6 +7,7 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/session.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "run.hpp"
@@ -49,6 +50,7 @@ void Run::make_audit() {
     }
     audit_ = std::make_unique<data::Audit>(std::vector<data::Dataset const*>{
         of_environment_.get(), work_.train.get(), work_.validation.get(), work_.test.get()});
+    std::ranges::for_each(audit_->remarks(), [&](auto const& text) { remark(text); });
 }
 
 /// Before a run says that it is done, it knows that what it learnt from was whole; but does not

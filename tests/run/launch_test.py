@@ -69,6 +69,8 @@ def restarts(scratch, whole):
           f"how it is started: {site.calls()}")
     check([life["first_step"] for life in lives(directory)] == [0, 10, 10], f"{lives(directory)}")
     check([life["lost_steps"] for life in lives(directory)] == [2, 2, 0], f"{lives(directory)}")
+    again = run(words(directory, "--restarts", 2)).expect(0, "this run is finished")
+    check("lost" not in again.text, f"a finished run that is launched again has lost nobody: {again.text}")
 
 
 def gives_up(scratch):

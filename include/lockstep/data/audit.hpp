@@ -30,6 +30,9 @@ class Audit {
     /// Bytes that are to be looked at.
     std::uint64_t bytes() const noexcept { return bytes_; }
 
+    /// What cannot be verified, and why.
+    std::vector<std::string> const& remarks() const noexcept { return remarks_; }
+
     /// The content of the first set as far as it is known: hashes of some samples, and of each
     /// dataset in each file, or run of files, that the walk has seen. Equal for equal files under
     /// any names.
@@ -64,6 +67,7 @@ class Audit {
     Dataset const* first_ = nullptr;
     std::vector<std::string> samples_; ///< hashes of some, by field
     std::vector<Group> groups_;
+    std::vector<std::string> remarks_;
     std::uint64_t bytes_ = 0;
     std::unique_ptr<Walk> walk_;
     mutable std::mutex mutex_; ///< of the groups' hashes and of the failure

@@ -17,7 +17,7 @@ struct DataInfo {
     bool ours = false; ///< written by our importers
     bool checksums = false;
     std::int64_t samples = 0;
-    std::vector<FieldInfo> fields; ///< inputs, then targets
+    std::vector<FieldInfo> fields;   ///< inputs, then targets
     std::vector<std::string> places; ///< of each field, where it does not lie in the file itself
     std::vector<std::string> class_names;
     std::vector<std::int64_t> class_counts; ///< of each class, or none where labels are not counted
@@ -47,7 +47,12 @@ struct DataDamage {
     std::uint64_t last_byte = 0;
 };
 
-/// Recomputes all checksums; none returned: every bit of the file is as it was imported.
+/// Datasets that were added to a file of ours since it was imported: they have no checksums, and
+/// names, shapes and attributes are no longer those that have one. Throws as `describe`.
+std::vector<std::string> datasets_added_to(std::filesystem::path const& path);
+
+/// Recomputes all checksums; none returned: every bit of the file is as it was imported, or of its
+/// samples where datasets were added.
 ///
 /// Throws  Error 66; 65 when the file cannot be opened or has no checksums
 std::vector<DataDamage> verify(std::filesystem::path const& path);

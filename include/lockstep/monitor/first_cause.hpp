@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace lockstep::monitor {
@@ -17,9 +18,13 @@ namespace lockstep::monitor {
 /// telling is no cause of anything: nothing here throws.
 class FirstCause {
   public:
-    /// Whose log.txt and metrics.jsonl get the line, too, once they are there, while `is_ours` says
-    /// that no newer life has taken the directory over.
-    void set_run(std::filesystem::path directory, std::function<bool()> is_ours);
+    /// What a newer life that has taken the directory over means for this one; none while the
+    /// directory is this one's.
+    using Newer = std::function<std::optional<Error>()>;
+
+    /// Whose log.txt and metrics.jsonl get the line, too, once they are there, and while there is
+    /// no newer life.
+    void set_run(std::filesystem::path directory, Newer newer);
     /// From here on standard error alone gets it.
     void forget_run();
 
@@ -28,6 +33,10 @@ class FirstCause {
 
     /// Where decks have their values: a message on a key, or on a file that it names, says so.
     void set_places(std::map<std::string, config::Place> places);
+
+    /// What an error comes down to: once a newer life has the directory, whatever befalls this one,
+    /// a file that the newer one has put away, say, is that and nothing to be requeued for.
+    Error seen(Error const& error) const noexcept;
 
     /// `cause`: "rank 3 (host, device) in PHASE at step N"; empty: it is a mistake of the one
     /// process that there is.
@@ -41,9 +50,9 @@ class FirstCause {
     bool has_log() const;
     void record(std::string const& line, std::string const& cause, Error const& error) const;
 
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::filesystem::path directory_; ///< empty: no run's
-    std::function<bool()> is_ours_;
+    Newer newer_;
     bool on_record_ = false;
     std::map<std::string, config::Place> places_;
     Stopwatch since_start_;

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "lockstep/base/descriptor.hpp"
+#include "lockstep/base/error.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -52,8 +54,9 @@ class Life {
     std::jthread renewal_;
 };
 
-/// Whether a directory was taken over by a life with a greater number. Not collective.
-bool has_newer_life(std::filesystem::path const& directory, std::int64_t number);
+/// The Error 79 of a life whose directory was taken over by one with a greater number; none where
+/// it was not. Not collective.
+std::optional<Error> taken_over(std::filesystem::path const& directory, std::int64_t number);
 
 /// The scheduler's id of this job, which a requeued job keeps; outside one that of the launcher
 /// that starts ranks again (LOCKSTEP_LAUNCH); else empty.

@@ -129,7 +129,7 @@ ExitCode train_command(Invocation const& invocation) {
                  .held =
                      [&, directory = std::filesystem::path(deck.run.directory)](std::int64_t life) {
                          context.first_cause.set_run(directory, [directory, life] {
-                             return !train::has_newer_life(directory, life);
+                             return train::taken_over(directory, life);
                          });
                      },
                  .begun = [&] { context.first_cause.set_on_record(); }},

@@ -37,7 +37,7 @@ TEST_CASE("a cause whose text is no UTF-8 is told and recorded") {
     test::ScratchDir const scratch;
     write_text_durably(scratch / "log.txt", "");
     FirstCause cause;
-    cause.set_run(scratch.path(), [] { return true; });
+    cause.set_run(scratch.path(), [] { return std::nullopt; });
     cause.set_on_record();
     Captured const captured;
     cause.tell("rank 3", failure);
@@ -52,7 +52,7 @@ TEST_CASE("a run directory that cannot be looked into costs the record, not the 
     test::ScratchDir const scratch;
     FirstCause cause;
     // A name longer than any file system takes: looking it up fails, which is not "not there".
-    cause.set_run(scratch / std::string(1000, 'x'), [] { return true; });
+    cause.set_run(scratch / std::string(1000, 'x'), [] { return std::nullopt; });
     Captured const captured;
     cause.tell("rank 3", failure);
     cause.note("a note\n");
@@ -64,9 +64,25 @@ TEST_CASE("whose run it is may be unknown: the line is told all the same") {
     test::ScratchDir const scratch;
     write_text_durably(scratch / "log.txt", "");
     FirstCause cause;
-    cause.set_run(scratch.path(), []() -> bool { throw std::runtime_error("no such life"); });
+    cause.set_run(scratch.path(),
+                  []() -> std::optional<Error> { throw std::runtime_error("no such life"); });
     Captured const captured;
     cause.tell("rank 3", failure);
     CHECK(captured.text().find("rank 3: no file") != std::string::npos);
     CHECK(read_text(scratch / "log.txt").empty());
+}
+
+TEST_CASE("what befalls a life after a newer one took the directory over is that") {
+    FirstCause cause;
+    CHECK(cause.seen(failure).code() == ExitCode::rank_lost);
+    bool newer = false;
+    cause.set_run("run", [&] {
+        return newer ? std::optional<Error>({ExitCode::superseded, {"a", "b", "c"}}) : std::nullopt;
+    });
+    CHECK(cause.seen(failure).code() == ExitCode::rank_lost);
+    newer = true;
+    CHECK(cause.seen(failure).code() == ExitCode::superseded);
+    cause.set_run("run",
+                  []() -> std::optional<Error> { throw std::runtime_error("no such life"); });
+    CHECK(cause.seen(failure).code() == ExitCode::rank_lost);
 }
