@@ -6,7 +6,7 @@ import shutil
 import h5py
 import numpy as np
 
-from harness import DATA, Scratch, check, checkpoints, run, same_state, train
+from harness import DATA, Scratch, check, checkpoints, run, train
 from reading import answers, handed_out
 
 N = 40
@@ -197,7 +197,10 @@ with Scratch() as scratch:
         for cache in ("none", "memory", f"local:{scratch}/near"):
             directory = scratch / f"run-{name}-{cache.split(':')[0]}"
             train(directory, *steps, "--data.train", scratch / f"{name}.h5", "--data.cache", cache).expect(0)
-            check(same_state(checkpoints(scratch / "run")[-1], checkpoints(directory)[-1]), f"{directory}: the same")
+            # Files of others have no checksums, by which a data set of ours is known.
+            difference = run(["checkpoint", "diff", checkpoints(scratch / "run")[-1], checkpoints(directory)[-1]]).text
+            state = difference.split("records, which do not count")[0].splitlines()
+            check(len(state) == 1 and state[0].startswith("data: "), f"{directory}: the same state\n{difference}")
     check(any("set.h5" in path.name for path in (scratch / "near").iterdir()), "what a link leads to is copied")
     measured = {run(["evaluate", scratch / "run/deck.ini", checkpoints(scratch / "run")[-1], "--data.test", file],
                     2).expect(0).text.split("loss")[1].split()[0] for file in

@@ -11,7 +11,7 @@ import h5py
 import hdf5plugin
 import numpy as np
 
-from harness import LONG, SEED, Scratch, check, run
+from harness import DECK, LONG, SEED, Scratch, check, run
 from reading import READER, answers, handed_out
 
 N = 48
@@ -146,11 +146,12 @@ with Scratch() as scratch:
     named = [(path, "mlp") for path in fit if path.name in ("of (N 1).h5", "of bool.h5", "of f32.h5", "in one number.h5")]
     trained = 0
     for path, model in (walk if LONG else named + walk[:6]):
-        result = run(["train", "--run.directory", scratch / "run", "--data.train", path, "--data.inputs", "x", "--data.targets",
+        result = run(["train", DECK, "--data.validation", "", "--run.directory", scratch / "run", "--data.train", path, "--data.inputs", "x", "--data.targets",
                       "y", "--model.name", model, *models[model], "--train.steps", 1, "--data.batch", 8,
                       "--monitor.tensorboard", "false", "--monitor.plots", "false", "--checkpoint.resume", "none"])
         check(result.code in (0, 64, 65), f"{model} of {path.name} ends with {result.code}:\n{result.text}")
         trained += result.code == 0
+    check(trained >= len(named) if not LONG else trained > len(fit), f"{trained} train")
     print(f"odd: {trained} of {len(walk) if LONG else len(named) + 6} trained, the others are refused")
 
     # Filters that are not here, forms of newer libraries, files that are open for writing.
