@@ -35,7 +35,8 @@ bool names_a_file(std::string const& text, std::string const& files) {
     constexpr std::size_t least = 4; // a shorter value may stand in any sentence
     auto const parts = split(files, ',');
     return std::any_of(parts.begin(), parts.end(), [&](std::string const& part) {
-        return part.size() >= least && names(text, part);
+        return part.size() >= least ? names(text, part)
+                                    : text.find(concat(" open ", part, ": ")) != std::string::npos;
     });
 }
 

@@ -84,6 +84,9 @@ VALUES = ["", "0", "-1", "1", "2", "3", "7", "1e999", "-1e999", "nan", "inf", "0
           "{directory}", "%s%n%d", "$(true)", "`true`", "';--", "\\x00", "\t", "=", "[data]", "; comment"]
 
 
+LIKELY = ["1", "2", "3", "0.1", "0.5", "0.9", "true", "false", "auto", "none"]  # most runs with them begin
+
+
 def nasty_line(draw):
     return draw.choice(["[data", "data]", "[]", "=", "= 1", "x", "include", "include = {self}",
                         "include = {pipe}", "include = {folder}", "include = /dev/zero", "include = none.ini",
@@ -100,7 +103,8 @@ def deck_of(draw, names):
         if what < 0.55:
             section, key = draw.choice(KEYS).split(".")
             lines = [line for line in lines if not line.startswith(f"{key} =")] if what < 0.5 else lines
-            lines += [f"[{section}]", f"{key} = {draw.choice(VALUES)}"]
+            lines += [] if f"[{section}]" in lines else [f"[{section}]"]
+            lines.insert(lines.index(f"[{section}]") + 1, f"{key} = {draw.choice(draw.choice((VALUES, LIKELY)))}")
         elif what < 0.75:
             lines.insert(at, nasty_line(draw))
         elif what < 0.85:
@@ -159,6 +163,8 @@ with Scratch() as scratch:
     (scratch / "empty.ini").touch()
     names = {"data": scratch / "data.h5", "directory": scratch / "run", "self": scratch / "deck.ini",
              "pipe": scratch / "pipe", "folder": scratch, "empty": scratch / "empty.ini"}
+    (scratch / "deck.ini").write_text(BASE.format(**names))
+    run(["train", scratch / "deck.ini"]).expect(0)
     codes = {}
     for number in range(DECKS):
         deck = scratch / "deck.ini"
