@@ -1,9 +1,9 @@
 #include "launch_choice.hpp"
 
+#include "lockstep/base/environment.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/config/deck_source.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "command.hpp"
@@ -14,8 +14,8 @@ namespace {
 
 /// Open MPI's own word for sharing cores, in its environment.
 bool mpirun_may_share() {
-    char const* const value = std::getenv("OMPI_MCA_rmaps_base_oversubscribe");
-    return value != nullptr && std::string(value) != "0" && std::string(value) != "false";
+    auto const value = environment("OMPI_MCA_rmaps_base_oversubscribe");
+    return value && *value != "0" && *value != "false";
 }
 
 } // namespace

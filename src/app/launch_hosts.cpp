@@ -1,6 +1,7 @@
 #include "launch_hosts.hpp"
 
 #include "lockstep/base/child.hpp"
+#include "lockstep/base/environment.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/host_facts.hpp"
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <future>
 #include <sstream>
 #include <unistd.h>
@@ -16,11 +16,6 @@
 namespace lockstep::app {
 
 namespace {
-
-std::string environment(char const* name) {
-    char const* const value = std::getenv(name);
-    return value == nullptr ? "" : value;
-}
 
 void add(std::vector<Host>& hosts, std::string const& name, int ranks) {
     auto const found = std::find_if(hosts.begin(), hosts.end(),
@@ -40,8 +35,13 @@ std::vector<Host> hosts_of_file(std::string const& path) {
         std::string slots;
         words >> name >> slots;
         if (!name.empty() && name[0] != '#') {
-            bool const counted = slots.starts_with("slots=");
-            add(hosts, name, counted ? std::atoi(slots.c_str() + 6) : 1);
+            auto const ranks =
+                slots.starts_with("slots=") ? number_of<int>(slots.substr(6)) : std::optional(1);
+            if (!ranks || *ranks < 1) {
+                throw Error(ExitCode::usage, {concat(path, ": ", line), "no number of ranks",
+                                              "Write one host a line: NAME slots=RANKS"});
+            }
+            add(hosts, name, *ranks);
         }
     }
     return hosts;
@@ -52,8 +52,12 @@ std::vector<int> tasks_of_nodes(std::string const& text) {
     std::vector<int> tasks;
     for (auto const& part : split(text, ',')) {
         auto const times = part.find("(x");
-        auto const count = times == std::string::npos ? 1 : std::atoi(part.c_str() + times + 2);
-        tasks.insert(tasks.end(), static_cast<std::size_t>(count), std::atoi(part.c_str()));
+        auto const count =
+            times == std::string::npos
+                ? 1
+                : number_of<std::size_t>(part.substr(times + 2, part.find(')') - times - 2));
+        tasks.insert(tasks.end(), count.value_or(1),
+                     number_of<int>(part.substr(0, times)).value_or(1));
     }
     return tasks;
 }
@@ -65,7 +69,7 @@ std::vector<Host> hosts_of_slurm(std::string const& nodes, int devices_here) {
                     {concat("scontrol show hostnames ", nodes), "it does not answer",
                      "Check that scontrol works in the job, or give --hostfile FILE"});
     }
-    auto const tasks = tasks_of_nodes(environment("SLURM_TASKS_PER_NODE"));
+    auto const tasks = tasks_of_nodes(environment_text("SLURM_TASKS_PER_NODE"));
     std::vector<Host> hosts;
     for (auto const& name : split(*names, '\n')) {
         if (!name.empty()) {
@@ -77,10 +81,10 @@ std::vector<Host> hosts_of_slurm(std::string const& nodes, int devices_here) {
 
 /// What runs a command on a host: a job step, or the agent that mpirun uses.
 std::vector<std::string> probe(std::string const& host) {
-    if (!environment("SLURM_JOB_ID").empty()) {
+    if (!environment_text("SLURM_JOB_ID").empty()) {
         return {"srun", "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none", "-w", host, "true"};
     }
-    auto agent = environment("OMPI_MCA_plm_rsh_agent");
+    auto agent = environment_text("OMPI_MCA_plm_rsh_agent");
     if (agent.empty()) {
         agent = "ssh -o BatchMode=yes -o ConnectTimeout=5";
     }
@@ -90,9 +94,7 @@ std::vector<std::string> probe(std::string const& host) {
 }
 
 bool is_here(std::string const& host) {
-    std::string name(256, '\0');
-    ::gethostname(name.data(), name.size());
-    name.resize(name.find('\0'));
+    auto const name = own_host();
     return host.empty() || host == "localhost" ||
            host.substr(0, host.find('.')) == name.substr(0, name.find('.'));
 }
@@ -103,9 +105,9 @@ std::vector<Host> hosts_of_job(std::string const& hostfile, int devices, int dev
     std::vector<Host> hosts;
     if (!hostfile.empty()) {
         hosts = hosts_of_file(hostfile);
-    } else if (auto const nodes = environment("SLURM_JOB_NODELIST"); !nodes.empty()) {
+    } else if (auto const nodes = environment_text("SLURM_JOB_NODELIST"); !nodes.empty()) {
         hosts = hosts_of_slurm(nodes, devices_here);
-    } else if (auto const nodefile = environment("PBS_NODEFILE"); !nodefile.empty()) {
+    } else if (auto const nodefile = environment_text("PBS_NODEFILE"); !nodefile.empty()) {
         hosts = hosts_of_file(nodefile);
     } else {
         hosts = {{"", devices_here}};

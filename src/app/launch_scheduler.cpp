@@ -2,10 +2,10 @@
 
 #include "lockstep/base/batch_job.hpp"
 #include "lockstep/base/child.hpp"
+#include "lockstep/base/environment.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
 namespace lockstep::app {
@@ -20,17 +20,22 @@ int gpus_of(std::string const& resources) {
     for (auto const& resource : split(resources, ',')) {
         auto const words = split(resource.substr(0, resource.find('(')), ':');
         if (words.size() > 1 && words.front() == "gpu") {
-            gpus += std::atoi(words.back().c_str());
+            gpus += number_of<int>(words.back()).value_or(0);
         }
     }
     return gpus;
 }
 
+/// 8 of "8+": of nodes that have 8 and more.
+int least_of(std::string const& number) {
+    return number_of<int>(number.substr(0, number.find('+'))).value_or(0);
+}
+
 /// Of "PARTITION|NODES|CORES|RESOURCES|TIME" lines, one for each kind of node; a star marks the
 /// partition of jobs that name none, unless Slurm's own variable does.
 std::vector<Partition> partitions_of(std::string const& listing) {
-    char const* const wanted = std::getenv("SBATCH_PARTITION");
-    std::string first = wanted == nullptr ? "" : wanted;
+    auto const wanted = environment("SBATCH_PARTITION");
+    std::string first = wanted.value_or("");
     std::vector<Partition> found;
     for (auto const& line : split(listing, '\n')) {
         auto const words = split(line, '|');
@@ -44,8 +49,8 @@ std::vector<Partition> partitions_of(std::string const& listing) {
         if (at == found.end()) {
             at = found.insert(at, Partition{.name = name});
         }
-        at->nodes += std::atoi(words[1].c_str());
-        at->cores = std::max(at->cores, std::atoi(words[2].c_str()));
+        at->nodes += number_of<int>(words[1]).value_or(0);
+        at->cores = std::max(at->cores, least_of(words[2]));
         at->gpus = std::max(at->gpus, gpus_of(words[3]));
         at->longest_s = seconds_of(trimmed(words[4])).value_or(at->longest_s);
     }

@@ -1,12 +1,12 @@
 #include "launch_supervisor.hpp"
 
 #include "lockstep/base/clock.hpp"
+#include "lockstep/base/host_facts.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/monitor/first_cause.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -173,10 +173,8 @@ LaunchedLife::Start start_of(LaunchPlan const& plan, std::vector<Host> const& ho
 /// All lives are of one job: a rank that outlives its launcher, cut off, does not hold the
 /// directory against the next.
 void name_launch() {
-    std::array<char, 256> host{};
-    ::gethostname(host.data(), host.size() - 1);
     ::setenv("LOCKSTEP_LAUNCH",
-             concat("launch-", host.data(), "-", ::getpid(), "-", utc_now()).c_str(), 1);
+             concat("launch-", own_host(), "-", ::getpid(), "-", utc_now()).c_str(), 1);
 }
 
 /// Whether the pause came to its end before a wish to leave.

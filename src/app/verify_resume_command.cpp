@@ -1,3 +1,4 @@
+#include "lockstep/base/environment.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/diff.hpp"
@@ -5,7 +6,6 @@
 #include "lockstep/config/deck_source.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <unistd.h>
 
@@ -180,7 +180,7 @@ checkpoint::Comparison Trial::compare() const {
 /// Each rank would start ranks of its own, and mpirun refuses to start below another.
 void require_no_launcher() {
     for (char const* const variable : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"}) {
-        if (std::getenv(variable) != nullptr) {
+        if (environment(variable)) {
             throw Error(ExitCode::usage,
                         {"lockstep verify-resume was started by mpirun or srun",
                          "it starts its ranks by itself, as many as --ranks and --resume-ranks say",

@@ -1,12 +1,12 @@
 #include "lockstep/base/arrival.hpp"
 
+#include "lockstep/base/environment.hpp"
+#include "lockstep/base/host_facts.hpp"
 #include "lockstep/base/number.hpp"
 #include "lockstep/base/process.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
 #include <fstream>
 #include <initializer_list>
 #include <optional>
@@ -19,8 +19,7 @@ namespace {
 /// The first of these variables that is a number.
 std::optional<int> number_in(std::initializer_list<char const*> names) {
     for (char const* name : names) {
-        char const* const text = std::getenv(name);
-        if (auto const number = text == nullptr ? std::nullopt : number_of<int>(text)) {
+        if (auto const number = environment_number<int>(name)) {
             return number;
         }
     }
@@ -30,14 +29,14 @@ std::optional<int> number_in(std::initializer_list<char const*> names) {
 } // namespace
 
 std::filesystem::path arrivals_directory() {
-    if (char const* const named = std::getenv("LOCKSTEP_ARRIVALS")) {
-        return named;
+    if (auto const named = environment("LOCKSTEP_ARRIVALS")) {
+        return *named;
     }
-    char const* const of_host = std::getenv("PMIX_SERVER_TMPDIR");
+    auto const of_host = environment("PMIX_SERVER_TMPDIR");
     bool const only_host =
         launched_ranks() > 0 && number_in({"OMPI_COMM_WORLD_LOCAL_SIZE"}) == launched_ranks();
-    return of_host != nullptr && only_host ? std::filesystem::path(of_host) / "lockstep-arrivals"
-                                           : std::filesystem::path();
+    return of_host && only_host ? std::filesystem::path(*of_host) / "lockstep-arrivals"
+                                : std::filesystem::path();
 }
 
 int launched_rank() {
@@ -77,15 +76,8 @@ std::vector<int> missed_ranks(std::filesystem::path const& directory, int ranks)
     return absent.empty() ? stopped : absent;
 }
 
-std::string own_host() {
-    std::array<char, 256> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    return name.data();
-}
-
 double start_limit_s(double otherwise) {
-    char const* const text = std::getenv("LOCKSTEP_START_SECONDS");
-    return text == nullptr ? otherwise : number_of<double>(text).value_or(otherwise);
+    return environment_number<double>("LOCKSTEP_START_SECONDS").value_or(otherwise);
 }
 
 bool any_arrived(std::filesystem::path const& directory) {

@@ -1,21 +1,16 @@
 #include "lockstep/base/batch_job.hpp"
 
 #include "lockstep/base/child.hpp"
+#include "lockstep/base/environment.hpp"
 #include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <chrono>
-#include <cstdlib>
 #include <ctime>
 
 namespace lockstep {
 
 namespace {
-
-std::string environment(char const* name) {
-    char const* const value = std::getenv(name);
-    return value == nullptr ? "" : value;
-}
 
 double seconds_since_1970() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
@@ -43,9 +38,9 @@ std::optional<double> date_of(std::string const& text) {
 }
 
 void ask_slurm(BatchJob& job, double limit_s) {
-    job.restarts = std::atol(environment("SLURM_RESTART_COUNT").c_str());
+    job.restarts = environment_number<long>("SLURM_RESTART_COUNT").value_or(0);
     // Since Slurm 23.11; an administrator may have moved the end since, seldom to an earlier time.
-    if (auto const end = number_of<double>(environment("SLURM_JOB_END_TIME"))) {
+    if (auto const end = number_of<double>(environment_text("SLURM_JOB_END_TIME"))) {
         job.seconds_left = *end - seconds_since_1970();
         return;
     }
@@ -56,10 +51,10 @@ void ask_slurm(BatchJob& job, double limit_s) {
 
 void ask_pbs(BatchJob& job, double limit_s) {
     auto const listing = output_of({"qstat", "-f", job.id}, limit_s).value_or("");
-    job.restarts = std::max(std::atol(qstat_value(listing, "run_count").c_str()) - 1, 0L);
+    job.restarts = std::max(number_of<long>(qstat_value(listing, "run_count")).value_or(1) - 1, 0L);
     auto walltime = seconds_of(qstat_value(listing, "Resource_List.walltime"));
     if (!walltime) {
-        walltime = number_of<double>(environment("PBS_WALLTIME"));
+        walltime = number_of<double>(environment_text("PBS_WALLTIME"));
     }
     if (!walltime) {
         return;
@@ -78,10 +73,10 @@ void ask_pbs(BatchJob& job, double limit_s) {
 
 BatchJob batch_job(double limit_s) {
     BatchJob job;
-    if (job.id = environment("SLURM_JOB_ID"); !job.id.empty()) {
+    if (job.id = environment_text("SLURM_JOB_ID"); !job.id.empty()) {
         job.scheduler = "slurm";
         ask_slurm(job, limit_s);
-    } else if (job.id = environment("PBS_JOBID"); !job.id.empty()) {
+    } else if (job.id = environment_text("PBS_JOBID"); !job.id.empty()) {
         job.scheduler = "pbs";
         ask_pbs(job, limit_s);
     }
@@ -89,7 +84,7 @@ BatchJob batch_job(double limit_s) {
 }
 
 double job_age() {
-    auto const start = number_of<double>(environment("LOCKSTEP_JOB_STARTED"));
+    auto const start = number_of<double>(environment_text("LOCKSTEP_JOB_STARTED"));
     return start ? seconds_since_1970() - *start : 0;
 }
 

@@ -62,6 +62,12 @@ int add_object(dl_phdr_info* info, std::size_t /*size*/, void* paths) {
 
 } // namespace
 
+std::string own_host() {
+    std::array<char, 256> name{};
+    ::gethostname(name.data(), name.size() - 1);
+    return name.data();
+}
+
 std::vector<int> allowed_cores() {
     cpu_set_t set;
     CPU_ZERO(&set);

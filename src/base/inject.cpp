@@ -1,11 +1,11 @@
 #include "lockstep/base/inject.hpp"
 
+#include "lockstep/base/environment.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <array>
 #include <csignal>
-#include <cstdlib>
 #include <new>
 #include <optional>
 #include <string>
@@ -34,15 +34,16 @@ struct Fault {
 };
 
 Fault parse(std::string const& text) {
+    constexpr std::int64_t none = 0; // of a number that is none
     Fault fault;
     fault.text = text;
     for (auto const& part : split(text, ':')) {
         if (part == "rank=all") {
             fault.rank = every_rank;
         } else if (part.starts_with("rank=")) {
-            fault.rank = std::atoll(part.c_str() + 5);
+            fault.rank = number_of<std::int64_t>(part.substr(5)).value_or(none);
         } else if (part.starts_with("step=")) {
-            fault.step = std::atoll(part.c_str() + 5);
+            fault.step = number_of<std::int64_t>(part.substr(5)).value_or(none);
         } else if (part.starts_with("phase=")) {
             fault.phase = part.substr(6);
         } else {
@@ -59,8 +60,8 @@ Fault parse(std::string const& text) {
 
 /// What LOCKSTEP_INJECT asks of this rank.
 std::optional<Fault> asked_of(int rank) {
-    char const* const text = std::getenv("LOCKSTEP_INJECT");
-    if (text == nullptr || *text == '\0') {
+    auto const text = environment_text("LOCKSTEP_INJECT");
+    if (text.empty()) {
         return std::nullopt;
     }
     auto fault = parse(text);

@@ -1,6 +1,7 @@
 #include "transfer.hpp"
 
 #include "lockstep/base/descriptor.hpp"
+#include "lockstep/base/environment.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/hash.hpp"
@@ -12,7 +13,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <fcntl.h>
 #include <optional>
 #include <sys/statfs.h>
@@ -31,14 +31,14 @@ bool is_nfs(std::filesystem::path const& directory) {
 }
 
 Transport wanted(std::filesystem::path const& directory) {
-    char const* const text = std::getenv("LOCKSTEP_CHECKPOINT_WRITER");
-    if (text == nullptr || std::string_view(text).empty()) {
+    auto const text = environment_text("LOCKSTEP_CHECKPOINT_WRITER");
+    if (text.empty()) {
         return is_nfs(directory) ? Transport::gather : Transport::collective;
     }
-    if (std::string_view(text) == "gather") {
+    if (text == "gather") {
         return Transport::gather;
     }
-    if (std::string_view(text) == "collective") {
+    if (text == "collective") {
         return Transport::collective;
     }
     throw Error(ExitCode::usage, {concat("LOCKSTEP_CHECKPOINT_WRITER = ", text),

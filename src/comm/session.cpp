@@ -1,6 +1,7 @@
 #include "lockstep/comm/session.hpp"
 
 #include "lockstep/base/arrival.hpp"
+#include "lockstep/base/environment.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/board.hpp"
@@ -19,12 +20,11 @@ namespace {
 /// Whether srun started several tasks without a plug-in that lets them find each other. Open MPI
 /// would end each of them in MPI_Init, with a code of its own.
 bool srun_left_us_alone() {
-    char const* const tasks = std::getenv("SLURM_STEP_NUM_TASKS");
-    if (tasks == nullptr || std::atoi(tasks) <= 1) {
+    if (environment_number<int>("SLURM_STEP_NUM_TASKS").value_or(1) <= 1) {
         return false;
     }
     for (char const* name : {"PMIX_RANK", "PMI_RANK", "PMI_FD", "OMPI_COMM_WORLD_SIZE"}) {
-        if (std::getenv(name) != nullptr) {
+        if (environment(name)) {
             return false;
         }
     }
@@ -32,8 +32,7 @@ bool srun_left_us_alone() {
 }
 
 [[noreturn]] void refuse_lonely_ranks(int tasks) {
-    char const* const task = std::getenv("SLURM_PROCID");
-    if (task != nullptr && std::atoi(task) != 0) {
+    if (environment_number<int>("SLURM_PROCID").value_or(0) != 0) {
         std::exit(static_cast<int>(ExitCode::unavailable)); // task 0 says why
     }
     throw Error(ExitCode::unavailable,
@@ -45,9 +44,8 @@ bool srun_left_us_alone() {
 /// Where ranks fill a host's cores, a rank that waits must leave its core to the threads that read
 /// data and to ranks that compute: Open MPI spins unless it is told. A choice of the user's stays.
 void wait_politely() {
-    char const* const ranks = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-    if (ranks != nullptr &&
-        std::atoi(ranks) >= static_cast<int>(std::thread::hardware_concurrency())) {
+    auto const cores = static_cast<int>(std::thread::hardware_concurrency());
+    if (environment_number<int>("OMPI_COMM_WORLD_LOCAL_SIZE").value_or(0) >= cores) {
         ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
     }
 }

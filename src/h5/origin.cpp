@@ -1,5 +1,6 @@
 #include "origin.hpp"
 
+#include "lockstep/base/environment.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <map>
@@ -49,11 +49,6 @@ fs::path expanded(std::string const& directory, fs::path const& holder) {
     return directory.starts_with(origin)
                ? fs::path(concat(holder.parent_path().string(), directory.substr(origin.size())))
                : fs::path(directory);
-}
-
-std::string variable_text(char const* name) {
-    char const* const value = std::getenv(name);
-    return value == nullptr ? "" : value;
 }
 
 /// The first of the places that has an HDF5 file.
@@ -126,7 +121,7 @@ std::vector<fs::path> places_of(fs::path const& name, fs::path const& holder,
         places.push_back(name);
         wanted = name.filename();
     }
-    for (auto const& directory : split(variable_text(variable), ':')) {
+    for (auto const& directory : split(environment_text(variable), ':')) {
         places.push_back(expanded(directory, holder) / wanted);
     }
     places.push_back(holder.parent_path() / wanted);
@@ -141,7 +136,7 @@ std::vector<fs::path> places_of(fs::path const& name, fs::path const& holder,
 std::vector<RawFile> raw_files(Id creation, fs::path const& holder) {
     std::vector<RawFile> files;
     auto const count = static_cast<unsigned>(std::max(H5Pget_external_count(creation), 0));
-    auto const prefix = variable_text("HDF5_EXTFILE_PREFIX");
+    auto const prefix = environment_text("HDF5_EXTFILE_PREFIX");
     for (unsigned i = 0; i < count; ++i) {
         std::string name(4096, '\0');
         off_t offset = 0;

@@ -1,10 +1,10 @@
 #include "lockstep/monitor/device_gauge.hpp"
 
+#include "lockstep/base/environment.hpp"
 #include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <array>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <unistd.h>
 #include <utility>
@@ -106,8 +106,7 @@ struct DeviceGauge::Library {
     /// The n-th device that CUDA_VISIBLE_DEVICES leaves.
     Handle visible(unsigned int n) const {
         Handle device = nullptr;
-        char const* const list = std::getenv("CUDA_VISIBLE_DEVICES");
-        auto const names = split(list == nullptr ? "" : list, ',');
+        auto const names = split(environment_text("CUDA_VISIBLE_DEVICES"), ',');
         if (names.empty()) {
             return by_index(n, &device) == success ? device : nullptr;
         }

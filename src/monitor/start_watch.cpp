@@ -1,6 +1,7 @@
 #include "lockstep/monitor/start_watch.hpp"
 
 #include "lockstep/base/arrival.hpp"
+#include "lockstep/base/host_facts.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>

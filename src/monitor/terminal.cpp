@@ -1,10 +1,10 @@
 #include "lockstep/monitor/terminal.hpp"
 
 #include "lockstep/base/descriptor.hpp"
+#include "lockstep/base/environment.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <array>
-#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/ioctl.h>
@@ -16,7 +16,7 @@ namespace {
 
 /// Where mpirun, our parent, writes to; empty when there is no mpirun.
 std::string output_of_mpirun() {
-    if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) {
+    if (!environment("OMPI_COMM_WORLD_SIZE")) {
         return {};
     }
     std::error_code failure;
@@ -35,8 +35,7 @@ bool size_of(int descriptor, TerminalSize& size) {
 }
 
 bool is_set(char const* name) {
-    char const* const value = std::getenv(name);
-    return value != nullptr && *value != '\0';
+    return !environment_text(name).empty();
 }
 
 /// The length of the escape sequence or letter that `text` begins with, and its columns.
@@ -60,7 +59,7 @@ Unit unit_at(std::string_view text) {
 } // namespace
 
 bool on_terminal() {
-    if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
+    if (environment("OMPI_COMM_WORLD_SIZE")) {
         return ::isatty(STDOUT_FILENO) == 1 && output_of_mpirun().starts_with("/dev/pts/");
     }
     return ::isatty(STDOUT_FILENO) == 1;
@@ -81,15 +80,13 @@ TerminalSize terminal_size() {
 }
 
 bool colours_welcome() {
-    char const* const terminal = std::getenv("TERM");
-    return on_terminal() && !is_set("NO_COLOR") &&
-           (terminal == nullptr || std::string_view(terminal) != "dumb");
+    return on_terminal() && !is_set("NO_COLOR") && environment_text("TERM") != "dumb";
 }
 
 bool utf8_welcome() {
     for (char const* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
         if (is_set(name)) {
-            std::string_view const value = std::getenv(name);
+            auto const value = environment_text(name);
             return value.find("UTF-8") != value.npos || value.find("utf8") != value.npos;
         }
     }

@@ -1,5 +1,6 @@
 #include "lockstep/monitor/watchdog.hpp"
 
+#include "lockstep/base/environment.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
@@ -326,8 +327,7 @@ ErrorText Watchdog::with_memory_kills(ErrorText text, RankView const& view) cons
 
 /// Those of a rank that still runs, if they are asked for.
 void Watchdog::show_stacks(RankView const& view) {
-    char const* const asked = std::getenv("LOCKSTEP_STACKS");
-    if (asked == nullptr || std::string_view(asked) != "1" || view.gone || view.state == 'T') {
+    if (environment_text("LOCKSTEP_STACKS") != "1" || view.gone || view.state == 'T') {
         return;
     }
     for (int local = 0; local < board_->size(); ++local) {

@@ -1,8 +1,10 @@
 #include "lockstep/train/life.hpp"
 
 #include "lockstep/base/clock.hpp"
+#include "lockstep/base/environment.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/host_facts.hpp"
 #include "lockstep/base/process.hpp"
 #include "lockstep/base/text.hpp"
 
@@ -10,7 +12,6 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <fcntl.h>
 #include <map>
 #include <mutex>
@@ -23,12 +24,6 @@ namespace {
 
 /// A file system's clock may differ from ours, by this much at most.
 constexpr std::int64_t long_ago_s = 600;
-
-std::string own_host() {
-    std::array<char, 256> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    return name.data();
-}
 
 struct Claim {
     std::int64_t number = 0;
@@ -54,6 +49,9 @@ std::string text_of(Claim const& claim) {
 /// All zero where there is no such file, or none that can be read.
 Claim read_claim(std::filesystem::path const& file) {
     std::map<std::string, std::string> values;
+    auto const number = [&](char const* name) {
+        return number_of<std::int64_t>(values[name]).value_or(0);
+    };
     if (std::filesystem::exists(file)) {
         for (auto const& line : split(read_text(file), '\n')) {
             if (auto const at = line.find(" = "); at != std::string::npos) {
@@ -61,12 +59,9 @@ Claim read_claim(std::filesystem::path const& file) {
             }
         }
     }
-    return {std::atoll(values["number"].c_str()),
-            values["job"],
-            std::atoll(values["attempt"].c_str()),
-            values["host"],
-            std::atoll(values["process"].c_str()),
-            std::strtoull(values["started"].c_str(), nullptr, 10),
+    return {number("number"),  values["job"],
+            number("attempt"), values["host"],
+            number("process"), number_of<std::uint64_t>(values["started"]).value_or(0),
             values["since"]};
 }
 
@@ -88,8 +83,7 @@ Error superseded(std::filesystem::path const& directory, Claim const& newer) {
 
 /// Which life of its job this one is, where the scheduler counts them.
 std::int64_t attempt_of_job() {
-    char const* const restarts = std::getenv("SLURM_RESTART_COUNT");
-    return restarts == nullptr ? 0 : std::atoll(restarts);
+    return environment_number<std::int64_t>("SLURM_RESTART_COUNT").value_or(0);
 }
 
 timespec renewed(std::filesystem::path const& file) {
@@ -147,8 +141,7 @@ std::optional<Error> taken_over(std::filesystem::path const& directory, std::int
 std::string job_id() {
     for (char const* name :
          {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "LOCKSTEP_LAUNCH"}) {
-        char const* const value = std::getenv(name);
-        if (value != nullptr && *value != '\0') {
+        if (auto value = environment_text(name); !value.empty()) {
             return value;
         }
     }

@@ -33,9 +33,6 @@ double start_limit_s(double otherwise);
 /// Whether any rank has left its mark.
 bool any_arrived(std::filesystem::path const& directory);
 
-/// This host's name, before MPI could say it.
-std::string own_host();
-
 /// "rank 3", "ranks 0, 1, 2 and 5 more".
 std::string ranks_text(std::vector<int> const& ranks);
 

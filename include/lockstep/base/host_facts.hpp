@@ -17,6 +17,9 @@ int host_cores();
 /// or a scheduler limits it.
 double granted_cores();
 
+/// This host's name, before MPI could say it.
+std::string own_host();
+
 /// "Intel(R) Xeon(R) …, 2 NUMA nodes".
 std::string processor_text();
 

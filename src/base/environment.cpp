@@ -1,0 +1,16 @@
+#include "lockstep/base/environment.hpp"
+
+#include <cstdlib>
+
+namespace lockstep {
+
+std::optional<std::string> environment(char const* name) {
+    char const* const value = std::getenv(name); // NOLINT(concurrency-mt-unsafe)
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+std::string environment_text(char const* name) {
+    return environment(name).value_or("");
+}
+
+} // namespace lockstep
