@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <unistd.h>
@@ -122,7 +121,7 @@ ExitCode submit(LaunchChoice const& choice, bool yes) {
     std::cout << command << " " << path << "\nlockstep watch " << deck_of(choice).run.directory
               << " waits for the run and shows it" << std::endl;
     ::execlp(command.c_str(), command.c_str(), path.c_str(), nullptr);
-    throw Error(ExitCode::unavailable, {concat("cannot start ", command), std::strerror(errno),
+    throw Error(ExitCode::unavailable, {concat("cannot start ", command), system_text(errno),
                                         concat("Submit ", path, " where there is one")});
 }
 

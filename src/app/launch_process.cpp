@@ -7,7 +7,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -50,8 +49,8 @@ void become(std::vector<char*> const& words, pid_t parent, int errors) {
     ::dup2(nothing, STDIN_FILENO); // a group in the background may not read the terminal
     ::dup2(errors, STDERR_FILENO);
     ::execvp(words[0], words.data());
-    std::array<std::string_view, 5> const parts{"lockstep: cannot start ", words[0], ": ",
-                                                std::strerror(errno),
+    auto const why = system_text(errno);
+    std::array<std::string_view, 5> const parts{"lockstep: cannot start ", words[0], ": ", why,
                                                 ". Load the module of your MPI\n"};
     for (auto const part : parts) {
         write_all(STDERR_FILENO, part);

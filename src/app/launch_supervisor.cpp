@@ -197,7 +197,7 @@ double pause_before(std::int64_t restart) {
 
 ExitCode supervise(LaunchPlan const& plan) {
     SignalRequests const signals(SignalRequests::Hangup::request);
-    std::signal(SIGPIPE, SIG_IGN); // the ranks are looked after, whoever listens
+    static_cast<void>(std::signal(SIGPIPE, SIG_IGN)); // the ranks are looked after, whoever listens
     name_launch();
     RunWatcher watcher(plan.directory);
     auto hosts = plan.hosts;

@@ -37,8 +37,8 @@ ExitCode train_front_command(Invocation const& invocation) {
     SignalRequests const signals;
     // Training goes on when nobody listens any more: a reader of our output that has left, a
     // terminal that was closed.
-    std::signal(SIGPIPE, SIG_IGN);
-    std::signal(SIGHUP, SIG_IGN);
+    static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
+    static_cast<void>(std::signal(SIGHUP, SIG_IGN));
     return train_side_command("train", invocation);
 }
 

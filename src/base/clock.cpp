@@ -15,9 +15,10 @@ std::string utc_now() {
     std::tm parts{};
     gmtime_r(&seconds, &parts);
     std::array<char, 32> date{};
-    std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+    static_cast<void>(std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts));
     std::array<char, 48> text{};
-    std::snprintf(text.data(), text.size(), "%s.%03dZ", date.data(), static_cast<int>(millis));
+    static_cast<void>(
+        std::snprintf(text.data(), text.size(), "%s.%03dZ", date.data(), static_cast<int>(millis)));
     return text.data();
 }
 

@@ -160,6 +160,10 @@ Error current_error() {
     }
 }
 
+std::string system_text(int error_number) {
+    return std::generic_category().message(error_number);
+}
+
 Error system_error(std::string const& what, int error_number, std::string const& next) {
     ExitCode code = ExitCode::io;
     switch (error_number) {
@@ -184,7 +188,7 @@ Error system_error(std::string const& what, int error_number, std::string const&
     default:
         break;
     }
-    return Error(code, {what, std::strerror(error_number), next});
+    return Error(code, {what, system_text(error_number), next});
 }
 
 } // namespace lockstep

@@ -4,7 +4,6 @@
 #include "lockstep/base/text.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -246,7 +245,7 @@ Error creation_error(std::string const& what, std::filesystem::path const& direc
                      int error_number) {
     if (error_number != ENOSPC && error_number != EDQUOT) {
         return {ExitCode::cannot_create,
-                {what, std::strerror(error_number),
+                {what, system_text(error_number),
                  "Check its permissions, or set run.directory to a place that can be written"}};
     }
     auto place = directory.empty() ? std::filesystem::path(".") : directory;
@@ -262,7 +261,7 @@ Error creation_error(std::string const& what, std::filesystem::path const& direc
             {what,
              no_inodes ? concat("the file system has no inode left for another file (it holds ",
                                 count_text(static_cast<std::int64_t>(info.f_files)), ")")
-                       : std::string(std::strerror(error_number)),
+                       : system_text(error_number),
              no_inodes ? "Remove files that are not needed, many small ones above all, or name "
                          "another disk"
                        : disk_advice}};

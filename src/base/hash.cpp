@@ -47,7 +47,8 @@ std::uint64_t Hasher::digest() const {
 
 std::string hex(std::uint64_t value) {
     std::array<char, 17> buffer{};
-    std::snprintf(buffer.data(), buffer.size(), "%016llx", static_cast<unsigned long long>(value));
+    static_cast<void>(std::snprintf(buffer.data(), buffer.size(), "%016llx",
+                                    static_cast<unsigned long long>(value)));
     return buffer.data();
 }
 

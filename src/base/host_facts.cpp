@@ -52,7 +52,7 @@ std::string lock_problem(std::filesystem::path const& directory) {
     int const why = errno;
     ::close(descriptor);
     ::unlink(probe.c_str());
-    return locked ? "" : std::strerror(why);
+    return locked ? "" : system_text(why);
 }
 
 int add_object(dl_phdr_info* info, std::size_t /*size*/, void* paths) {

@@ -5,11 +5,12 @@
 #include "lockstep/base/text.hpp"
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <new>
 #include <optional>
 #include <string>
-#include <unistd.h>
+#include <thread>
 #include <utility>
 
 namespace lockstep {
@@ -71,9 +72,9 @@ std::optional<Fault> asked_of(int rank) {
 
 Damage commit(Fault const& fault) {
     if (fault.kind == "kill") {
-        std::raise(SIGKILL);
+        static_cast<void>(std::raise(SIGKILL));
     } else if (fault.kind == "stop") {
-        std::raise(SIGSTOP);
+        static_cast<void>(std::raise(SIGSTOP));
     } else if (fault.kind == "throw") {
         throw Error(ExitCode::software, {"an injected fault", fault.text, "Unset LOCKSTEP_INJECT"});
     } else if (fault.kind == "nan") {
@@ -81,12 +82,12 @@ Damage commit(Fault const& fault) {
     } else if (fault.kind == "bitflip") {
         return Damage::bit_flip;
     } else if (fault.kind == "slow") {
-        ::usleep(100'000);
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
     } else if (fault.kind == "oom") {
         throw std::bad_alloc();
     } else if (fault.kind == "hang") {
         while (true) {
-            ::sleep(1);
+            std::this_thread::sleep_for(std::chrono::seconds(1));
         }
     } else {
         throw Error(ExitCode::usage,

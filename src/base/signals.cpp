@@ -19,8 +19,8 @@ constexpr std::array<int, 5> requests{SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGINT
 
 extern "C" void note_signal(int number) {
     if (number == SIGINT && interrupted != 0) {
-        std::signal(SIGINT, SIG_DFL);
-        std::raise(SIGINT);
+        static_cast<void>(std::signal(SIGINT, SIG_DFL));
+        static_cast<void>(std::raise(SIGINT));
     }
     interrupted = number == SIGINT ? 1 : interrupted;
     pending_signal = number;
@@ -76,12 +76,12 @@ void reset_signals() noexcept {
     for (int number = 1; number < NSIG; ++number) {
         if (std::find(on_purpose.begin(), on_purpose.end(), number) == on_purpose.end() &&
             is_ignored(number)) {
-            std::signal(number, SIG_DFL);
+            static_cast<void>(std::signal(number, SIG_DFL));
         }
     }
     sigset_t none;
     sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
+    pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
 std::string signal_name(int number) {

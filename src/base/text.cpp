@@ -10,7 +10,7 @@ namespace lockstep {
 
 std::string fixed(double value, int digits) {
     std::array<char, 64> buffer{};
-    std::snprintf(buffer.data(), buffer.size(), "%.*f", digits, value);
+    static_cast<void>(std::snprintf(buffer.data(), buffer.size(), "%.*f", digits, value));
     return buffer.data();
 }
 

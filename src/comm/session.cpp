@@ -102,9 +102,9 @@ MpiSession::MpiSession(int& argc, char**& argv)
 
 MpiSession::~MpiSession() {
     if (board_->others_speak()) {
-        std::fputs(
+        static_cast<void>(std::fputs(
             "lockstep: MPI ends while a thread still writes a checkpoint: the job is aborted\n",
-            stderr);
+            stderr));
         abort_job(static_cast<int>(ExitCode::software));
     }
     auto& slot = board_->own();
@@ -126,7 +126,7 @@ bool threads_may_speak() {
 
 void abort_job(int exit_code) {
     // The launcher may be out of reach, and MPI_Abort would wait for it: then the signal ends this.
-    std::signal(SIGALRM, SIG_DFL);
+    static_cast<void>(std::signal(SIGALRM, SIG_DFL));
     ::alarm(5);
     int initialized = 0;
     int finalized = 0;

@@ -7,7 +7,6 @@
 #include "lockstep/comm/collectives.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <new>
 #include <random>
@@ -50,7 +49,7 @@ class Name {
 Error cannot(std::string const& what, std::size_t bytes, int code) {
     return {ExitCode::unavailable,
             {concat("the ranks of a host cannot share ", bytes_text(bytes), " of memory"),
-             concat(what, ": ", std::strerror(code)),
+             concat(what, ": ", system_text(code)),
              "Give the host or the container a larger /dev/shm (docker: --shm-size)"}};
 }
 

@@ -1,5 +1,7 @@
 #include "disk.hpp"
 
+#include "lockstep/base/error.hpp"
+
 #include <hdf5.h>
 #if __has_include(<H5FDdevelop.h>)
 #include <H5FDdevelop.h> // 1.13 and later
@@ -41,7 +43,7 @@ OpenFile const& ours(H5FD_t const* file) {
 herr_t fail(char const* what, int error_number) {
     H5Epush2(H5E_DEFAULT, __FILE__, "disk", __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR,
              "%s, errno = %d, error message = '%s'", what, error_number,
-             std::strerror(error_number));
+             system_text(error_number).c_str());
     return -1;
 }
 

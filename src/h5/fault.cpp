@@ -1,10 +1,9 @@
 #include "fault.hpp"
 
+#include "lockstep/base/error.hpp"
 #include "lockstep/base/number.hpp"
 
 #include <hdf5.h>
-
-#include <cstring>
 
 namespace lockstep::h5 {
 
@@ -38,7 +37,7 @@ Fault take_fault() {
     H5Eclear2(H5E_DEFAULT);
     fault.error_number = error_number_in(fault.why);
     if (fault.error_number != 0) {
-        fault.why = std::strerror(fault.error_number);
+        fault.why = system_text(fault.error_number);
     } else if (fault.why.empty()) {
         fault.why = "HDF5 gives no reason";
     }

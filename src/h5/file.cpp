@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "conversion.hpp"
 #include "disk.hpp"
 #include "fault.hpp"
 #include "origin.hpp"
@@ -364,9 +365,11 @@ void File::read_rows(std::string const& path, Type type, Rows rows,
     select_rows(space, rows.first, rows.count);
     shape.front() = rows.count;
     require_fit(named(path), elements(shape), values.size() / size_of(type));
-    check(H5Dread(dataset.id(), stored_type(type).id(), space_of(shape).id(), space.id(),
-                  H5P_DEFAULT, values.data()),
-          Doing::reading, concat("H5Dread of ", named(path)));
+    Conversion const conversion;
+    auto const read = H5Dread(dataset.id(), stored_type(type).id(), space_of(shape).id(),
+                              space.id(), conversion.list(), values.data());
+    conversion.require_fit(named(path), type);
+    check(read, Doing::reading, concat("H5Dread of ", named(path)));
 }
 
 bool File::exists(std::string const& path) const {

@@ -38,10 +38,10 @@ Log::Log(std::filesystem::path const& file, Talk talk)
         [told = std::make_shared<bool>(false), name = file.string()](std::string const& why) {
             if (!*told) {
                 *told = true;
-                std::fputs(concat("lockstep: warning: cannot write ", name, ": ", why,
-                                  ". The run goes on\n")
-                               .c_str(),
-                           stderr);
+                static_cast<void>(std::fputs(concat("lockstep: warning: cannot write ", name, ": ",
+                                                    why, ". The run goes on\n")
+                                                 .c_str(),
+                                             stderr));
             }
         });
 }

@@ -33,13 +33,13 @@ void ProgressBar::draw(std::int64_t done, std::int64_t all, std::vector<std::str
         auto const longer = concat(line, "  ", word);
         line = columns_of(longer) <= room ? longer : line;
     }
-    std::fputs(concat("\r\033[K", line).c_str(), stdout);
+    static_cast<void>(std::fputs(concat("\r\033[K", line).c_str(), stdout));
     std::fflush(stdout);
 }
 
 void ProgressBar::clear() {
     if (drawn_) {
-        std::fputs("\r\033[K", stdout);
+        static_cast<void>(std::fputs("\r\033[K", stdout));
         std::fflush(stdout);
         drawn_ = false;
     }

@@ -140,7 +140,8 @@ void Watchdog::run() noexcept {
             wait(look_every_s);
         } catch (std::exception const& error) {
             if (!std::exchange(told_failed_, true)) {
-                std::fprintf(stderr, "lockstep: the watchdog cannot look: %s\n", error.what());
+                static_cast<void>(
+                    std::fprintf(stderr, "lockstep: the watchdog cannot look: %s\n", error.what()));
             }
             sleep_s(look_every_s);
         }
@@ -290,7 +291,8 @@ void Watchdog::end_job(ErrorText const& text, RankView const& view, bool in_log)
             first_cause_.tell(place_of(view), error);
         }
     } catch (std::exception const& error) { // no more can be said, but the job must end
-        std::fprintf(stderr, "lockstep: first cause: rank %d: %s\n", view.rank, error.what());
+        static_cast<void>(
+            std::fprintf(stderr, "lockstep: first cause: rank %d: %s\n", view.rank, error.what()));
     }
     comm::abort_job(static_cast<int>(code));
 }

@@ -148,7 +148,8 @@ with Scratch() as scratch:
     for path, model in (walk if LONG else named + walk[:6]):
         result = run(["train", DECK, "--data.validation", "", "--run.directory", scratch / "run", "--data.train", path, "--data.inputs", "x", "--data.targets",
                       "y", "--model.name", model, *models[model], "--train.steps", 1, "--data.batch", 8,
-                      "--monitor.tensorboard", "false", "--monitor.plots", "false", "--checkpoint.resume", "none"])
+                      "--run.replicas", 1, "--optimizer.accumulate", 1, "--data.global-batch", 0,
+                      "--monitor.tensorboard", "false", "--monitor.plots", "false", "--checkpoint.resume", "none"], limit=900)
         check(result.code in (0, 64, 65), f"{model} of {path.name} ends with {result.code}:\n{result.text}")
         trained += result.code == 0
     check(trained >= len(named) if not LONG else trained > len(fit), f"{trained} train")

@@ -26,11 +26,12 @@ class ChildAttributes {
 
 /// Waits for a child's end: its exit code, 128 and the signal where one ended it, -1 where its end
 /// cannot be learnt.
-int wait_for_child(pid_t child);
+[[nodiscard]] int wait_for_child(pid_t child);
 
 /// Runs a program to its end and returns what it wrote to standard output; nothing when it cannot
 /// be started, leaves with another code than 0, or is not done in time: it is killed then.
 /// Its standard error goes nowhere.
-std::optional<std::string> output_of(std::vector<std::string> const& words, double limit_s);
+[[nodiscard]] std::optional<std::string> output_of(std::vector<std::string> const& words,
+                                                   double limit_s);
 
 } // namespace lockstep

@@ -72,6 +72,9 @@ class RankError : public Error {
 /// `Error` as it is, a failed allocation as 71, everything else as 70.
 Error current_error();
 
+/// What the system calls an error number: "No space left on device". Any thread may ask.
+std::string system_text(int error_number);
+
 /// An `Error` for a failed system call, from `errno`: no space and quota are 74, a missing file 66,
 /// a missing right 73, the rest 74.
 Error system_error(std::string const& what, int error_number, std::string const& next);

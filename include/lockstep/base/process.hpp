@@ -14,7 +14,7 @@ struct ProcessState {
 };
 
 /// Nothing when there is no such process; a zombie counts as none.
-std::optional<ProcessState> process_state(int id);
+[[nodiscard]] std::optional<ProcessState> process_state(int id);
 
 /// Bytes that the other threads of this process have read and written by system calls, files and
 /// sockets alike; nothing where the kernel does not count them.

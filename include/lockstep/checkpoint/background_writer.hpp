@@ -48,10 +48,10 @@ class BackgroundWriter {
 
     /// What became of the write in flight, told once: none while it goes on on this rank, or when
     /// there is none.
-    std::optional<Outcome> poll();
+    [[nodiscard]] std::optional<Outcome> poll();
 
     /// The same, after waiting for its end.
-    std::optional<Outcome> wait();
+    [[nodiscard]] std::optional<Outcome> wait();
 
   private:
     struct Work;

@@ -16,7 +16,7 @@ struct Comparison {
     std::vector<Difference> state;   ///< arrays, views, integers, reals, history
     std::vector<Difference> records; ///< deck and notes, which do not count
 
-    bool identical() const noexcept { return state.empty(); }
+    [[nodiscard]] bool identical() const noexcept { return state.empty(); }
 };
 
 /// Compares two checkpoints bit by bit; how many ranks wrote either does not matter. A difference

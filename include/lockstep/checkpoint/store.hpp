@@ -49,7 +49,7 @@ class Store {
     ///
     /// Collective  over `comm`; the answer is the same on all ranks
     /// Throws      AgreedError 65 when there are checkpoints and none verifies
-    std::optional<Found> newest_good(comm::Communicator const& comm) const;
+    [[nodiscard]] std::optional<Found> newest_good(comm::Communicator const& comm) const;
 
     /// Writes the checkpoint of a step; with `local`, there, of which rank 0 then makes a copy here
     /// that it verifies before it gets its name. Then prunes: the `keep` newest and the one just

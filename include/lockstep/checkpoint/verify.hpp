@@ -21,7 +21,7 @@ struct Damage {
 /// damaged seal nothing can be said of the rest. Reads the whole file, in this process alone.
 ///
 /// Throws  Error 66 when there is no such file, 74 when it cannot be read
-std::vector<Damage> verify(std::filesystem::path const& path);
+[[nodiscard]] std::vector<Damage> verify(std::filesystem::path const& path);
 
 /// A file every byte of which was found to be as it was sealed. Readers of state and of weights
 /// take it instead of a path, so that none of them can use what nobody has looked at.

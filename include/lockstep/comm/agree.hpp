@@ -26,7 +26,7 @@ void agree_on(Communicator const& comm, std::string_view phase,
               std::optional<Error> const& failure);
 
 /// The error of `work`, if it has one. Not collective.
-std::optional<Error> failure_of(std::function<void()> const& work);
+[[nodiscard]] std::optional<Error> failure_of(std::function<void()> const& work);
 
 /// "rank 3 (host, device)", of any rank.
 ///

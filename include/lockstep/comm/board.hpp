@@ -125,7 +125,7 @@ class Board {
         abort   ///< by force
     };
     /// Whether this rank is the first of its host to ask: it alone tells what the first cause is.
-    bool claim(Ending ending) const noexcept {
+    [[nodiscard]] bool claim(Ending ending) const noexcept {
         auto none = Ending::none;
         return head_->ending.compare_exchange_strong(none, ending);
     }

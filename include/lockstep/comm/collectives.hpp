@@ -109,6 +109,6 @@ void barrier(Communicator const& comm);
 /// Whether `condition` holds on every rank.
 ///
 /// Collective  over `comm`
-bool all_ranks(Communicator const& comm, bool condition);
+[[nodiscard]] bool all_ranks(Communicator const& comm, bool condition);
 
 } // namespace lockstep::comm

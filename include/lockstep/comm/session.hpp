@@ -47,7 +47,7 @@ class MpiSession {
 
 /// Whether MPI granted MPI_THREAD_MULTIPLE: threads may speak with other ranks at once, each on a
 /// communicator of its own.
-bool threads_may_speak();
+[[nodiscard]] bool threads_may_speak();
 
 /// Ends all ranks at once with this exit code. The last resort for an error on one rank that the
 /// others do not know of; everything worth saying has been printed before. Any thread may call it.

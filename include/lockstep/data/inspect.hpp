@@ -55,7 +55,7 @@ std::vector<std::string> datasets_added_to(std::filesystem::path const& path);
 /// samples where datasets were added.
 ///
 /// Throws  Error 66; 65 when the file cannot be opened or has no checksums
-std::vector<DataDamage> verify(std::filesystem::path const& path);
+[[nodiscard]] std::vector<DataDamage> verify(std::filesystem::path const& path);
 
 /// Values of a field that are not a number, or infinite.
 struct NotFinite {

@@ -25,7 +25,7 @@ struct CommandContext {
 /// start of MPI to its end, is told by the watchdog of another. One line is told on each host.
 ///
 /// Collective  over all ranks of the job
-ExitCode run_collectively(int argc, char** argv,
-                          std::function<ExitCode(CommandContext&)> const& command);
+[[nodiscard]] ExitCode run_collectively(int argc, char** argv,
+                                        std::function<ExitCode(CommandContext&)> const& command);
 
 } // namespace lockstep::monitor

@@ -36,7 +36,7 @@ class FirstCause {
 
     /// What an error comes down to: once a newer life has the directory, whatever befalls this one,
     /// a file that the newer one has put away, say, is that and nothing to be requeued for.
-    Error seen(Error const& error) const noexcept;
+    [[nodiscard]] Error seen(Error const& error) const noexcept;
 
     /// `cause`: "rank 3 (host, device) in PHASE at step N"; empty: it is a mistake of the one
     /// process that there is.

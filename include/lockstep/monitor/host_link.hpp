@@ -52,7 +52,7 @@ class HostLink {
         bool cut_off = false; ///< this host may be the one that nobody else hears
     };
     /// A rank or a host that is lost.
-    std::optional<Lost> lost(double now, double patience_s) const;
+    [[nodiscard]] std::optional<Lost> lost(double now, double patience_s) const;
 
   private:
     struct Message;

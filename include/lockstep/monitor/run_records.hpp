@@ -83,7 +83,7 @@ class RunRecords {
     /// shorter is a new run's: all is read anew.
     ///
     /// Throws  Error 66 when there is no such file
-    bool read();
+    [[nodiscard]] bool read();
 
     std::string const& name() const noexcept { return name_; }
     std::filesystem::path const& path() const noexcept { return path_; }

@@ -38,7 +38,7 @@ class Watchdog {
     void set_patience(double seconds) { patience_s_.store(seconds); }
 
     /// Whether this rank is to tell the first cause; then it must, and end as it said.
-    bool may_tell(comm::Board::Ending ending) const;
+    [[nodiscard]] bool may_tell(comm::Board::Ending ending) const;
     /// Leaves a moment to watchdogs that know better what has happened.
     void wait_for_verdict() const;
     /// Somebody has told the first cause and ends the job: waits for that, not for ever.

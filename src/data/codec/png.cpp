@@ -65,7 +65,7 @@ class PngReader {
 
     [[noreturn]] static void fail(png_structp png, png_const_charp why) {
         auto& reader = *static_cast<PngReader*>(png_get_error_ptr(png));
-        std::snprintf(reader.why_.data(), reader.why_.size(), "%s", why);
+        static_cast<void>(std::snprintf(reader.why_.data(), reader.why_.size(), "%s", why));
         std::longjmp(reader.back_, 1);
     }
 

@@ -18,7 +18,7 @@ constexpr double orders = 20; ///< of the largest to the smallest value, for a l
 
 std::string number(double value) {
     std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.9g", value);
+    static_cast<void>(std::snprintf(text.data(), text.size(), "%.9g", value));
     return text.data();
 }
 

@@ -41,7 +41,7 @@ std::vector<double> means_by_column(Series const& series, std::size_t columns) {
 
 std::string short_number(double value) {
     std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.3g", value);
+    static_cast<void>(std::snprintf(text.data(), text.size(), "%.3g", value));
     return text.data();
 }
 

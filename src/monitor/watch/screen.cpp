@@ -55,7 +55,7 @@ bool write_all(std::string const& text) {
 Screen::Screen() {
     asked_to_leave = 0;
     install(note_screen_signal);
-    std::signal(SIGPIPE, SIG_IGN);
+    static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
     enter();
 }
 
@@ -95,7 +95,7 @@ Screen::Wish Screen::wait(double seconds) {
     if (asked_to_stop != 0) {
         asked_to_stop = 0;
         leave();
-        std::raise(SIGSTOP);
+        static_cast<void>(std::raise(SIGSTOP));
         enter();
         return Wish::redraw;
     }

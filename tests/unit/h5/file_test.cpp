@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -132,6 +133,38 @@ TEST_CASE("rows of an array of three dimensions are read and converted") {
     CHECK(test::error_of([&] {
               file.read_rows("x", Type::f32, {5, 3}, std::as_writable_bytes(std::span(rows)));
           }).code() == ExitCode::data);
+}
+
+TEST_CASE("rows with a value that the wanted type cannot hold are refused") {
+    test::ScratchDir const scratch;
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    auto file = h5::File::create(scratch / "f.h5");
+    auto const keep = [&](std::string const& name, double value) {
+        file.create_dataset(name, Type::f64, {2});
+        file.write(name, Type::f64, std::array{1.0, value});
+    };
+    keep("large", 300);
+    keep("negative", -1);
+    keep("huge", 1e39);
+    keep("infinite", infinity);
+    keep("fraction", 7.5);
+    auto const read = [&](std::string const& name, Type type) {
+        std::vector<std::byte> bytes(2 * h5::size_of(type));
+        file.read_rows(name, type, {0, 2}, bytes);
+        return bytes;
+    };
+    for (auto const& [name, type] :
+         {std::pair("large", Type::u8), std::pair("negative", Type::u8),
+          std::pair("huge", Type::f32), std::pair("infinite", Type::i32)}) {
+        CAPTURE(name);
+        auto const error = test::error_of([&] { read(name, type); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(error.text().why == "a value of it does not fit " + h5::name_of(type));
+    }
+    CHECK(read("fraction", Type::u8) == std::vector{std::byte{1}, std::byte{7}});
+    auto const infinite = read("infinite", Type::f32);
+    CHECK(reinterpret_cast<float const*>(infinite.data())[1] ==
+          std::numeric_limits<float>::infinity());
 }
 
 TEST_CASE("parts of a flat array are written and read by position") {
