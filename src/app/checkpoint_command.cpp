@@ -13,6 +13,7 @@
 #include "command.hpp"
 #include "command_help.hpp"
 #include "measurement.hpp"
+#include "run_difference.hpp"
 
 namespace lockstep::app {
 
@@ -51,7 +52,9 @@ lockstep checkpoint export FILE|RUN OUT [--format safetensors|torchscript|hdf5] 
     model and needs the data named in its deck: --section.key VALUE changes that. --overwrite: OUT may
     be there.
 lockstep checkpoint diff A B
-    Compares two checkpoints' state bit by bit. Exit 0: identical, 1: different.
+    Compares two checkpoints' state bit by bit. Exit 0: identical, 1: different. Of two runs the newest
+    are compared; where their records have hashes of the weights (monitor.weight-hash), the step at
+    which they part is named.
 )";
 
 std::string shape_text(h5::Shape const& shape) {
@@ -174,7 +177,8 @@ ExitCode verify(std::filesystem::path const& path) {
 }
 
 ExitCode diff(std::filesystem::path const& a, std::filesystem::path const& b) {
-    auto const comparison = checkpoint::diff(a, b);
+    auto const comparison =
+        checkpoint::diff(files_of(a, false).front(), files_of(b, false).front());
     for (auto const& difference : comparison.state) {
         std::cout << difference.where << ": " << difference.what << "\n";
     }
@@ -183,6 +187,9 @@ ExitCode diff(std::filesystem::path const& a, std::filesystem::path const& b) {
         for (auto const& difference : comparison.records) {
             std::cout << "  " << difference.where << ": " << difference.what << "\n";
         }
+    }
+    for (auto const& line : where_runs_part(a, b)) {
+        std::cout << line << "\n";
     }
     std::cout << (comparison.identical() ? "identical state\n" : "different state\n");
     return comparison.identical() ? ExitCode::ok : ExitCode::different;
@@ -222,7 +229,7 @@ ExitCode checkpoint_command(Invocation const& invocation) {
     }
     if (action == "diff") {
         expect_arguments(arguments, 2, 2, "lockstep checkpoint diff A B");
-        return diff(files_of(arguments[0], false).front(), files_of(arguments[1], false).front());
+        return diff(arguments[0], arguments[1]);
     }
     if (action == "export") {
         return checkpoint_export_command({arguments, invocation.argc, invocation.argv});

@@ -12,6 +12,7 @@
 #include "child.hpp"
 #include "command.hpp"
 #include "measurement.hpp"
+#include "run_difference.hpp"
 
 namespace lockstep::app {
 
@@ -110,6 +111,9 @@ class Trial {
     void require_finished(int code, std::string const& run) const;
     bool killed_in_time(std::string const& run) const;
     checkpoint::Comparison compare() const;
+    std::vector<std::string> where_they_part() const {
+        return where_runs_part(place_ / "straight", place_ / "killed");
+    }
 
   private:
     std::filesystem::path newest(std::string const& run) const;
@@ -132,12 +136,26 @@ int Trial::train(std::string const& run, std::int64_t ranks, std::string const& 
     auto const replicas = deck_.run.replicas > 0 ? deck_.run.replicas
                                                  : std::max(options_.ranks, options_.resume_ranks);
     // Resumed from in the middle of what was done before the kill; tested nowhere.
-    words.insert(words.end(),
-                 {"--run.directory", (place_ / run.c_str()).string(), "--run.replicas",
-                  std::to_string(replicas), "--train.epochs", "0", "--train.steps",
-                  std::to_string(options_.steps), "--checkpoint.every-steps",
-                  std::to_string(std::max<std::int64_t>(options_.kill_at / 2, 1)),
-                  "--checkpoint.resume", "auto", "--data.test", "", "--monitor.progress", "none"});
+    words.insert(words.end(), {"--run.directory",
+                               (place_ / run.c_str()).string(),
+                               "--run.replicas",
+                               std::to_string(replicas),
+                               "--train.epochs",
+                               "0",
+                               "--train.steps",
+                               std::to_string(options_.steps),
+                               "--checkpoint.every-steps",
+                               std::to_string(std::max<std::int64_t>(options_.kill_at / 2, 1)),
+                               "--checkpoint.resume",
+                               "auto",
+                               "--data.test",
+                               "",
+                               "--monitor.progress",
+                               "none",
+                               "--monitor.weight-hash",
+                               "true",
+                               "--monitor.log-every",
+                               "1"});
     std::cout << run << ": " << options_.steps << " steps on " << ranks
               << (ranks == 1 ? " rank" : " ranks")
               << (fault.empty() ? "" : concat(", killed at step ", options_.kill_at)) << std::endl;
@@ -212,6 +230,9 @@ ExitCode verify_resume_command(Invocation const& invocation) {
     auto const comparison = trial.compare();
     for (auto const& difference : comparison.state) {
         std::cout << difference.where << ": " << difference.what << "\n";
+    }
+    for (auto const& line : trial.where_they_part()) {
+        std::cout << line << "\n";
     }
     std::cout << (comparison.identical() ? "equal: every bit of the state\n" : "different\n");
     return comparison.identical() ? ExitCode::ok : ExitCode::different;

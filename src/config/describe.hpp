@@ -227,6 +227,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("monitor.images", deck.monitor.images, between(0, 1 << 20),
           "samples of a run's first batch shown in event files, where they are images");
     visit("monitor.plots", deck.monitor.plots, any(), "pictures of the metrics when a run ends");
+    visit("monitor.weight-hash", deck.monitor.weight_hash, any(),
+          "a hash of the weights in each step record, to find where two runs part");
 
     visit("train.epochs", deck.train.epochs, between(0, most_epochs),
           "passes over data.train; 0: no limit");

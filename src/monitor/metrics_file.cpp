@@ -14,26 +14,30 @@ struct ToJson {
     std::optional<double> utilization; ///< of rank 0's device, per cent
 
     Json operator()(train::Started const& e) const {
-        return {{"event", "start"},
-                {"version", e.version},
-                {"attempt", e.attempt},
-                {"ranks", e.host_of_rank.size()},
-                {"hosts", e.host_of_rank},
-                {"devices", e.device_of_rank},
-                {"replicas", e.replicas},
-                {"seed", e.seed},
-                {"model", e.model},
-                {"parameters", e.parameters},
-                {"backend", e.backend},
-                {"batch", e.batch},
-                {"accumulate", e.accumulate},
-                {"train_samples", e.train_samples},
-                {"validation_samples", e.validation_samples},
-                {"test_samples", e.test_samples},
-                {"replicas_of_rank", e.replicas_of_rank},
-                {"steps_per_epoch", e.steps_per_epoch},
-                {"total_steps", e.total_steps},
-                {"learning_rate", e.peak_rate}};
+        Json json{{"event", "start"},
+                  {"version", e.version},
+                  {"attempt", e.attempt},
+                  {"ranks", e.host_of_rank.size()},
+                  {"hosts", e.host_of_rank},
+                  {"devices", e.device_of_rank},
+                  {"replicas", e.replicas},
+                  {"seed", e.seed},
+                  {"model", e.model},
+                  {"parameters", e.parameters},
+                  {"backend", e.backend},
+                  {"batch", e.batch},
+                  {"accumulate", e.accumulate},
+                  {"train_samples", e.train_samples},
+                  {"validation_samples", e.validation_samples},
+                  {"test_samples", e.test_samples},
+                  {"replicas_of_rank", e.replicas_of_rank},
+                  {"steps_per_epoch", e.steps_per_epoch},
+                  {"total_steps", e.total_steps},
+                  {"learning_rate", e.peak_rate}};
+        if (!e.memory_of_rank.empty()) {
+            json["memory"] = e.memory_of_rank;
+        }
+        return json;
     }
     Json operator()(train::Resumed const& e) const {
         return {{"event", "resume"},
@@ -63,6 +67,12 @@ struct ToJson {
         if (e.loss_scale != 1 || e.skipped) {
             json["loss_scale"] = e.loss_scale;
             json["skipped"] = e.skipped;
+        }
+        if (!e.weight_hash.empty()) {
+            json["weight_hash"] = e.weight_hash;
+        }
+        if (!e.diverged.empty()) {
+            json["diverged"] = e.diverged;
         }
         for (auto const& [name, value] : e.figures) {
             json[name] = value;

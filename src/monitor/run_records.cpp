@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 #include <span>
 #include <sys/stat.h>
@@ -75,6 +76,12 @@ class RunRecords::Line {
         return at != json_.end() && at->is_string() ? printable(at->get<std::string>())
                                                     : std::string();
     }
+    std::uint64_t hash(char const* key) const {
+        auto const digits = text(key);
+        std::uint64_t value = 0;
+        std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+        return value;
+    }
     bool flag(char const* key) const {
         auto const at = json_.find(key);
         return at != json_.end() && at->is_boolean() && at->get<bool>();
@@ -109,7 +116,9 @@ class RunRecords::Line {
                 .device_memory_bytes = number("device_memory_bytes"),
                 .device_utilization = number("device_utilization"),
                 .straggler_ms = number("straggler_ms"),
-                .straggler = static_cast<int>(whole("straggler", -1))};
+                .straggler = static_cast<int>(whole("straggler", -1)),
+                .weight_hash = hash("weight_hash"),
+                .diverged = text("diverged")};
     }
 
     /// All numbers but the known ones are metrics of the task.
@@ -240,7 +249,11 @@ void RunRecords::leave_without_steps() {
 
 void RunRecords::begin(Line const& line) {
     take_setup(line);
-    attempts.push_back({.start = line.text("time"), .ranks = ranks, .reason = {}, .cause = {}});
+    attempts.push_back({.start = line.text("time"),
+                        .ranks = ranks,
+                        .reason = {},
+                        .cause = {},
+                        .memory = line.texts("memory")});
 }
 
 void RunRecords::take_setup(Line const& line) {

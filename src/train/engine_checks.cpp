@@ -77,11 +77,61 @@ void Engine::throw_not_finite(std::int64_t step) const {
                    concat("the gradient of parameter ", entry->name, " is not finite"));
 }
 
+/// Entry by entry, since what lies between them is nobody's, and last the buffers.
+std::vector<std::span<std::byte const>> Engine::weights_of(torch::Tensor const& parameters) const {
+    auto const values = std::as_bytes(
+        std::span(parameters.const_data_ptr<float>(), static_cast<std::size_t>(layout_.size)));
+    std::vector<std::span<std::byte const>> parts;
+    for (auto const& entry : layout_.entries) {
+        parts.push_back(values.subspan(static_cast<std::size_t>(entry.first) * sizeof(float),
+                                       static_cast<std::size_t>(entry.count) * sizeof(float)));
+    }
+    parts.push_back(buffers_.bytes());
+    return parts;
+}
+
+std::vector<std::uint64_t> Engine::hashes_of_ranks() const {
+    auto const parameters = arena_.parameters().cpu();
+    Hasher hasher;
+    for (auto const& part : weights_of(parameters)) {
+        hasher.add(part);
+    }
+    return comm::all_gather(world_, hasher.digest());
+}
+
+Engine::WeightHash Engine::hash_weights() const {
+    auto const hashes = hashes_of_ranks();
+    auto const odd =
+        std::find_if(hashes.begin(), hashes.end(), [&](auto each) { return each != hashes[0]; });
+    if (odd == hashes.end()) {
+        return {hashes[0], {}};
+    }
+    auto const rank = static_cast<std::size_t>(odd - hashes.begin());
+    auto const parameters = arena_.parameters().cpu();
+    std::string where = "the buffers";
+    auto const parts = weights_of(parameters);
+    for (std::size_t entry = 0; entry < layout_.entries.size(); ++entry) {
+        auto const of_ranks = comm::all_gather(world_, hash64(parts[entry]));
+        if (of_ranks[rank] != of_ranks[0]) {
+            where = layout_.entries[entry].name;
+            break;
+        }
+    }
+    return {hashes[0], concat("replica ", nodes_[rank].first, " on rank ", rank,
+                              " differ from replica 0's, first in ", where)};
+}
+
+std::string Engine::memory_text() const {
+    auto const place = [](char const* what, void const* at) {
+        auto const address = reinterpret_cast<std::uintptr_t>(at);
+        return concat(what, " at ", at, ", aligned to ", bytes_text(address & -address));
+    };
+    return concat(place("parameters", arena_.parameters().const_data_ptr()), "; ",
+                  place("gradients", local_.gradients().const_data_ptr()));
+}
+
 void Engine::check_replicas(std::int64_t step) const {
-    auto const host = arena_.parameters().cpu();
-    auto const hash = hash64(std::span(static_cast<std::byte const*>(host.const_data_ptr()),
-                                       static_cast<std::size_t>(host.nbytes())));
-    auto const hashes = comm::all_gather(world_, hash);
+    auto const hashes = hashes_of_ranks();
     std::map<std::uint64_t, int> votes;
     for (auto const each : hashes) {
         ++votes[each];

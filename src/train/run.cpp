@@ -1,6 +1,7 @@
 #include "run.hpp"
 
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/hash.hpp"
 #include "lockstep/base/inject.hpp"
 #include "lockstep/base/memory.hpp"
 #include "lockstep/base/text.hpp"
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <iterator>
 #include <unistd.h>
+#include <utility>
 
 #include "add_to.hpp"
 #include "data_cache.hpp"
@@ -293,6 +295,8 @@ void Run::account(StepOutcome const& outcome, double step_s) {
     stragglers_.add(outcome.waited_s, step_s);
     auto const straggler = logged ? stragglers_.report() : Stragglers::Report{};
     auto const memory = logged ? device_memory(device_) : DeviceMemory{};
+    auto const weights =
+        logged && deck_.monitor.weight_hash ? std::optional(engine_->hash_weights()) : std::nullopt;
     tell(Step{.step = progress_.step,
               .total_steps = total_steps_,
               .epoch = epochs_done(),
@@ -316,9 +320,15 @@ void Run::account(StepOutcome const& outcome, double step_s) {
               .update_s = outcome.update_s,
               .loss_scale = outcome.loss_scale,
               .skipped = outcome.skipped,
+              .weight_hash = weights ? hex(weights->value) : std::string(),
+              .diverged = weights ? weights->diverged : std::string(),
               .device_memory = memory.allocated,
               .device_memory_reserved = memory.reserved,
               .device_memory_peak = memory.peak});
+    if (weights && !weights->diverged.empty() && !std::exchange(diverged_, true)) {
+        tell(Remark{
+            concat("warning: after step ", progress_.step, " the weights of ", weights->diverged)});
+    }
 }
 
 void Run::after_step(StepOutcome const& outcome) {

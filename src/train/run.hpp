@@ -53,7 +53,8 @@ class Run {
     void require_same_data(checkpoint::Reader const& reader);
     void require_same_code(checkpoint::Reader const& reader) const;
     void announce();
-    void tell_start(std::vector<std::string> const& devices) const;
+    void tell_start(std::vector<std::string> const& devices,
+                    std::vector<std::string> const& memory) const;
     bool finished_before() const;
     StepOutcome one_step();
     void account(StepOutcome const& outcome, double step_s);
@@ -126,6 +127,7 @@ class Run {
     double communication_s_ = 0; ///< exposed
     double imbalance_s_ = 0;
     Stragglers stragglers_;
+    bool diverged_ = false; ///< that replicas' weights differ has been told
     std::string attempt_;
     std::vector<std::string> remarks_; ///< on what the deck asks for and does not get
 };

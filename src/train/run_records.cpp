@@ -18,14 +18,18 @@ namespace lockstep::train {
 
 void Run::announce() {
     auto const devices = comm::all_gather_text(world_, device_text(device_));
+    auto const memory = deck_.monitor.weight_hash
+                            ? comm::all_gather_text(world_, engine_->memory_text())
+                            : std::vector<std::string>{};
     comm::agree(world_, "telling how the run starts", [&] {
         if (world_.is_root()) {
-            tell_start(devices);
+            tell_start(devices, memory);
         }
     });
 }
 
-void Run::tell_start(std::vector<std::string> const& devices) const {
+void Run::tell_start(std::vector<std::string> const& devices,
+                     std::vector<std::string> const& memory) const {
     Started started{.version = order_.version,
                     .attempt = attempt_,
                     .host_of_rank = topology_.host_of_rank,
@@ -52,6 +56,7 @@ void Run::tell_start(std::vector<std::string> const& devices) const {
                     .memory_needed = static_cast<std::uint64_t>(
                         memory_needed(static_cast<double>(engine_->layout().size), deck_.optimizer,
                                       engine_->nodes()[0].count, world_.size())),
+                    .memory_of_rank = memory,
                     .remark = joined(remarks_, "; ")};
     for (auto const& node : engine_->nodes()) {
         started.replicas_of_rank.push_back(node.count);

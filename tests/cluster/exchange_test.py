@@ -9,8 +9,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import (DATA, DECK, LOCKSTEP, LONG, SEED, Result, Scratch, check, checkpoints, records,
-                     run, same_state)  # noqa: E402
+from harness import (DATA, DECK, LOCKSTEP, LONG, SEED, Result, Scratch, check, check_same,
+                     checkpoints, records, run)  # noqa: E402
 from hosts import Hosts, missing  # noqa: E402
 
 if missing():
@@ -105,7 +105,7 @@ with Scratch() as scratch, Hosts(2) as hosts:
                       for a, b in zip(losses(directory), losses(expected), strict=True)),
                   f"{name}: {losses(directory)} is near {losses(expected)}")
         else:
-            check(same_state(last_state(expected), last_state(directory)),
-                  f"{name}: the bits of one host; {expected} and {directory} differ")
+            check_same(last_state(expected), last_state(directory),
+                       f"{name}: the bits of one host; {expected} and {directory} differ")
         print(f"{time.monotonic() - since:.1f} s: {name}", flush=True)
     print(f"{len(cases)} cases, drawn by LOCKSTEP_SEED={SEED}", flush=True)

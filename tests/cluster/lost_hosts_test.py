@@ -11,8 +11,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import (DATA, DECK, LOCKSTEP, LONG, Scratch, check, checkpoints, records,  # noqa: E402
-                     same_state, train)
+from harness import (DATA, DECK, LOCKSTEP, LONG, Scratch, check, check_same, checkpoints,  # noqa: E402
+                     records, train)
 from hosts import Hosts, missing  # noqa: E402
 
 STEPS = 300
@@ -73,7 +73,7 @@ class Launched:
         print(line, flush=True)
         self.process.wait(timeout=240)
         check(self.process.returncode == 0, self.text())
-        check(same_state(checkpoints(whole)[-1], checkpoints(self.directory)[-1]), "the same bits")
+        check_same(checkpoints(whole)[-1], checkpoints(self.directory)[-1], "the same bits")
 
     def begins_again_on(self, hosts):
         check(f"restart 1 of 3 on {hosts} in" in self.text(), f"on {hosts}: {self.text()}")

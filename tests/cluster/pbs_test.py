@@ -9,7 +9,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import BUILD, DATA, SOURCE, Scratch, check, checkpoints, records, same_state  # noqa: E402
+from harness import BUILD, DATA, SOURCE, Scratch, check, check_same, checkpoints, records  # noqa: E402
 
 STEPS = 120
 SLOW = "slow:rank=0"  # a tenth of a second a step
@@ -77,7 +77,7 @@ class Checkout:
         self.site.wait_until(self.site.all_done, "the jobs end")
         check([path for path in checkpoints(self.run) if path.stem == f"step-{STEPS:08d}"],
               f"the last checkpoint is there\n{self.site.output()}")
-        check(same_state(checkpoints(whole)[-1], checkpoints(self.run)[-1]), "the same bits")
+        check_same(checkpoints(whole)[-1], checkpoints(self.run)[-1], "the same bits")
         check(len(self.lives()) in lives, f"{self.lives()}\n{self.site.output()}")
 
 

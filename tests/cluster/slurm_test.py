@@ -7,8 +7,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import (BUILD, DATA, LOCKSTEP, SOURCE, Scratch, check, checkpoints,  # noqa: E402
-                     on_terminal, records, same_state)
+from harness import (BUILD, DATA, LOCKSTEP, SOURCE, Scratch, check, check_same,  # noqa: E402
+                     checkpoints, on_terminal, records)
 import slurm  # noqa: E402
 
 STEPS = 450
@@ -72,8 +72,8 @@ class Job:
     def ends_like(self, whole):
         check([path for path in checkpoints(self.run) if path.stem == f"step-{STEPS:08d}"],
               f"{self.name}: the last checkpoint is there\n{self.output()}")
-        check(same_state(checkpoints(whole)[-1], checkpoints(self.run)[-1]),
-              f"{self.name}: the same bits as an undisturbed run")
+        check_same(checkpoints(whole)[-1], checkpoints(self.run)[-1],
+                   f"{self.name}: the same bits as an undisturbed run")
 
 
 class Launched(Job):

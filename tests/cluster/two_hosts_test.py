@@ -9,8 +9,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import (DATA, DECK, LOCKSTEP, LONG, Result, Scratch, check, checkpoints, records,
-                     same_state)  # noqa: E402
+from harness import (DATA, DECK, LOCKSTEP, LONG, Result, Scratch, check, check_same, checkpoints,
+                     records)  # noqa: E402
 from hosts import Hosts, missing  # noqa: E402
 
 TIMEOUT = 8
@@ -68,15 +68,15 @@ with Scratch() as scratch, Hosts(3) as hosts:
     whole = job("whole", "host1:2,host2:1,host3:1", "", "--run.replicas", 4).expect(0)
     check("messages between 3 hosts" in whole.text, whole.text)
     job("one", "host1:1", "", "--run.replicas", 4).expect(0)
-    check(same_state(checkpoints(scratch / "one")[-1], checkpoints(scratch / "whole")[-1]),
-          "the same bits on three hosts as on one rank")
+    check_same(checkpoints(scratch / "one")[-1], checkpoints(scratch / "whole")[-1],
+               "the same bits on three hosts as on one rank")
     check("do not hear each other" not in (scratch / "whole/log.txt").read_text(), "they hear")
 
     # A long and thin cable: 5 ms one way, 100 Mbit/s.
     hosts.slow("host3", 0.005, 12.5e6)
     slow = job("slow", "host1:2,host3:2", "", "--run.replicas", 4).expect(0)
-    check(same_state(checkpoints(scratch / "one")[-1], checkpoints(scratch / "slow")[-1]),
-          "the same bits over a slow link")
+    check_same(checkpoints(scratch / "one")[-1], checkpoints(scratch / "slow")[-1],
+               "the same bits over a slow link")
     waits = [step["communication_ms"] + step["imbalance_ms"] for step in steps_of(scratch / "slow")]
     print(f"over a slow link a step waits {sorted(waits)[len(waits) // 2]:.1f} ms", flush=True)
     check(min(waits) > 10, f"a step's sums cross the cable and come back: {waits}")

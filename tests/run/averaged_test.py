@@ -3,7 +3,7 @@ and what is measured and exported are the averages."""
 import h5py
 import numpy
 
-from harness import (DATA, DECK, Scratch, check, checkpoints, records, run, same_state, train)
+from harness import DATA, DECK, Scratch, check, check_same, checkpoints, records, run, train
 
 KEYS = ["--optimizer.name", "lamb", "--optimizer.ema", "0.9"]
 
@@ -20,14 +20,14 @@ def weights(path, prefix):
 with Scratch() as scratch:
     for ranks in (1, 3):
         train(scratch / f"n{ranks}", *KEYS, ranks=ranks).expect(0, "finished at step 30")
-    check(same_state(scratch / "n1", scratch / "n3"), "1 and 3 ranks agree")
+    check_same(scratch / "n1", scratch / "n3", "1 and 3 ranks agree")
     check([r["loss"] for r in records(scratch / "n1", "validation")] ==
           [r["loss"] for r in records(scratch / "n3", "validation")], "so do their validations")
 
     killed = scratch / "killed"
     train(killed, *KEYS, ranks=3, env={"LOCKSTEP_INJECT": "kill:rank=1:step=13"})
     train(killed, *KEYS, ranks=2).expect(0, "resumed from", "finished at step 30")
-    check(same_state(scratch / "n1", killed), "a resumed run has the same averages")
+    check_same(scratch / "n1", killed, "a resumed run has the same averages")
 
     last = checkpoints(scratch / "n1")[-1]
     averages, trained = weights(last, "optimizer/ema"), weights(last, "model")

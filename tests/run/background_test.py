@@ -2,7 +2,7 @@
 import json
 import subprocess
 
-from harness import Scratch, check, checkpoints, records, run, same_state, train
+from harness import Scratch, check, check_same, checkpoints, records, run, train
 
 with Scratch() as scratch:
     options = ("--checkpoint.every-steps", 3, "--checkpoint.keep", 100, "--train.steps", 20)
@@ -14,7 +14,7 @@ with Scratch() as scratch:
         check([p.name for p in checkpoints(there)] == [p.name for p in checkpoints(here)],
               "the same steps")
         for a, b in zip(checkpoints(there), checkpoints(here)):
-            check(same_state(a, b), f"{a} is {b}")
+            check_same(a, b, f"{a} is {b}")
         run(["checkpoint", "verify", there]).expect(0)
         told = [record["step"] for record in records(there, "checkpoint")]
         check(told == [0, 3, 6, 9, 12, 15, 18, 20], f"each is told when it is durable: {told}")

@@ -1,6 +1,6 @@
 """CTC on made-up recordings: it learns them, with the same bits on 1, 2 and 4 ranks and over a resume,
 from batches of about one length; a transcript that its recording is too short for is counted."""
-from harness import Scratch, check, checkpoints, records, same_state
+from harness import Scratch, check, check_same, checkpoints, records, same_state
 from speech import train, write_set
 
 
@@ -30,7 +30,7 @@ def exact(scratch):
     short("halves", 8, 1)
     last = checkpoints(scratch / "on1")[-1]
     for other in ("on2", "on4", "halves"):
-        check(same_state(last, checkpoints(scratch / other)[-1]), f"{other} has the bits of on1")
+        check_same(last, checkpoints(scratch / other)[-1], f"{other} has the bits of on1")
         check(error_rates(scratch / other)[-1] == error_rates(scratch / "on1")[-1], other)
     short("plain", 8, 1, buckets=0)
     check(not same_state(last, checkpoints(scratch / "plain")[-1]), "buckets change the order")

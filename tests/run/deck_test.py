@@ -7,8 +7,8 @@ import time
 import h5py
 import numpy as np
 
-from harness import (DATA, DECK, LOCKSTEP, SOURCE, Scratch, check, checkpoints, records, run,
-                     same_state, train)
+from harness import (DATA, DECK, LOCKSTEP, SOURCE, Scratch, check, check_same, checkpoints, records,
+                     run, train)
 
 SETS = ["--data.train", DATA / "train.h5", "--data.validation", DATA / "test.h5"]
 
@@ -83,20 +83,20 @@ def share(scratch):
         train(scratch / f"share{ranks}", *split, ranks=ranks).expect(
             0, "54,000 training, 6,000 validation", "validation is 10 % of data.train, drawn by class with "
             "seed ", "Trouser 5,400 + 600", "Ankle boot 5,400 + 600")
-    check(same_state(scratch / "share1", scratch / "share2"), "a share is the same on any rank count")
+    check_same(scratch / "share1", scratch / "share2", "a share is the same on any rank count")
     measured = records(scratch / "share1", "validation")
     check([(one["samples"], one["loss"]) for one in measured] ==
           [(6000, one["loss"]) for one in records(scratch / "share2", "validation")], f"{measured}")
     check(train(scratch / "resumed", *split, ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=7"}).code != 0,
           "it was killed")
     train(scratch / "resumed", *split, ranks=1).expect(0, "resumed from")
-    check(same_state(scratch / "share1", scratch / "resumed"), "and after a resume")
+    check_same(scratch / "share1", scratch / "resumed", "and after a resume")
     train(scratch / "resumed", "--data.validation", "20 %", "--train.steps", 9).expect(
         64, "data.validation = 20 % (was 10 %)")
     train(scratch / "cached", *split, "--data.cache", "memory").expect(0)
     train(scratch / "copied", *split, "--data.cache", f"local:{scratch / 'copies'}").expect(0)
-    check(same_state(scratch / "share1", scratch / "cached"), "data.cache = memory")
-    check(same_state(scratch / "share1", scratch / "copied"), "data.cache = local")
+    check_same(scratch / "share1", scratch / "cached", "data.cache = memory")
+    check_same(scratch / "share1", scratch / "copied", "data.cache = local")
 
     # evaluate takes the same samples.
     found = run(["evaluate", DECK, *SETS[:2], "--data.validation", "10%", checkpoints(scratch / "share1")[-1]],
@@ -180,7 +180,7 @@ def buckets(scratch):
         train(scratch / name, "--train.steps", 4).expect(0)
         train(scratch / name, "--train.steps", 8, "--communication.bucket-mb", size,
               "--communication.first-bucket-mb", min(size, 1)).expect(0, "resumed from")
-    check(same_state(scratch / "same", scratch / "other"), "buckets change no bits")
+    check_same(scratch / "same", scratch / "other", "buckets change no bits")
     native = ["--communication.reduction", "native"]
     train(scratch / "native", *native, "--train.steps", 4).expect(0)
     train(scratch / "native", *native, "--train.steps", 8, "--communication.bucket-mb", 2).expect(

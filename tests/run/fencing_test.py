@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import time
 
-from harness import DATA, DECK, LOCKSTEP, Scratch, check, checkpoints, records, run, same_state, train
+from harness import (DATA, DECK, LOCKSTEP, Scratch, check, check_same, checkpoints, records, run,
+                     train)
 
 with Scratch() as scratch:
     # The older life, of which the scheduler thinks that it is dead.
@@ -49,13 +50,13 @@ with Scratch() as scratch:
         (run_directory / "life").unlink()
         train(run_directory, *options, "--train.steps", 10, ranks=ranks, env={
             "LOCKSTEP_CHECKPOINT_WRITER": "gather" if ranks == 3 else "collective"}).expect(0)
-        check(same_state(scratch / "whole", run_directory), f"from 4 ranks to {ranks}")
+        check_same(scratch / "whole", run_directory, f"from 4 ranks to {ranks}")
 
     # A fast directory first: resume takes what the run's own directory lacks.
     local, there = scratch / "local", scratch / "two-levels"
     train(there, *options, "--checkpoint.local", local, "--train.steps", 5).expect(0)
-    check(same_state(next(local.glob("*/step-00000005.h5")), there), "the copy is the original")
+    check_same(next(local.glob("*/step-00000005.h5")), there, "the copy is the original")
     checkpoints(there)[-1].unlink()
     train(there, *options, "--checkpoint.local", local, "--train.steps", 10).expect(
         0, "step-00000005.h5")
-    check(same_state(scratch / "whole", there), "gone on from the local one")
+    check_same(scratch / "whole", there, "gone on from the local one")

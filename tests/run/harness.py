@@ -114,34 +114,36 @@ def checkpoints(directory):
 def same_state(a, b):
     """Whether two runs, or checkpoints, hold the same state. A comparison that did not come to an end is no
     answer, and ends the test."""
-    compared = run(["checkpoint", "diff", a, b])
-    if compared.code not in (0, 1):
-        sys.exit(f"{a} and {b} could not be compared, exit code {compared.code}:\n{compared.text}")
-    return compared.code == 0
+    return compared(a, b).code == 0
+
+
+def compared(a, b):
+    result = run(["checkpoint", "diff", a, b])
+    if result.code not in (0, 1):
+        sys.exit(f"{a} and {b} could not be compared, exit code {result.code}:\n{result.text}")
+    return result
+
+
+PARTED = "the weights differ first after step"
 
 
 def check_same(a, b, text):
-    """As `check(same_state(a, b), text)`; on a difference keeps both runs, and says what differs first."""
-    if not same_state(a, b):
-        kept = pathlib.Path(tempfile.mkdtemp(prefix="lockstep-differ-"))
-        for name, run_of in (("a", a), ("b", b)):
-            run_of = pathlib.Path(run_of)
-            (shutil.copytree if run_of.is_dir() else shutil.copy)(run_of, kept / name)
-        sys.exit(f"failed: {text}\n{first_difference(a, b)}\n"
-                 + run(["checkpoint", "diff", a, b]).text + f"both are kept in {kept}")
+    """That two runs, or checkpoints, hold the same state, and that their runs' weights were the same after every
+    step that both have told of. If not, both runs are kept, and where they part is said."""
+    state, runs = compared(a, b), [run_of(a), run_of(b)]
+    told = state.text if runs == [a, b] else state.text + compared(*runs).text
+    if state.code == 0 and PARTED not in told:
+        return
+    kept = pathlib.Path(tempfile.mkdtemp(prefix="lockstep-differ-"))
+    for name, path in zip("ab", runs):
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, kept / name)
+    sys.exit(f"failed: {text}\n{told}both are kept in {kept}")
 
 
-def first_difference(a, b):
-    """Of the two runs' records: the first step at which a number that the mathematics gives differs."""
-    if not all((pathlib.Path(each) / "metrics.jsonl").exists() for each in (a, b)):
-        return "no records to compare"
-    steps = [{record["step"]: record for record in records(each, "step")} for each in (a, b)]
-    for step in sorted(steps[0].keys() & steps[1].keys()):
-        one, other = steps[0][step], steps[1][step]
-        for key in ("loss", "grad_norm"):
-            if one[key] != other[key]:
-                return f"first at step {step}: {key} {one[key]!r} and {other[key]!r}"
-    return "no step's record differs"
+def run_of(path):
+    """The run that a checkpoint lies in, if it does."""
+    path = pathlib.Path(path)
+    return path.parent.parent if (path.parent.parent / "metrics.jsonl").exists() else path
 
 
 def check(condition, text):

@@ -9,7 +9,7 @@ import sys
 
 import h5py
 
-from harness import BUILD, DATA, SOURCE, Scratch, check, records, run, same_state
+from harness import BUILD, DATA, SOURCE, Scratch, check, check_same, records, run
 
 DECK = """
 [run]
@@ -110,7 +110,7 @@ with Scratch() as scratch:
         [os.environ["LOCKSTEP_MPIEXEC"], "-n", "1", prefix / "bin/lockstep", "train", plug,
          "--run.directory", scratch / "by-plugin"], capture_output=True, text=True)
     check(installed.returncode == 0, installed.stdout + installed.stderr)
-    check(same_state(scratch / "by-api", scratch / "by-plugin"), "API and plug-in: the same bits")
+    check_same(scratch / "by-api", scratch / "by-plugin", "API and plug-in: the same bits")
     again = run(["train", plug, "--run.directory", scratch / "by-plugin", "--train.steps", 24],
                 ranks=2)
     again.expect(0, "resumed from")
@@ -123,7 +123,7 @@ with Scratch() as scratch:
     run(["train", margin, "--run.directory", scratch / "margin-cut"], ranks=2,
         env={"LOCKSTEP_INJECT": "throw:rank=1:step=13"})
     run(["train", margin, "--run.directory", scratch / "margin-cut"], ranks=2).expect(0, "resumed")
-    check(same_state(scratch / "margin", scratch / "margin-cut"), "a task of its own: the same bits")
+    check_same(scratch / "margin", scratch / "margin-cut", "a task of its own: the same bits")
     hits = records(scratch / "margin", "validation")[-1]["hits"]
     check(hits > 0.3, f"an untrained model hits a tenth: {hits}")
     best = scratch / "margin/best.h5"

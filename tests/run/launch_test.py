@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import (DATA, DECK, LOCKSTEP, Scratch, check, on_terminal, records, run, same_state,
+from harness import (DATA, DECK, LOCKSTEP, Scratch, check, check_same, on_terminal, records, run,
                      train)
 
 MPIRUN = os.environ["LOCKSTEP_MPIEXEC"]
@@ -64,7 +64,7 @@ def restarts(scratch, whole):
     env = site.environment(LOCKSTEP_INJECT="kill:rank=1:step=13", FAULTY_LIVES="2")
     run(words(directory, "--restarts", 2, "--checkpoint.resume", "none"), env=env).expect(
         0, "restart 1 of 2", "restart 2 of 2", "finished at step 30")
-    check(same_state(whole, directory), "the same bits as without a loss")
+    check_same(whole, directory, "the same bits as without a loss")
     check(all("--mca oob_tcp_keepalive_time 5" in call and "-n 2 " in call for call in site.calls()),
           f"how it is started: {site.calls()}")
     check([life["first_step"] for life in lives(directory)] == [0, 10, 10], f"{lives(directory)}")
@@ -124,7 +124,7 @@ def leaves_hosts_out(scratch, whole):
     check("-n 2 " in site.calls()[0] and "--host localhost:1,gone:1" in site.calls()[0],
           f"both at first: {site.calls()}")
     check("-n 1 " in site.calls()[1] and "gone" not in site.calls()[1], f"{site.calls()}")
-    check(same_state(whole, directory), "the same bits on one rank")
+    check_same(whole, directory, "the same bits on one rank")
 
 
 NO_SHARING = {"OMPI_MCA_rmaps_base_oversubscribe": "0"}

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import zlib
 
-from harness import DECK, LOCKSTEP, Scratch, check, on_terminal, records, run, same_state
+from harness import DECK, LOCKSTEP, Scratch, check, check_same, on_terminal, records, run
 
 STEPS = 20
 
@@ -123,7 +123,7 @@ with Scratch() as scratch:
     check_event_files(one)
     plain = scratch / "plain-one"
     run(words(plain, "--monitor.tensorboard", "false"), 1).expect(0)
-    check(same_state(one, plain), "looking at gradients changes no bit")
+    check_same(one, plain, "looking at gradients changes no bit")
     if gnuplot:
         pictures = {path.name for path in (one / "plots").glob("*.png")}
         check({"loss.png", "metric.png", "learning_rate.png", "throughput.png", "memory.png",

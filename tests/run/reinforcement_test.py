@@ -4,11 +4,12 @@ import math
 
 import h5py
 
-from harness import SOURCE, Scratch, check, records, run, same_state
+from harness import SOURCE, Scratch, check, check_same, records, run, same_state
 
 INPUTS = SOURCE / "inputs"
 SHORT = ["--checkpoint.asynchronous", "false", "--task.evaluation-episodes", 20,
-         "--task.test-episodes", 20, "--monitor.log-every", 1, "--train.validate-every", 12]
+         "--task.test-episodes", 20, "--monitor.log-every", 1, "--monitor.weight-hash", "true",
+         "--train.validate-every", 12]
 
 
 def train(deck, directory, *options, ranks=1, env=None):
@@ -66,7 +67,7 @@ with Scratch() as scratch:
         for ranks in (2, 4):
             other = scratch / f"{name}-{ranks}"
             train(deck, other, *options, ranks=ranks).expect(0, "finished")
-            check(same_state(first, other), f"{name}: 1 and {ranks} ranks agree")
+            check_same(first, other, f"{name}: 1 and {ranks} ranks agree")
             check(episodes(first) == episodes(other), f"{name}: and tell the same")
             check([each["return"] for each in records(first, "validation")] ==
                   [each["return"] for each in records(other, "validation")], "validation as well")
@@ -75,7 +76,7 @@ with Scratch() as scratch:
                       env={"LOCKSTEP_INJECT": "kill:rank=1:step=17"})
         check(ended.code != 0, "a killed run does not end with 0")
         train(deck, killed, *options, ranks=4).expect(0, "at step 15", "finished")
-        check(same_state(first, killed), f"{name}: resumed in an iteration, the same state")
+        check_same(first, killed, f"{name}: resumed in an iteration, the same state")
         check(episodes(first)[-1] == episodes(killed)[-1], f"{name}: and the same figures")
     for deck, options in (("acrobot.ini", []), ("trading_small.ini", market),
                           ("trading_cascade.ini", market)):

@@ -5,8 +5,8 @@ import signal
 import subprocess
 import time
 
-from harness import (DATA, DECK, LOCKSTEP, Scratch, check, checkpoints, flip, records, run,
-                     same_state, train)
+from harness import (DATA, DECK, LOCKSTEP, Scratch, check, check_same, checkpoints, flip, records,
+                     run, train)
 
 with Scratch() as scratch:
     whole = scratch / "whole"
@@ -21,7 +21,7 @@ with Scratch() as scratch:
     flip(second, os.path.getsize(second) // 2)
     run(["checkpoint", "verify", second]).expect(65, "damaged")
     resumed = train(hurt).expect(0, newest.name, second.name, f"resumed from {third}")
-    check(same_state(whole, hurt), "falling back loses time, not bits")
+    check_same(whole, hurt, "falling back loses time, not bits")
 
     # A disk that loses half of a file, or a bit, after it said that all is safe.
     for fault in ("torn-checkpoint", "corrupt-checkpoint"):
@@ -29,7 +29,7 @@ with Scratch() as scratch:
         train(spoilt, env={"LOCKSTEP_INJECT": f"{fault}:step={int(newest.stem[5:])}"}).expect(0)
         run(["checkpoint", "verify", checkpoints(spoilt)[-1]]).expect(65)
         train(spoilt).expect(0, newest.name, f"resumed from {checkpoints(spoilt)[-2]}")
-        check(same_state(whole, spoilt), f"{fault}: falling back loses time, not bits")
+        check_same(whole, spoilt, f"{fault}: falling back loses time, not bits")
 
     # None verifies.
     for path in checkpoints(hurt):
@@ -55,7 +55,7 @@ with Scratch() as scratch:
             train(scratch / name, *own, "--optimizer.ema", 0.9, "--train.steps", stop, *force,
                   ranks=ranks).expect(0, *told)
             force = told = ()
-    check(same_state(scratch / "at-once", scratch / "in-two"), "a forced switch is as exact")
+    check_same(scratch / "at-once", scratch / "in-two", "a forced switch is as exact")
 
     # Of another form, --force does not help: its weights would be of other places.
     train(whole, "--model.hidden", 17, "--train.steps", 45, "--force").expect(

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from harness import DATA, Scratch, check, checkpoints, records, run, same_state
+from harness import DATA, Scratch, check, check_same, checkpoints, records, run, same_state
 
 DECK = """
 [run]
@@ -25,6 +25,7 @@ learning-rate = 0.003
 every-steps = 5
 [monitor]
 log-every = 1
+weight-hash = true
 progress = plain
 [train]
 steps = 12
@@ -77,12 +78,12 @@ with Scratch() as scratch:
     check(2.0 < first < 3.5, f"the file's own weights come first: {first}")
     for ranks in (2, 3, 4):
         train(f"n{ranks}", ranks=ranks).expect(0)
-        check(same_state(scratch / "one", scratch / f"n{ranks}"), f"{ranks} ranks have the bits of 1")
+        check_same(scratch / "one", scratch / f"n{ranks}", f"{ranks} ranks have the bits of 1")
     train("dp", "--run.mode", "dp").expect(0)
-    check(same_state(scratch / "one", scratch / "dp"), "dp runs a script's replicas in turn")
+    check_same(scratch / "one", scratch / "dp", "dp runs a script's replicas in turn")
     check(train("cut", ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"}).code != 0, "killed")
     train("cut", ranks=3).expect(0, "resumed from")
-    check(same_state(scratch / "one", scratch / "cut"), "a restart on other ranks changes no bit")
+    check_same(scratch / "one", scratch / "cut", "a restart on other ranks changes no bit")
     # Replicas that keep their own buffers: another training, as exact.
     own = ["--communication.broadcast-buffers", "false"]
     train("own", *own).expect(0, "each replica keeps its own buffers")
@@ -90,13 +91,13 @@ with Scratch() as scratch:
     killed = train("own-cut", *own, ranks=3, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"})
     check(killed.code != 0, "killed")
     train("own-cut", *own, ranks=2).expect(0, "resumed from")
-    check(same_state(scratch / "own", scratch / "own-cut"), "own buffers go through a restart")
+    check_same(scratch / "own", scratch / "own-cut", "own buffers go through a restart")
     # Forced, a training goes on from replica 0's.
     for name, ranks in (("forced", 1), ("forced-2", 2)):
         train(name, "--train.steps", 5).expect(0)
         train(name, *own, ranks=ranks).expect(64, "communication.broadcast-buffers = false (was true)")
         train(name, *own, "--force", ranks=ranks).expect(0, "resumed from")
-    check(same_state(scratch / "forced", scratch / "forced-2"), "a forced switch is as exact")
+    check_same(scratch / "forced", scratch / "forced-2", "a forced switch is as exact")
     check(not same_state(scratch / "forced", scratch / "one"), "from there on they keep their own")
 
     # Other code in the file of that name is another model, even of the same form.

@@ -6,8 +6,8 @@ import signal
 import subprocess
 import time
 
-from harness import (DATA, DECK, LOCKSTEP, Scratch, check, checkpoints, records, run,
-                     same_state, train)
+from harness import (DATA, DECK, LOCKSTEP, Scratch, check, check_same, checkpoints, records, run,
+                     train)
 
 SOURCE = os.environ.get("LOCKSTEP_FASHION_MNIST", "/usr/share/datasets/fashion-mnist")
 
@@ -74,7 +74,7 @@ def during_start_up(scratch, whole):
     check(leaves_with_75(process, directory)["step"] == 0, "it leaves before the first step")
     check(records(directory, "signal")[0]["rank"] in (0, 1), "the rank is told")
     train(directory).expect(0)
-    check(same_state(whole, directory), "and goes on to the same bits")
+    check_same(whole, directory, "and goes on to the same bits")
 
 
 def during_validation(scratch):
@@ -91,7 +91,7 @@ def during_validation(scratch):
         step = leaves_with_75(process, directory)["step"]
         owed = step not in [each["step"] for each in records(directory, "validation")]
         train(directory, *options).expect(0)
-        check(same_state(whole, directory), "the same bits, the best metric among them")
+        check_same(whole, directory, "the same bits, the best metric among them")
         measured = [[(each["step"], each["loss"], each["best"])
                      for each in records(path, "validation")] for path in (whole, directory)]
         check(measured[0] == measured[1], f"the same validations, once each: {measured}")
@@ -131,7 +131,7 @@ def before_the_walltime(scratch, whole):
     check(not records(late, "step"), "no time is left for a step")
     train(late, "--run.walltime-seconds", 5).expect(64, "over before its first step")
     train(late, "--run.walltime-seconds", 1000).expect(0)
-    check(same_state(whole, late), "and the next job goes on to the same bits")
+    check_same(whole, late, "and the next job goes on to the same bits")
 
 
 def twice_by_keyboard(scratch):

@@ -6,7 +6,7 @@ from harness import SOURCE, run
 
 DECK = SOURCE / "inputs/festvox_lmu.ini"
 SMALL = ["--model.width", 48, "--model.signals", 8, "--model.hidden", 64, "--monitor.progress", "plain",
-         "--monitor.log-every", 1]
+         "--monitor.log-every", 1, "--monitor.weight-hash", "true"]
 SYMBOLS = 6
 
 

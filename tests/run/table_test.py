@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from harness import LONG, SEED, Scratch, check, records, run, same_state
+from harness import LONG, SEED, Scratch, check, check_same, records, run
 from speech import write_set
 
 SAMPLES, STEPS, DRAWN = 48, 2, 5
@@ -29,6 +29,7 @@ batch = 2
 {task}
 [monitor]
 log-every = 1
+weight-hash = true
 progress = plain
 tensorboard = false
 plots = false
@@ -94,7 +95,7 @@ def walk(scratch, name, precision, recompute, sync):
     ends = {mode: end_of(scratch, name, precision, recompute, sync, mode) for mode in MODES}
     trained = [directory for directory in ends.values() if directory]
     if len(trained) == len(MODES):
-        check(same_state(*trained), f"{name} {precision} {recompute} {sync}: all modes agree")
+        check_same(*trained, f"{name} {precision} {recompute} {sync}: all modes agree")
     print(name, precision, recompute, sync, {mode: bool(end) for mode, end in ends.items()}, flush=True)
     return bool(trained)
 

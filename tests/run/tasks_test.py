@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from harness import Scratch, check, records, run, same_state
+from harness import Scratch, check, check_same, records, run
 
 COMMON = """
 [run]
@@ -27,6 +27,7 @@ learning-rate = {rate}
 every-steps = 1000
 [monitor]
 log-every = 10
+weight-hash = true
 progress = plain
 tensorboard = false
 plots = false
@@ -52,8 +53,8 @@ def learns(scratch, name, model, task, steps, *, rate=0.003, augment="none", ran
     for count in ranks:
         directory = scratch / f"{name}-{count}"
         run(["train", deck, "--run.directory", directory, *options], ranks=count).expect(0)
-        check(same_state(scratch / f"{name}-{ranks[0]}", directory),
-              f"{name}: {ranks[0]} and {count} ranks agree")
+        check_same(scratch / f"{name}-{ranks[0]}", directory,
+                   f"{name}: {ranks[0]} and {count} ranks agree")
     measured = records(directory, "validation")[-1]
     print(name, measured)
     other = run(["evaluate", deck, directory / "best.h5", *options], ranks=2).expect(0)

@@ -3,7 +3,7 @@ features and from the recordings themselves, to the same bits on one rank and on
 import numpy as np
 
 import media
-from harness import SEED, SOURCE, Scratch, check, records, run, same_state, checkpoints
+from harness import SEED, SOURCE, Scratch, check, check_same, checkpoints, records, run
 
 RATE = 8000
 WORDS = {"up": (400, 1200), "down": (1200, 400), "high": (1200, 1200), "low": (400, 400)}  # Hz, from and to
@@ -46,7 +46,7 @@ with Scratch() as scratch:
     data = scratch / "features"
     for ranks in (1, 2):
         train(scratch / f"ranks-{ranks}", data, "--train.steps", 5, ranks=ranks).expect(0)
-    check(same_state(*(checkpoints(scratch / f"ranks-{ranks}")[-1] for ranks in (1, 2))), "the same bits")
+    check_same(*(checkpoints(scratch / f"ranks-{ranks}")[-1] for ranks in (1, 2)), "the same bits")
     train(scratch / "recomputed", data, "--train.steps", 5, "--precision.gradient-checkpointing", "true").expect(0)
     train(scratch / "other", data, "--train.steps", 5, "--precision.compute", "bf16").expect(0)
     train(scratch / "lmu", data, "--train.steps", 5, "--model.name", "lmu-asr").expect(64)

@@ -32,6 +32,8 @@ struct StepRecord {
     double device_utilization = unknown; ///< per cent
     double straggler_ms = unknown;
     int straggler = -1;
+    std::uint64_t weight_hash = 0; ///< 0: not told
+    std::string diverged{};        ///< the first replica with other weights than replica 0
 };
 
 /// A validation, or a test, or an epoch's means while it was learnt.
@@ -66,6 +68,7 @@ struct AttemptRecord {
     double elapsed_s = 0; ///< from its start to its newest record
     std::string reason;   ///< as in the end record; "failed"; empty while there is none
     std::string cause;    ///< of a failure
+    std::vector<std::string> memory{}; ///< by rank: where its arenas lay; empty: not told
 };
 
 /// What metrics.jsonl tells of a run, over all its attempts: what a later attempt did again counts,

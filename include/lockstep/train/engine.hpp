@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,22 @@ class Engine {
     /// Not collective
     void flip_bit();
 
+    struct WeightHash {
+        std::uint64_t value = 0; ///< rank 0's, the same on any number of ranks
+        std::string diverged;    ///< the first rank with other weights, and in what; empty: none
+    };
+
+    /// XXH3 of the parameters, in the layout's order, and of replica 0's buffers, after a step. On
+    /// a GPU they are copied to the host for it.
+    ///
+    /// Collective  over the world
+    WeightHash hash_weights() const;
+
+    /// Where this rank's parameters and gradients lie, for people.
+    ///
+    /// Not collective
+    std::string memory_text() const;
+
     /// Compares the parameters of all ranks. A change in an array that the ranks of a host share is
     /// the same for all of them: it shows on other hosts only.
     ///
@@ -138,6 +155,8 @@ class Engine {
     void settle_unused(Vote& vote, std::int64_t step);
     void update(double rate, std::int64_t step, double divisor, double norm);
     [[noreturn]] void throw_not_finite(std::int64_t step) const;
+    std::vector<std::span<std::byte const>> weights_of(torch::Tensor const& parameters) const;
+    std::vector<std::uint64_t> hashes_of_ranks() const;
 
     comm::Communicator const& world_;
     config::Optimizer options_;

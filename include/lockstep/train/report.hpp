@@ -35,8 +35,9 @@ struct Started {
     std::vector<std::int64_t> class_counts; ///< empty: the target is not a class a sample
     std::vector<double> class_weights;      ///< of the training loss; empty: all 1
     std::string directory;
-    std::uint64_t memory_needed = 0; ///< bytes per rank, without activations
-    std::string remark;              ///< on what the deck asks for and does not get
+    std::uint64_t memory_needed = 0;         ///< bytes per rank, without activations
+    std::vector<std::string> memory_of_rank; ///< where its arenas lie; empty: nobody asked
+    std::string remark;                      ///< on what the deck asks for and does not get
 };
 
 struct Resumed {
@@ -69,7 +70,9 @@ struct Step {
     std::int64_t exchanged_bytes = 0; ///< read from or sent to other ranks by rank 0
     double update_s = 0;
     double loss_scale = 1;
-    bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
+    bool skipped = false;      ///< under fp16: the gradient was not finite, nothing was changed
+    std::string weight_hash{}; ///< after the step, in hexadecimal digits; empty: nobody asked
+    std::string diverged{};    ///< the first replica with other weights than replica 0, if any
     std::int64_t device_memory = 0;          ///< bytes, allocated; 0: no device
     std::int64_t device_memory_reserved = 0; ///< allocated, or kept for later
     std::int64_t device_memory_peak = 0;

@@ -1,6 +1,7 @@
 // The engine as a whole: weights after some steps are the same bits on any number of ranks. Each
 // rank also trains all replicas by itself, alone with its own communicator, and compares.
 
+#include "lockstep/base/text.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/evaluate.hpp"
 
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include "catch.hpp"
@@ -103,6 +105,7 @@ TEST_CASE("weights, buffers and figures have the bits of one rank after every st
         REQUIRE(ours.plan().samples_in_step(ours.plan().steps_per_epoch() - 1) %
                     (2 * deck.run.replicas) !=
                 0); // the last is dealt unevenly
+        std::set<std::uint64_t> hashes;
         for (int step = 0; step < 5; ++step) {
             CAPTURE(step);
             auto const outcome = ours.step();
@@ -114,6 +117,10 @@ TEST_CASE("weights, buffers and figures have the bits of one rank after every st
             CHECK(outcome.grad_norm == expected.grad_norm);
             CHECK(outcome.grad_norm > 0);
             CHECK(same_bits(ours.model(), reference.model()));
+            auto const hash = ours.engine().hash_weights();
+            CHECK(hash.value == reference.engine().hash_weights().value);
+            CHECK(hash.diverged.empty());
+            CHECK(hashes.insert(hash.value).second);
         }
         CHECK_NOTHROW(ours.engine().check_replicas(5));
     }
@@ -334,6 +341,10 @@ TEST_CASE("a rank whose weights differ is named on every rank") {
         torch::NoGradGuard const no_grad;
         training.model().parameters().front().view(-1)[0].add_(1e-3);
     }
+    auto const first = training.engine().nodes()[static_cast<std::size_t>(odd)].first;
+    CHECK(training.engine().hash_weights().diverged ==
+          concat("replica ", first, " on rank ", odd, " differ from replica 0's, first in ",
+                 training.model().named_parameters()[0].key()));
     int named = -1;
     auto code = ExitCode::ok;
     try {
@@ -348,6 +359,25 @@ TEST_CASE("a rank whose weights differ is named on every rank") {
     if (world().size() > 2) { // of two, nobody knows which is right
         CHECK(named == odd);
     }
+}
+
+TEST_CASE("what lies between parameters is not hashed, the buffers are") {
+    SharedSet const set(world());
+    Training training(world(), set.get(), deck_with({"cnn", {}}), 1);
+    auto& engine = training.engine();
+    training.step();
+    auto const before = engine.hash_weights().value;
+    auto const& last = engine.layout().entries.back();
+    REQUIRE(last.first + last.count < engine.layout().size);
+    auto* const behind =
+        training.model().named_parameters()[last.name].data_ptr<float>() + last.count;
+    *behind += 1;
+    CHECK(engine.hash_weights().value == before);
+    auto const kept = training.model().parameters().front().clone();
+    training.step(0); // moves nothing but running statistics
+    CHECK(torch::equal(training.model().parameters().front(), kept));
+    CHECK(engine.hash_weights().value != before);
+    CHECK(engine.hash_weights().diverged.empty());
 }
 
 TEST_CASE("a loss that is not finite ends all ranks alike, and names the replica") {

@@ -40,6 +40,7 @@ TEST_CASE("what a run reports is read back") {
         started.replicas = 4;
         started.batch = 8;
         started.accumulate = 2;
+        started.memory_of_rank = {"parameters at 0x40", "parameters at 0x80"};
         metrics.on(started);
         metrics.on(train::Step{.step = 1,
                                .loss = std::nan(""),
@@ -47,7 +48,9 @@ TEST_CASE("what a run reports is read back") {
                                .logged = true,
                                .step_s = 0.5,
                                .straggler = 1,
-                               .straggler_s = 0.1});
+                               .straggler_s = 0.1,
+                               .weight_hash = "00ffffffffffffff",
+                               .diverged = "replica 2"});
         metrics.on(train::Measured{.set = "validation",
                                    .step = 1,
                                    .loss = 0.5,
@@ -76,6 +79,9 @@ TEST_CASE("what a run reports is read back") {
     CHECK(run.steps[0].samples_per_s == 128);
     CHECK(run.steps[0].straggler == 1);
     CHECK(run.steps[0].straggler_ms == 100);
+    CHECK(run.steps[0].weight_hash == 0x00ffffffffffffff);
+    CHECK(run.steps[0].diverged == "replica 2");
+    CHECK(run.attempts.at(0).memory.at(1) == "parameters at 0x80");
     REQUIRE(run.validations.size() == 1);
     CHECK(run.validations[0].metrics == std::map<std::string, double>{{"accuracy", 0.75}});
     CHECK(run.validations[0].best);
