@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <fcntl.h>
+#include <functional>
 #include <optional>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -145,18 +146,34 @@ bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot
         comm::WaitScope const wait(comm, comm::Wait::file);
         file.emplace(h5::File::open_parallel(path, comm));
     });
+    comm::agree(comm, "finding the checkpoint's arrays", [&] {
+        for (auto const& array : snapshot.arrays) {
+            file->keep_open(array.name);
+        }
+    });
     bool collective = true;
     comm::agree(comm, "writing the checkpoint", [&] {
         comm::WaitScope const wait(comm, comm::Wait::file);
+        std::optional<Error> failure;
+        auto const go_on_after = [&](std::function<void()> const& work) { // as the others do
+            auto const failed = comm::failure_of(work);
+            failure = failure ? failure : failed;
+        };
         for (std::size_t i = 0; i < snapshot.arrays.size(); ++i) {
             auto const& array = snapshot.arrays[i];
-            auto const transfer =
-                file->write_parts(array.name, array.type, snapshot.parts[i], calls[i]);
-            collective = collective && transfer.collective;
+            go_on_after([&] {
+                auto const transfer =
+                    file->write_parts(array.name, array.type, snapshot.parts[i], calls[i]);
+                collective = collective && transfer.collective;
+            });
             start_writing(path, offsets[i], array, snapshot.parts[i]);
         }
         if (!one_host) {
-            file->flush(); // others may see what is written only after a sync, which closing is not
+            // Others may see what is written only after a sync, which closing is not.
+            go_on_after([&] { file->flush(); });
+        }
+        if (failure) {
+            throw Error(*failure);
         }
     });
     comm::agree(comm, "closing the checkpoint", [&] {

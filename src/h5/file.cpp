@@ -15,6 +15,7 @@
 #include "disk.hpp"
 #include "fault.hpp"
 #include "origin.hpp"
+#include "refused_writes.hpp"
 #include "space.hpp"
 #include "types.hpp"
 
@@ -60,6 +61,14 @@ herr_t collect_name(hid_t, char const* name, H5O_info_t const* info, void* into)
     return 0;
 }
 
+/// A rank must come to this together with the others, whatever its disk says. Who asks what it said
+/// calls `File::close`.
+herr_t close_together(hid_t file) {
+    Disk unasked;
+    RefusedWrites const refused(unasked);
+    return H5Fclose(file);
+}
+
 Error not_opened(std::filesystem::path const& path, std::string const& reason) {
     auto const says = [&](char const* words) { return reason.find(words) != std::string::npos; };
     auto const error = [&](std::string const& why, std::string const& next) {
@@ -84,11 +93,11 @@ Error not_opened(std::filesystem::path const& path, std::string const& reason) {
 
 } // namespace
 
-File::File(std::filesystem::path path, Handle file, std::shared_ptr<Disk const> disk)
-    : path_(std::move(path)), disk_(std::move(disk)), file_(std::move(file)) {}
+File::File(std::filesystem::path path, Handle file, std::shared_ptr<Disk> disk, Access access)
+    : path_(std::move(path)), disk_(std::move(disk)), access_(access), file_(std::move(file)) {}
 
 void File::require_written() const {
-    if (disk_ && disk_->error_number() != 0) {
+    if (disk_->error_number() != 0) {
         throw system_error(concat("cannot write ", path_.string()), disk_->error_number(),
                            "Check the disk's free space, quota and health");
     }
@@ -151,9 +160,16 @@ File File::open_parallel(std::filesystem::path const& path, comm::Communicator c
           "H5Pset_fapl_mpio");
     check(H5Pset_coll_metadata_write(access.id(), true), Doing::planning,
           "H5Pset_coll_metadata_write");
+    auto disk = std::make_shared<Disk>();
+    RefusedWrites const refused(*disk);
     Id const id = check(H5Fopen(path.c_str(), H5F_ACC_RDWR, access.id()), Doing::writing,
                         concat("H5Fopen (parallel) of ", path.string()));
-    return {path, Handle(id, H5Fclose), nullptr};
+    return {path, Handle(id, close_together), std::move(disk), Access::together};
+}
+
+void File::keep_open(std::string const& dataset) {
+    RefusedWrites const refused(*disk_);
+    kept_open_.push_back(open_dataset(dataset, Doing::writing));
 }
 
 std::string File::named(std::string const& dataset) const {
@@ -288,11 +304,13 @@ std::uint64_t File::calls_for(std::uint64_t bytes) {
 
 Transfer File::write_parts(std::string const& path, Type type, std::span<Part const> parts,
                            std::uint64_t calls) {
+    bool const together = access_ == Access::together;
+    RefusedWrites const refused(*disk_);
     auto dataset = open_dataset(path, Doing::writing);
     auto const extent = elements_of(dataset);
     auto const memory_type = stored_type(type);
     auto const transfer = property_list(H5P_DATASET_XFER);
-    if (disk_ == nullptr) {
+    if (together) {
         check(H5Pset_dxpl_mpio(transfer.id(), H5FD_MPIO_COLLECTIVE), Doing::planning,
               "H5Pset_dxpl_mpio");
         // Still collective for HDF5, but each rank writes its own part: as fast, and free of the
@@ -300,8 +318,7 @@ Transfer File::write_parts(std::string const& path, Type type, std::span<Part co
         check(H5Pset_dxpl_mpio_collective_opt(transfer.id(), H5FD_MPIO_INDIVIDUAL_IO),
               Doing::planning, "H5Pset_dxpl_mpio_collective_opt");
     }
-    bool const parallel = disk_ == nullptr;
-    Transfer result{parallel, 0};
+    Transfer result{together, 0};
     std::uint64_t const unit = size_of(type);
     auto const write = [&](Part const& part) {
         auto const count = part.bytes.size() / unit;
@@ -313,7 +330,7 @@ Transfer File::write_parts(std::string const& path, Type type, std::span<Part co
         check(H5Dwrite(dataset.id(), memory_type.id(), memory_space.id(), file_space.id(),
                        transfer.id(), part.bytes.data()),
               Doing::writing, concat("H5Dwrite of ", named(path)));
-        if (parallel) {
+        if (together) {
             std::uint32_t local = 0;
             std::uint32_t global = 0;
             check(H5Pget_mpio_no_collective_cause(transfer.id(), &local, &global), Doing::planning,
@@ -332,7 +349,8 @@ Transfer File::write_parts(std::string const& path, Type type, std::span<Part co
         write({}); // the others still have something
     }
     dataset.close(named(path));
-    result.collective = parallel && result.cause == H5D_MPIO_COLLECTIVE;
+    require_written();
+    result.collective = together && result.cause == H5D_MPIO_COLLECTIVE;
     return result;
 }
 
@@ -444,12 +462,15 @@ std::vector<std::string> File::names() const {
 }
 
 void File::flush() {
+    RefusedWrites const refused(*disk_);
     check(H5Fflush(file_.id(), H5F_SCOPE_GLOBAL), Doing::writing,
           concat("H5Fflush of ", path_.string()));
     require_written();
 }
 
 void File::close() {
+    RefusedWrites const refused(*disk_);
+    kept_open_.clear();
     file_.close(path_.string());
     require_written();
 }

@@ -18,6 +18,7 @@ namespace {
 
 constexpr double default_limit_s = 300;
 constexpr double look_every_s = 0.25;
+constexpr double turn_s = 3;     ///< in which a busy launcher ends the others once one has told
 constexpr int most_waiting = 20; ///< ranks whose turns to tell lie apart
 
 void tell_late(FirstCause& first_cause, double seconds, std::filesystem::path const& marks) {
@@ -48,7 +49,7 @@ void watch(std::stop_token const& stop, FirstCause& first_cause,
     std::condition_variable_any started;
     std::unique_lock lock(mutex);
     auto const seconds = start_limit_s(default_limit_s);
-    auto const turn = seconds + 0.5 * std::min(launched_rank(), most_waiting);
+    auto const turn = seconds + turn_s * std::min(launched_rank(), most_waiting);
     // Looks are counted, since time in which the job is stopped as a whole does not count.
     for (double waited = 0; waited < turn; waited += look_every_s) {
         started.wait_for(lock, stop, std::chrono::duration<double>(look_every_s),

@@ -85,11 +85,15 @@ class File {
     /// An existing file for reading by this process alone; no file locks are taken.
     /// Throws Error 66 when there is none, 65 when it is not HDF5 or was cut short.
     [[nodiscard]] static File open(std::filesystem::path const& path);
-    /// An existing file for reading and writing by all ranks together through MPI-IO.
+    /// An existing file for reading and writing by all ranks together through MPI-IO. What MPI-IO
+    /// refuses keeps no rank from a collective call: it is an error after them.
     ///
     /// Collective  over `comm`, as is `close`
     [[nodiscard]] static File open_parallel(std::filesystem::path const& path,
                                             comm::Communicator const& comm);
+    /// Keeps a dataset open, so that nothing has to be read while ranks write it together. Not
+    /// collective: where it fails, no other rank waits.
+    void keep_open(std::string const& dataset);
 
     std::filesystem::path const& path() const noexcept { return path_; }
 
@@ -134,7 +138,7 @@ class File {
     [[nodiscard]] std::string read_text(std::string const& path) const;
 
     /// Writes this rank's parts of a one-dimensional dataset, in calls of at most 256 MiB; a rank
-    /// may have none.
+    /// may have none. An Error 74 of this rank's disk comes after the last call.
     ///
     /// Shape       the parts hold whole elements of `type`, which is the dataset's own
     /// Collective  when the file was opened in parallel: same `path` on all ranks, and the ranks
@@ -198,7 +202,9 @@ class File {
 
   private:
     friend class Appender;
-    File(std::filesystem::path path, Handle file, std::shared_ptr<Disk const> disk);
+    enum class Access { alone, together };
+    File(std::filesystem::path path, Handle file, std::shared_ptr<Disk> disk,
+         Access access = Access::alone);
     [[nodiscard]] std::string named(std::string const& dataset) const;
     [[nodiscard]] Handle open_dataset(std::string const& path, Doing doing) const;
     void make_dataset(std::string const& path, Type type, Shape const& shape, Handle const& how);
@@ -211,8 +217,10 @@ class File {
     void require_written() const;
 
     std::filesystem::path path_;
-    std::shared_ptr<Disk const> disk_; ///< none: opened in parallel
+    std::shared_ptr<Disk> disk_;
+    Access access_ = Access::alone;
     Handle file_;
+    std::vector<Handle> kept_open_;
     mutable std::set<std::string> readable_; ///< datasets that need not be looked at again
 };
 

@@ -6,7 +6,9 @@
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <sys/mount.h>
@@ -253,5 +255,34 @@ TEST_CASE("space that cannot be claimed is 74 before any data is written") {
     }
     CHECK(checkpoint::verify(path).empty());
     CHECK_NOTHROW(checkpoint::write(world, part_of(test::State(200'000)), path, "3"));
+    CHECK(checkpoint::verify(path).empty());
+}
+
+TEST_CASE(
+    "a rank whose writes are refused fails all, with the reason, and none waits for another") {
+    auto const& world = test::world();
+    if (world.size() == 1) {
+        return; // it would be refused before ranks write together
+    }
+    test::ScratchDir const scratch(world);
+    auto const path = scratch / "c.h5";
+    checkpoint::write(world, part_of(test::State(5000)), path, "1");
+    bool const last = world.rank() == world.size() - 1;
+    test::State const state(200'000);
+    // The other way round: the last rank holds what the first does elsewhere, which is not nothing.
+    auto const snapshot = state.snapshot(world.size() - 1 - world.rank(), world.size());
+    std::optional<AgreedError> error;
+    {
+        std::optional<FileSizeLimit> limit;
+        if (last) {
+            limit.emplace(1);
+        }
+        error = failure_of([&] { checkpoint::write(world, snapshot, path, "2"); });
+    }
+    CHECK(all_failed_alike(error));
+    CHECK((error && error->code() == ExitCode::io && error->rank() == world.size() - 1));
+    CHECK((error && error->text().why == std::strerror(EFBIG)));
+    CHECK(checkpoint::verify(path).empty());
+    CHECK_NOTHROW(checkpoint::write(world, snapshot, path, "3"));
     CHECK(checkpoint::verify(path).empty());
 }
