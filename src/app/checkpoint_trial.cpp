@@ -121,7 +121,9 @@ double CheckpointTrial::stall() {
     forget_last();
     auto const snapshot = state_.snapshot();
     auto const seconds = timed([&] { background_->start(snapshot, store_, 1, "bench"); });
-    background_->wait();
+    if (auto const ended = background_->wait(); ended && ended->failure) {
+        throw AgreedError(*ended->failure);
+    }
     return seconds;
 }
 

@@ -50,14 +50,14 @@ data::Dataset const& required(std::unique_ptr<data::Dataset> const& dataset) {
 /// training set need not be here.
 task::Samples samples_of(data::Dataset const& dataset, config::Data const& data) {
     auto samples = task::Samples::of(dataset);
-    comm::failure_of([&] {
+    static_cast<void>(comm::failure_of([&] {
         auto const train = open_dataset(data, data.train);
         if (train && train->classes() > dataset.classes()) {
             auto const learnt = task::Samples::of(*train);
             samples.class_names = learnt.class_names;
             samples.class_counts = learnt.class_counts;
         }
-    });
+    }));
     return samples;
 }
 

@@ -74,7 +74,7 @@ void Run::require_same_data(checkpoint::Reader const& reader) {
         static_cast<std::uint64_t>(integer_of(record, "data")) == feed_->fingerprint();
     if (order_.force) {
         if (!same) {
-            opened_.forced.push_back("other contents of data.train");
+            opened_.forced.emplace_back("other contents of data.train");
         }
         return;
     }

@@ -19,7 +19,7 @@ enum class Damage {
 /// "nan" and "bitflip" likewise (see Damage). For tests and for trying out a cluster's set-up.
 ///
 /// Throws   Error 64 for a text it does not know; Error 70 when it asks for one
-[[nodiscard]] Damage inject_fault(int rank, std::int64_t step);
+Damage inject_fault(int rank, std::int64_t step);
 
 /// The same at the beginning of a phase: "kill:rank=1:phase=checkpoint", with ":step=50" in that
 /// step only, and ":rank=all" on every rank. Phases of a checkpoint: check, layout, write,

@@ -86,7 +86,7 @@ class RunRecords {
     /// shorter is a new run's: all is read anew.
     ///
     /// Throws  Error 66 when there is no such file
-    [[nodiscard]] bool read();
+    bool read();
 
     std::string const& name() const noexcept { return name_; }
     std::filesystem::path const& path() const noexcept { return path_; }
