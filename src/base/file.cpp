@@ -243,7 +243,7 @@ void require_writable(std::filesystem::path const& directory) {
 
 Error creation_error(std::string const& what, std::filesystem::path const& directory,
                      int error_number) {
-    if (error_number != ENOSPC && error_number != EDQUOT) {
+    if (error_number != ENOSPC && error_number != EDQUOT && error_number != EIO) {
         return {ExitCode::cannot_create,
                 {what, system_text(error_number),
                  "Check its permissions, or set run.directory to a place that can be written"}};

@@ -68,9 +68,9 @@ class Import {
     /// source or command was wrong. Others can go on: whether this one can.
     bool keeps_parts(ExitCode code) const {
         std::error_code ignored; // the failure that brought us here is the one to tell
-        bool const keeps =
-            (code == ExitCode::interrupted || code == ExitCode::io || code == ExitCode::memory) &&
-            std::filesystem::exists(plan_.parts.front().path, ignored);
+        bool const keeps = (code == ExitCode::interrupted || code == ExitCode::io ||
+                            code == ExitCode::memory || code == ExitCode::cannot_create) &&
+                           std::filesystem::exists(plan_.parts.front().path, ignored);
         if (comm_.is_root() && !keeps) {
             std::filesystem::remove_all(spool_, ignored);
         }

@@ -56,8 +56,8 @@ void make_directories(std::filesystem::path const& path);
 /// Makes a file there and removes it; throws like `creation_error` where that cannot be.
 void require_writable(std::filesystem::path const& directory);
 
-/// Why nothing can be made in a directory, by errno: a disk that is full or out of inodes is 74,
-/// all else 73.
+/// Why nothing can be made in a directory, by errno: a disk that is full, out of inodes or
+/// broken is 74, all else 73.
 Error creation_error(std::string const& what, std::filesystem::path const& directory,
                      int error_number);
 
