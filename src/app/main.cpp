@@ -100,7 +100,12 @@ int main(int argc, char** argv) {
     reset_signals();
     try {
         require_same_build("liblockstep_core", core_build_id(), LOCKSTEP_BUILD_ID);
-        return static_cast<int>(dispatch(argc, argv));
+        auto const code = dispatch(argc, argv);
+        if (code == ExitCode::ok && !std::cout.flush()) {
+            throw Error(ExitCode::io, {"cannot write to standard output", "not all was written",
+                                       "Check the disk's free space, or what reads from here"});
+        }
+        return static_cast<int>(code);
     } catch (...) {
         auto const error = current_error();
         std::cerr << "lockstep: " << error.what() << std::endl;

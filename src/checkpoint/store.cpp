@@ -195,8 +195,13 @@ std::vector<std::filesystem::path> Store::remove_beyond(int keep, std::int64_t g
     });
     for (auto i = static_cast<std::size_t>(keep); i < entries.size(); ++i) {
         auto const& path = entries[i].path;
-        if (entries[i].step != good_step && std::filesystem::remove(path)) {
+        std::error_code failure;
+        if (entries[i].step != good_step && std::filesystem::remove(path, failure)) {
             removed.push_back(path);
+        }
+        if (failure) {
+            throw system_error(concat("cannot remove ", path.string()), failure.value(),
+                               "Check the permissions of its directory");
         }
     }
     return removed;

@@ -58,6 +58,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     // What is multiplied stays within 64 bits.
     constexpr double longest_s = 1e9;
     constexpr double most_epochs = 1e9;
+    constexpr double below_1 = 0.999999999; // of averages that would never move at 1
 
     visit("run.name", deck.run.name, such_as(check_run_directory, AtResume::renewed),
           "name of the run; the deck's name");
@@ -79,7 +80,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.walltime-seconds", deck.run.walltime_seconds, between(0, longest_s),
           "of the job, from its start; 0: what the scheduler says");
 
-    visit("data.train", deck.data.train, such_as(check_files, fixed), "a file, a list or a glob");
+    visit("data.train", deck.data.train, such_as(check_files), "a file, a list or a glob");
     visit("data.validation", deck.data.validation, such_as(check_files_or_share, fixed),
           "measured while training: files, or a share of data.train such as 10 %");
     visit("data.test", deck.data.test, such_as(check_files),
@@ -133,12 +134,14 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("optimizer.no-decay", optimizer.no_decay, any(fixed),
           "without weight decay and trust ratio: biases, norms, patterns of names (*.weight); "
           "or none");
-    visit("optimizer.ema", optimizer.ema, between(0, 1, fixed),
+    visit("optimizer.ema", optimizer.ema, between(0, below_1, fixed),
           "decay of the averaged weights that are measured and exported; 0: off");
-    visit("optimizer.momentum", optimizer.momentum, between(0, 1, fixed), "of sgd and lars");
+    visit("optimizer.momentum", optimizer.momentum, between(0, below_1, fixed), "of sgd and lars");
     visit("optimizer.nesterov", optimizer.nesterov, any(fixed), "of sgd");
-    visit("optimizer.betas", optimizer.betas, between(0, 1, fixed), "of adamw, adam and lamb");
-    visit("optimizer.epsilon", optimizer.epsilon, at_least(0, fixed), "of adamw, adam and lamb");
+    visit("optimizer.betas", optimizer.betas, between(0, below_1, fixed),
+          "of adamw, adam and lamb");
+    visit("optimizer.epsilon", optimizer.epsilon, at_least(1e-30, fixed),
+          "of adamw, adam and lamb");
     visit("optimizer.trust-coefficient", optimizer.trust_coefficient, at_least(0, fixed),
           "of lars: share of a weight's norm that a step may change");
     visit("optimizer.clip-norm", optimizer.clip_norm, at_least(0, fixed),

@@ -176,6 +176,29 @@ void Dataset::open_file(std::filesystem::path const& path, std::string const& we
     fingerprint_ = hash64(concat(fingerprint_, " ", hasher.digest()));
 }
 
+void Dataset::measure_as(Dataset const& training) {
+    auto const& ours = parts_->declared_names;
+    auto const& others = training.parts_->declared_names;
+    if (ours && others && !ours->empty() && !others->empty()) {
+        auto const [mine, theirs] = std::mismatch(names_.begin(), names_.end(),
+                                                  training.names_.begin(), training.names_.end());
+        if (mine != names_.end()) {
+            throw Error(
+                ExitCode::data,
+                {parts_->source.path_of(0).string(),
+                 concat("its class ", mine - names_.begin(), " is ", *mine, ", and that of ",
+                        training.parts_->source.path_of(0).string(), " is ",
+                        theirs == training.names_.end() ? std::string("not there") : *theirs),
+                 "Import all sets with the same --classes"});
+        }
+    }
+    if (inputs_.front().shape == training.inputs_.front().shape) {
+        parts_->inputs.front().prepare(training.mean_, training.std_);
+        mean_ = training.mean_;
+        std_ = training.std_;
+    }
+}
+
 void Dataset::keep_in_memory(comm::Communicator const& host) {
     if (parts_->memory) {
         return; // the other part of these files has asked for it

@@ -391,6 +391,10 @@ void File::read_rows(std::string const& path, Type type, Rows rows,
 }
 
 bool File::exists(std::string const& path) const {
+    return exists(path, 0);
+}
+
+bool File::exists(std::string const& path, int links) const {
     auto const there = [&](std::string const& name) {
         auto const found = H5Lexists(file_.id(), name.c_str(), H5P_DEFAULT);
         if (found >= 0) {
@@ -411,7 +415,7 @@ bool File::exists(std::string const& path) const {
         if (H5Lexists(file_.id(), group.c_str(), H5P_DEFAULT) <= 0) {
             return false;
         }
-        require_links(file_.id(), group, path_);
+        require_links(group, links);
     }
     return there(path);
 }

@@ -29,6 +29,9 @@ namespace {
 /// Views of views; a ring of them has no end.
 constexpr int most_views = 16;
 
+/// Links to links, as many as HDF5 follows.
+constexpr int most_links = 16;
+
 /// Registered filters, whose names files do not always hold.
 constexpr std::array<std::pair<H5Z_filter_t, char const*>, 12> filter_names{{{4, "szip"},
                                                                              {307, "bzip2"},
@@ -76,24 +79,6 @@ File open_first(std::vector<fs::path> const& places, std::string const& what,
                                      concat("there is no file ", name.string(), " (looked for as ",
                                             joined({places.begin(), places.end()}, ", "), ")"),
                                      "Bring that file back, or copy it along"});
-}
-
-/// The target of an external link, and what a message calls the link.
-void require_external(std::string const& value, std::string const& link, fs::path const& holder) {
-    char const* name = nullptr;
-    char const* object = nullptr;
-    unsigned flags = 0;
-    check(H5Lunpack_elink_val(value.data(), value.size(), &flags, &name, &object), Doing::reading,
-          "H5Lunpack_elink_val");
-    auto const what = concat(link, " of ", holder.string(), " is a link to ", object, " in ", name);
-    auto const file = open_first(places_of(name, holder, "HDF5_EXT_PREFIX"), what, name);
-    if (!file.exists(object)) {
-        throw Error(ExitCode::no_input, {what,
-                                         concat(file.path().string(), " has no ", object,
-                                                "; it has ", joined(file.names(), ", ")),
-                                         "Correct the link, or name the dataset in its own file"});
-    }
-    static_cast<void>(file.info(object)); // it may be a link that leads nowhere itself
 }
 
 std::string link_value(Id file, std::string const& link, std::size_t bytes) {
@@ -152,7 +137,31 @@ std::vector<RawFile> raw_files(Id creation, fs::path const& holder) {
     return files;
 }
 
-void require_links(Id file, std::string const& path, fs::path const& holder) {
+/// The target of an external link.
+void File::require_external(std::string const& value, std::string const& link, int depth) const {
+    char const* name = nullptr;
+    char const* object = nullptr;
+    unsigned flags = 0;
+    check(H5Lunpack_elink_val(value.data(), value.size(), &flags, &name, &object), Doing::reading,
+          "H5Lunpack_elink_val");
+    auto const what = concat(link, " of ", path_.string(), " is a link to ", object, " in ", name);
+    if (depth == most_links) {
+        throw Error(ExitCode::data,
+                    {what, concat("links lead to one another, or over more than ", most_links),
+                     "Correct the links, or name the dataset in its own file"});
+    }
+    auto const file = open_first(places_of(name, path_, "HDF5_EXT_PREFIX"), what, name);
+    if (!file.exists(object, depth + 1)) {
+        throw Error(ExitCode::no_input, {what,
+                                         concat(file.path().string(), " has no ", object,
+                                                "; it has ", joined(file.names(), ", ")),
+                                         "Correct the link, or name the dataset in its own file"});
+    }
+    file.require_links(object, depth + 1); // it may be one that leads nowhere itself
+}
+
+void File::require_links(std::string const& path, int depth) const {
+    auto const file = file_.id();
     for (std::size_t slash = 0; slash != std::string::npos;) {
         slash = path.find('/', slash + 1);
         auto const link = path.substr(0, slash);
@@ -165,14 +174,15 @@ void require_links(Id file, std::string const& path, fs::path const& holder) {
             continue;
         }
         if (info.type == H5L_TYPE_EXTERNAL) {
-            require_external(link_value(file, link, info.u.val_size), link, holder);
+            require_external(link_value(file, link, info.u.val_size), link, depth);
         }
         auto const value = info.type == H5L_TYPE_SOFT
                                ? std::string(link_value(file, link, info.u.val_size).c_str())
                                : std::string("an object of another file");
         throw Error(ExitCode::no_input,
-                    {concat(link, " of ", holder.string(), " is a link to ", value),
-                     "nothing is there", "Correct the link, or name the dataset itself"});
+                    {concat(link, " of ", path_.string(), " is a link to ", value),
+                     concat("nothing is there, or it is over more than ", most_links, " links"),
+                     "Correct the link, or name the dataset itself"});
     }
 }
 
@@ -244,7 +254,7 @@ Handle File::open_named(std::string const& path) const {
                            "Check the disk's health");
     }
     auto const& reason = fault.why;
-    require_links(file_.id(), path, path_);
+    require_links(path, 0);
     bool const newer = reason.find("version") != std::string::npos;
     throw Error(ExitCode::data,
                 {concat("dataset ", path, " of ", path_.string(), " cannot be opened"),

@@ -33,12 +33,6 @@ struct RawFile {
 /// Those that a dataset of `holder` keeps its bytes in; mostly none.
 std::vector<RawFile> raw_files(Id creation, std::filesystem::path const& holder);
 
-/// A link on the way to `path` that leads nowhere.
-///
-/// Throws  Error 66 that names it, and the file or object that it names; 65 where that file cannot
-///         be opened
-void require_links(Id file, std::string const& path, std::filesystem::path const& holder);
-
 /// Throws  Error 65 that names the first filter of a dataset that is not here
 void require_filters(Id creation, std::string const& path, std::filesystem::path const& holder);
 

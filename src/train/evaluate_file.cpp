@@ -46,18 +46,20 @@ data::Dataset const& required(std::unique_ptr<data::Dataset> const& dataset) {
     return *dataset;
 }
 
-/// What the model gives is of the classes that it was trained on, of which a set may lack some. The
-/// training set need not be here.
-task::Samples samples_of(data::Dataset const& dataset, config::Data const& data) {
+/// What the model gives is of the classes that it was trained on, of which a set may lack some, and
+/// its inputs are scaled as those were. The training set need not be here.
+task::Samples samples_of(data::Dataset& dataset, config::Data const& data) {
+    std::unique_ptr<data::Dataset> train;
+    static_cast<void>(comm::failure_of([&] { train = open_dataset(data, data.train); }));
     auto samples = task::Samples::of(dataset);
-    static_cast<void>(comm::failure_of([&] {
-        auto const train = open_dataset(data, data.train);
-        if (train && train->classes() > dataset.classes()) {
+    if (train) {
+        dataset.measure_as(*train);
+        if (train->classes() > dataset.classes()) {
             auto const learnt = task::Samples::of(*train);
             samples.class_names = learnt.class_names;
             samples.class_counts = learnt.class_counts;
         }
-    }));
+    }
     return samples;
 }
 
@@ -115,7 +117,8 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
             dataset = std::make_unique<data::Dataset>(std::move(share));
         } else {
             dataset = open_dataset(deck.data, has_test ? deck.data.test : deck.data.validation);
-            samples = samples_of(required(dataset), deck.data);
+            required(dataset);
+            samples = samples_of(*dataset, deck.data);
         }
         task = task::make_task(deck.task, samples);
         model = nn::make_model(deck.model, model_interface(deck, samples, *task),

@@ -188,6 +188,13 @@ Life::~Life() {
 
 void Life::require() const {
     auto const now = read_claim(file_);
+    if (now.number == 0) {
+        throw Error(
+            ExitCode::io,
+            {concat("run directory ", file_.parent_path().string()),
+             concat("its file ", file_name, " is gone: it was moved or removed meanwhile"),
+             "Bring it back, and start again: it goes on from the newest checkpoint there"});
+    }
     if (now.number != number_ || now.host != own_host() || now.process != ::getpid()) {
         throw superseded(file_.parent_path(), now);
     }

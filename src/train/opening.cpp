@@ -379,6 +379,9 @@ void open_datasets(config::Deck const& deck, Workload& work) {
                          "its samples have another shape, or it has classes that are never learnt",
                          "Import all sets alike"});
         }
+        if (other != nullptr) {
+            other->measure_as(*work.train);
+        }
     }
     work.samples = task::Samples::of(*work.train);
 }

@@ -20,6 +20,7 @@
 #include "add_to.hpp"
 #include "data_cache.hpp"
 #include "first_weights.hpp"
+#include "lost_checkpoints.hpp"
 #include "make_feed.hpp"
 
 namespace lockstep::train {
@@ -71,6 +72,9 @@ Run::Run(comm::Communicator const& world, Order order, SignalRequests const& sig
         schedule_.emplace(deck_, feed_->steps_per_epoch(), total_steps_);
         make_audit();
     });
+    if (!opened_.found && world_.is_root()) {
+        remark(lost_checkpoints(deck_.run.directory));
+    }
     if (!opened_.found && !deck_.model.weights.empty()) {
         remark(load_first_weights(world_, *work_.model, deck_.model.weights));
     }

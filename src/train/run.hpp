@@ -48,6 +48,7 @@ class Run {
     std::vector<comm::TreeNode> place_replicas();
     void remark(std::string text);
     void restore();
+    std::unique_ptr<data::Audit> audit_of_data() const;
     void make_audit();
     void settle_audit();
     void require_same_data(checkpoint::Reader const& reader);
@@ -81,6 +82,7 @@ class Run {
     std::map<std::string, double> figures_of(std::vector<double> const& sums, double weight) const;
     checkpoint::Record record() const;
     void tell(Event const& event) const;
+    void warn_of_loss(Measured const& measured) const;
     void remember(std::string const& line);
     bool wants_histograms(std::string const& what) const;
     std::int64_t wanted_pictures() const;

@@ -39,6 +39,11 @@ void Run::require_same_code(checkpoint::Reader const& reader) const {
     }
 }
 
+std::unique_ptr<data::Audit> Run::audit_of_data() const {
+    return std::make_unique<data::Audit>(std::vector<data::Dataset const*>{
+        of_environment_.get(), work_.train.get(), work_.validation.get(), work_.test.get()});
+}
+
 /// One rank of each host looks at all bytes once; rank 0's record is kept.
 void Run::make_audit() {
     if (topology_.local_rank != 0) {
@@ -48,8 +53,7 @@ void Run::make_audit() {
         of_environment_ =
             std::make_unique<data::Dataset>(data::DatasetOptions{.files = deck_.data.train});
     }
-    audit_ = std::make_unique<data::Audit>(std::vector<data::Dataset const*>{
-        of_environment_.get(), work_.train.get(), work_.validation.get(), work_.test.get()});
+    audit_ = audit_of_data();
     std::ranges::for_each(audit_->remarks(), [&](auto const& text) { remark(text); });
 }
 
@@ -72,14 +76,19 @@ void Run::require_same_data(checkpoint::Reader const& reader) {
     auto const& record = reader.record();
     bool const same =
         static_cast<std::uint64_t>(integer_of(record, "data")) == feed_->fingerprint();
+    auto const known = record.notes.find("data");
+    bool const comparable = audit_ && world_.is_root() && known != record.notes.end();
     if (order_.force) {
-        if (!same) {
+        // An audit of its own: the run's shall not look for the old contents.
+        bool const changed =
+            !same ||
+            (comparable && comm::failure_of([&] { audit_of_data()->compare(known->second); }));
+        if (changed) {
             opened_.forced.emplace_back("other contents of data.train");
         }
         return;
     }
-    if (auto const known = record.notes.find("data");
-        audit_ && world_.is_root() && known != record.notes.end()) {
+    if (comparable) {
         audit_->compare(known->second);
     }
     train::require_same_data(reader, feed_->fingerprint());

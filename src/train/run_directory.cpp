@@ -36,7 +36,10 @@ void RunDirectory::archive() const {
     std::filesystem::path target;
     auto stamp = utc_now();
     std::replace(stamp.begin(), stamp.end(), ':', '-');
-    target = path_.string() + ".archived-" + stamp;
+    // Beside the directory, however it was written: "run/", ".".
+    auto place = std::filesystem::absolute(path_).lexically_normal();
+    place = place.has_filename() ? place : place.parent_path();
+    target = place.string() + ".archived-" + stamp;
     make_directories(target);
     for (auto const& item : std::filesystem::directory_iterator(path_)) {
         auto const name = item.path().filename();

@@ -170,6 +170,14 @@ std::optional<Measured> Run::measure(Feed::Set set) {
                     .best_metric = best_metric_.name};
 }
 
+void Run::warn_of_loss(Measured const& measured) const {
+    if (!std::isfinite(measured.loss)) {
+        tell(Remark{concat("warning: the loss of the ", measured.set,
+                           " set is not finite: a sample of it is not, or the model gives what is "
+                           "not")});
+    }
+}
+
 void Run::validate() {
     comm::PhaseScope const phase(world_, comm::Phase::validation);
     auto const averaged = engine_->averaged_weights();
@@ -178,10 +186,7 @@ void Run::validate() {
         return;
     }
     progress_.owes_validation = false;
-    if (!std::isfinite(measured->loss)) {
-        tell(Remark{"warning: the loss of the validation set is not finite: a sample of it is not, "
-                    "or the model gives what is not"});
-    }
+    warn_of_loss(*measured);
     nlohmann::json line{{"event", "validation"},
                         {"step", measured->step},
                         {"loss", measured->loss},
@@ -269,6 +274,7 @@ void Run::test() {
         comm::agree(world_, "reading the best model", [&] { load_weights(*work_.model, best); });
     }
     if (auto const measured = measure(Feed::Set::test)) {
+        warn_of_loss(*measured);
         tell(*measured);
     }
 }

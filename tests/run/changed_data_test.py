@@ -6,7 +6,7 @@ import time
 import h5py
 import numpy as np
 
-from harness import DATA, LONG, Scratch, check, checkpoints, flip, run, train
+from harness import DATA, LONG, Scratch, check, checkpoints, flip, records, run, train
 
 N = 300
 
@@ -68,8 +68,13 @@ with Scratch() as scratch:
     os.utime(theirs, (time.time() + 100, time.time() + 100))
     go_on("moved", *options).expect(0)
     shutil.copyfile(theirs, scratch / "copy.h5")
-    train(scratch / "moved", *few, *options, "--data.train", scratch / "copy.h5", "--train.steps", 12,
-          "--force").expect(0)  # another name is another key of the deck
+    train(scratch / "moved", *few, *options, "--data.train", scratch / "copy.h5", "--train.steps", 12).expect(0)
+    edit(scratch / "copy.h5", "x", 133)
+    train(scratch / "moved", *few, *options, "--data.train", scratch / "copy.h5", "--train.steps", 16).expect(
+        64, "dataset x of ", "copy.h5")
+    train(scratch / "moved", *few, *options, "--data.train", scratch / "copy.h5", "--train.steps", 16, "--force").expect(
+        0, "other contents of data.train")
+    check(records(scratch / "moved", "resume")[-1]["forced"] == ["other contents of data.train"], "it is on record")
 
     # A file of ours: an edit in place leaves its checksums as they were, and no run is done with it.
     ours = scratch / "ours.h5"

@@ -132,9 +132,14 @@ with Scratch() as scratch:
     view(scratch / "ring-a.h5", [("ring-b.h5", "x", 40)])
     view(scratch / "ring-b.h5", [("ring-a.h5", "x", 40)])
     linking(scratch / "no-object.h5", "short.h5", x="/nothing")
+    linking(scratch / "itself.h5", "itself.h5", x="/x")
+    linking(scratch / "circle-a.h5", "circle-b.h5", x="/g/x", g="/g")
+    linking(scratch / "circle-b.h5", "circle-a.h5", x="/x", g="/g")
+    view(scratch / "of-circle.h5", [("itself.h5", "x", 40)])
     with h5py.File(scratch / "soft-nowhere.h5", "w") as file:
         file["x"] = h5py.SoftLink("/nowhere/at/all")
-    for name in ("of-short.h5", "of-part.h5", "of-nothing.h5", "ring-a.h5", "no-object.h5", "soft-nowhere.h5"):
+    for name in ("of-short.h5", "of-part.h5", "of-nothing.h5", "ring-a.h5", "no-object.h5", "soft-nowhere.h5",
+                 "itself.h5", "circle-a.h5", "of-circle.h5"):
         with h5py.File(scratch / name, "a") as file:
             file["y"] = Y
     os.truncate(scratch / "one.raw", 400)
@@ -151,6 +156,9 @@ with Scratch() as scratch:
                ("of-nothing.h5", "x", "66", "short.h5 has no dataset nothing"),
                ("ring-a.h5", "x", "65", "view of views"),
                ("no-object.h5", "x", "66", "short.h5 has no", "it has x"),
+               ("itself.h5", "x", "65", "itself.h5", "links lead to one another"),
+               ("circle-a.h5", "x", "65", "circle-", "links lead to one another"),
+               ("of-circle.h5", "x", "65", "itself.h5", "links lead to one another"),
                ("soft-nowhere.h5", "x", "66", "is a link to /nowhere/at/all", "nothing is there"),
                ("raw.h5", "one", "65", "one.raw", "cut short"),
                ("raw.h5", "more", "66", "three.raw", "HDF5_EXTFILE_PREFIX")]

@@ -64,6 +64,12 @@ class Dataset {
     /// Throws      AgreedError as `stage_in`
     void keep_on_disk(std::filesystem::path const& directory, comm::Communicator const& host);
 
+    /// Scales the first inputs by the mean and standard deviation of `training`, whatever its own
+    /// files hold, and takes it for granted that both have the same classes.
+    ///
+    /// Throws  Error 65 when both files name their classes, and otherwise
+    void measure_as(Dataset const& training);
+
     std::int64_t samples() const noexcept;
     /// The number of a sample among all that the files hold; another where this is a part of them.
     std::int64_t number_in_files(std::int64_t sample) const;

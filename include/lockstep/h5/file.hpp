@@ -209,6 +209,10 @@ class File {
     [[nodiscard]] Handle open_dataset(std::string const& path, Doing doing) const;
     void make_dataset(std::string const& path, Type type, Shape const& shape, Handle const& how);
 
+    // `links`: external ones that led here
+    [[nodiscard]] bool exists(std::string const& path, int links) const;
+    void require_links(std::string const& path, int links) const;
+    void require_external(std::string const& value, std::string const& link, int links) const;
     [[nodiscard]] Handle open_named(std::string const& path) const;
     [[nodiscard]] Handle open_to_read(std::string const& path, int depth = 0) const;
     void require_sources(Handle const& dataset, std::string const& path, int depth) const;

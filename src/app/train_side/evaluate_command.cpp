@@ -5,6 +5,7 @@
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
 
+#include <cmath>
 #include <iostream>
 
 #include "../train_side_help.hpp"
@@ -57,6 +58,11 @@ ExitCode evaluate_command(Invocation const& invocation) {
             if (context.world.is_root()) {
                 if (path != others[0]) {
                     std::cout << "with " << path << "\n";
+                }
+                if (!std::isfinite(measured.loss)) {
+                    std::cerr
+                        << "lockstep: warning: the loss is not finite: a sample of the set is "
+                           "not, or the model gives what is not\n";
                 }
                 std::cout << measured.set << ": " << count_text(measured.samples)
                           << " samples, loss " << fixed(measured.loss, 6);

@@ -33,6 +33,8 @@ std::map<std::string, std::string> other_values() {
                                                    {"communication.compression", "fp16"},
                                                    {"run.placement", "speed"},
                                                    {"precision.compute", "bf16"},
+                                                   {"optimizer.ema", "0.5"},
+                                                   {"optimizer.momentum", "0.5"},
                                                    {"optimizer.betas", "0.8, 0.95"}};
     std::map<std::string, std::string> values;
     for (auto const& setting : settings(Deck{})) {
@@ -112,12 +114,12 @@ TEST_CASE("at a resume every key that changes the result is told, with both valu
         CHECK(told(key) == (setting->at_resume == AtResume::forced));
     }
     for (std::string const key :
-         {"model.name", "data.train", "run.seed", "run.replicas", "data.batch", "run.threads",
+         {"model.name", "data.inputs", "run.seed", "run.replicas", "data.batch", "run.threads",
           "optimizer.learning-rate", "optimizer.accumulate", "schedule.name"}) {
         CAPTURE(key);
         CHECK(told(key));
     }
-    for (std::string const key : {"train.epochs", "train.steps", "monitor.log-every",
+    for (std::string const key : {"train.epochs", "train.steps", "data.train", "monitor.log-every",
                                   "checkpoint.keep", "data.workers", "communication.backend"}) {
         CAPTURE(key);
         CHECK_FALSE(told(key));
