@@ -64,6 +64,7 @@ std::optional<int> status_of(pid_t child, double limit_s) {
 /// there is no such program.
 pid_t start(std::vector<std::string> const& words, int output) {
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (auto const& word : words) {
         arguments.push_back(const_cast<char*>(word.c_str()));
     }

@@ -9,6 +9,10 @@ std::optional<std::string> environment(char const* name) {
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
+void set_environment(char const* name, std::string const& value) {
+    ::setenv(name, value.c_str(), /*overwrite=*/0); // NOLINT(concurrency-mt-unsafe)
+}
+
 std::string environment_text(char const* name) {
     return environment(name).value_or("");
 }

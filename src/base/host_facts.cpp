@@ -158,6 +158,7 @@ std::uint64_t program_hash(std::string const& word) {
         }
     }
     std::vector<std::uint64_t> hashes; // sorted, since hosts may have them in other places
+    hashes.reserve(paths.size());
     for (auto const& path : paths) {
         hashes.push_back(hash64(read_text(path)));
     }

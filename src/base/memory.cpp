@@ -131,8 +131,9 @@ void limit_memory(std::uint64_t more) {
 }
 
 void keep_large_blocks() {
-    mallopt(M_MMAP_MAX, 0);
-    mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+    // At the start, when there is one thread.
+    mallopt(M_MMAP_MAX, 0);                                     // NOLINT(concurrency-mt-unsafe)
+    mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max()); // NOLINT(concurrency-mt-unsafe)
 }
 
 } // namespace lockstep

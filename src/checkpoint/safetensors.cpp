@@ -34,6 +34,7 @@ void convert(Bytes from, WritableBytes into) {
     for (std::size_t at = 0; at < from.size() / sizeof(From); ++at) {
         From value{};
         std::memcpy(&value, from.data() + at * sizeof(From), sizeof(From));
+        // NOLINTNEXTLINE(bugprone-signed-char-misuse,cert-str34-c): numbers, not letters
         auto const converted = static_cast<To>(value);
         std::memcpy(into.data() + at * sizeof(To), &converted, sizeof(To));
     }

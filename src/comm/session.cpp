@@ -33,7 +33,8 @@ bool srun_left_us_alone() {
 
 [[noreturn]] void refuse_lonely_ranks(int tasks) {
     if (environment_number<int>("SLURM_PROCID").value_or(0) != 0) {
-        std::exit(static_cast<int>(ExitCode::unavailable)); // task 0 says why
+        // Task 0 says why; there are no threads yet.
+        std::exit(static_cast<int>(ExitCode::unavailable)); // NOLINT(concurrency-mt-unsafe)
     }
     throw Error(ExitCode::unavailable,
                 {concat("the launcher started ", tasks, " tasks, but each of them is rank 0 of 1"),
@@ -46,7 +47,7 @@ bool srun_left_us_alone() {
 void wait_politely() {
     auto const cores = static_cast<int>(std::thread::hardware_concurrency());
     if (environment_number<int>("OMPI_COMM_WORLD_LOCAL_SIZE").value_or(0) >= cores) {
-        ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
+        set_environment("OMPI_MCA_mpi_yield_when_idle", "1");
     }
 }
 
@@ -54,7 +55,7 @@ void wait_politely() {
 /// MPI's three ways write the file's name into a buffer that a path of 180 characters overflows. A
 /// choice of the user's stays.
 void leave_shared_pointers_alone() {
-    ::setenv("OMPI_MCA_sharedfp", "^sm,lockedfile", /*overwrite=*/0);
+    set_environment("OMPI_MCA_sharedfp", "^sm,lockedfile");
 }
 
 } // namespace

@@ -379,6 +379,7 @@ std::vector<std::unique_ptr<Exchange>> make_thread_exchanges(TreeExchangeOptions
     std::shared_ptr<void> const block(std::aligned_alloc(alignment, bytes), std::free);
     std::memset(block.get(), 0, bytes);
     std::vector<std::unique_ptr<Exchange>> all;
+    all.reserve(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) {
         all.push_back(std::make_unique<TreeExchange>(
             options, HostMemory(form, static_cast<std::byte*>(block.get()), block),

@@ -163,6 +163,7 @@ std::string printed(std::string const& value) {
 
 std::string printed(std::vector<double> const& value) {
     std::vector<std::string> parts;
+    parts.reserve(value.size());
     for (double const number : value) {
         parts.push_back(printed(number));
     }

@@ -122,7 +122,7 @@ File File::create(std::filesystem::path const& path, CreateOptions const& option
         auto const of_system =
             system_error(what, fault.error_number, "Check the disk's free space, quota and health");
         if (fault.error_number != 0 && of_system.code() == ExitCode::io) {
-            throw of_system;
+            throw Error(of_system);
         }
         throw Error(ExitCode::cannot_create,
                     {what, fault.why, "Check that the directory exists and can be written"});

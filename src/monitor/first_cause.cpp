@@ -31,6 +31,11 @@ bool names(std::string const& text, std::string const& word) {
     return false;
 }
 
+bool holds_files(std::string const& key) {
+    return key.starts_with("data.") || key == "model.weights" || key == "model.file" ||
+           key == "checkpoint.resume";
+}
+
 bool names_a_file(std::string const& text, std::string const& files) {
     constexpr std::size_t least = 4; // a shorter value may stand in any sentence
     auto const parts = split(files, ',');
@@ -50,7 +55,7 @@ std::string places_text(std::map<std::string, config::Place> const& places, Erro
     std::vector<std::string> found;
     for (auto const& [key, place] : places) {
         bool const about =
-            names(text, key) || (key.starts_with("data.") && names_a_file(text, place.value));
+            names(text, key) || (holds_files(key) && names_a_file(text, place.value));
         if (about && text.find(place.origin) == std::string::npos) {
             found.push_back(concat(key, ": ", place.origin));
         }

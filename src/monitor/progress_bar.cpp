@@ -34,13 +34,13 @@ void ProgressBar::draw(std::int64_t done, std::int64_t all, std::vector<std::str
         line = columns_of(longer) <= room ? longer : line;
     }
     static_cast<void>(std::fputs(concat("\r\033[K", line).c_str(), stdout));
-    std::fflush(stdout);
+    static_cast<void>(std::fflush(stdout));
 }
 
 void ProgressBar::clear() {
     if (drawn_) {
         static_cast<void>(std::fputs("\r\033[K", stdout));
-        std::fflush(stdout);
+        static_cast<void>(std::fflush(stdout));
         drawn_ = false;
     }
 }

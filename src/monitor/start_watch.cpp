@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <stop_token>
@@ -51,7 +53,8 @@ void watch(std::stop_token const& stop, FirstCause& first_cause,
     auto const seconds = start_limit_s(default_limit_s);
     auto const turn = seconds + turn_s * std::min(launched_rank(), most_waiting);
     // Looks are counted, since time in which the job is stopped as a whole does not count.
-    for (double waited = 0; waited < turn; waited += look_every_s) {
+    auto const looks = static_cast<std::int64_t>(std::ceil(turn / look_every_s));
+    for (std::int64_t look = 0; look < looks; ++look) {
         started.wait_for(lock, stop, std::chrono::duration<double>(look_every_s),
                          [] { return false; });
         if (stop.stop_requested()) {

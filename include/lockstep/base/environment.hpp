@@ -14,6 +14,10 @@ std::optional<std::string> environment(char const* name);
 /// The same; empty, too, where it is not set.
 std::string environment_text(char const* name);
 
+/// Sets a variable for this process and those that it starts, unless it is set: while there is one
+/// thread.
+void set_environment(char const* name, std::string const& value);
+
 /// The number that it holds; nothing where it is not set, or is no number.
 template <class Number>
 std::optional<Number> environment_number(char const* name) {

@@ -118,10 +118,10 @@ double tic_of(double range) {
 /// orders, and marks nothing else.
 std::string logarithmic_axis(Extent const& y) {
     std::vector<std::string> tics;
-    for (double power = std::pow(10, std::floor(std::log10(y.least))); power <= y.most;
-         power *= 10) {
+    auto const most = static_cast<int>(std::floor(std::log10(y.most)));
+    for (auto order = static_cast<int>(std::floor(std::log10(y.least))); order <= most; ++order) {
         for (double const factor : {1, 2, 5}) {
-            tics.push_back(number(factor * power));
+            tics.push_back(number(factor * std::pow(10, order)));
         }
     }
     return concat("set logscale y\nset format y '%g'\nset yrange [", number(0.9 * y.least), ":",

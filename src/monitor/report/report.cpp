@@ -151,6 +151,7 @@ std::string attempts_table(RunRecords const& run) {
 
 std::vector<RunSummary> summarize(std::vector<RunRecords> const& runs) {
     std::vector<RunSummary> all;
+    all.reserve(runs.size());
     for (auto const& run : runs) {
         all.push_back(summary_of(run));
     }
