@@ -125,9 +125,8 @@ Written Store::save(comm::Communicator const& comm, Snapshot const& snapshot, st
             make_directories(directory_);
         }
     });
-    auto const written = local_.empty()
-                             ? write(comm, snapshot, path_for(step), attempt, still_ours_)
-                             : save_in_two_levels(comm, snapshot, step, attempt);
+    auto written = local_.empty() ? write(comm, snapshot, path_for(step), attempt, still_ours_)
+                                  : save_in_two_levels(comm, snapshot, step, attempt);
     comm::agree(comm, "removing old checkpoints", [&] {
         if (comm.is_root()) {
             if (still_ours_) {

@@ -89,7 +89,7 @@ struct Audit::Walk {
     std::vector<std::uint64_t> sums{};
 };
 
-Audit::Audit(std::vector<Dataset const*> sets) : walk_(std::make_unique<Walk>()) {
+Audit::Audit(std::vector<Dataset const*> const& sets) : walk_(std::make_unique<Walk>()) {
     for (auto const* const set : sets) {
         if (set != nullptr) {
             add_groups(*set, first_ == nullptr);

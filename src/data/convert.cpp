@@ -20,6 +20,7 @@ Stored element(std::span<std::byte const> raw, std::size_t at) {
 template <class Stored>
 void widen(std::span<std::byte const> raw, std::span<std::int64_t> into) {
     for (std::size_t i = 0; i < into.size(); ++i) {
+        // NOLINTNEXTLINE(bugprone-signed-char-misuse,cert-str34-c): numbers, not letters
         into[i] = static_cast<std::int64_t>(element<Stored>(raw, i));
     }
 }

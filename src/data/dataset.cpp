@@ -30,6 +30,7 @@ std::vector<std::filesystem::path> expand_files(std::string const& files) {
             continue;
         }
         glob_t found{};
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): of a name that is opened by one thread
         if (::glob(part.c_str(), 0, nullptr, &found) == 0) {
             paths.insert(paths.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
         } else {
@@ -237,6 +238,7 @@ void Dataset::keep_on_disk(std::filesystem::path const& directory, comm::Communi
         }
     }
     std::vector<std::filesystem::path> originals;
+    originals.reserve(numbers.size());
     for (auto const number : numbers) {
         originals.push_back(files.path(number));
     }

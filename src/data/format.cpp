@@ -22,7 +22,7 @@ namespace {
 /// Mean or standard deviation as the file gives it: one for all, or one for each channel.
 std::vector<double> moment(h5::File const& file, std::string const& name,
                            h5::Shape const& sample_shape) {
-    auto const values = file.number_attribute("/", name).value_or(std::vector<double>{});
+    auto values = file.number_attribute("/", name).value_or(std::vector<double>{});
     bool const by_channel = !sample_shape.empty() && values.size() == sample_shape.front();
     if (values.size() > 1 && !by_channel) {
         refuse(file.path(), concat("attribute ", name, " has ", values.size(), " values"),

@@ -163,7 +163,7 @@ std::filesystem::path listed_file(CsvTable const& table, CsvTable::Row const& ro
 std::string listed_set(CsvTable const& table, CsvTable::Row const& row) {
     auto const column = table.find("set");
     auto const name = column ? row.fields[*column] : "";
-    auto const set = set_named(name);
+    auto set = set_named(name);
     if (set.empty() && !name.empty()) {
         throw Error(ExitCode::data,
                     {concat(table.path.string(), ", line ", row.line), concat("its set is ", name),

@@ -36,6 +36,7 @@ std::optional<double> time_of(std::string const& text) {
     int minute = 0;
     int second = 0;
     char between = ' ';
+    // NOLINTNEXTLINE(cert-err34-c): the count says what was read, and each is checked
     int const found = std::sscanf(text.c_str(), "%d-%u-%u%c%d:%d:%d", &year, &month, &day, &between,
                                   &hour, &minute, &second);
     std::chrono::year_month_day const date{std::chrono::year(year), std::chrono::month(month),
@@ -162,6 +163,7 @@ class SeriesSource : public ImportSource {
     }
     std::vector<std::string> names_of(std::vector<std::size_t> const& columns) const {
         std::vector<std::string> names;
+        names.reserve(columns.size());
         for (auto const c : columns) {
             names.push_back(table_.columns[c]);
         }

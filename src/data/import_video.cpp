@@ -15,9 +15,13 @@ namespace {
 
 constexpr std::uint64_t bytes_at_once = std::uint64_t{16} << 20;
 
-std::vector<std::string> const image_endings{".png", ".jpg", ".jpeg"};
-std::vector<std::string> const video_endings{".avi", ".mkv",  ".mov", ".mp4",
-                                             ".mpg", ".mpeg", ".webm"};
+std::vector<std::string> image_endings() {
+    return {".png", ".jpg", ".jpeg"};
+}
+
+std::vector<std::string> video_endings() {
+    return {".avi", ".mkv", ".mov", ".mp4", ".mpg", ".mpeg", ".webm"};
+}
 
 /// Gathers frames, each [channels, height, width], into clips [channels, frames, height, width].
 class ClipCutter {
@@ -70,8 +74,8 @@ class VideoSource : public ListedSource {
         : ListedSource(list_files({.source = options.source,
                                    .labels = options.labels,
                                    .split_by = options.split_by,
-                                   .endings = video_endings,
-                                   .frame_endings = image_endings})),
+                                   .endings = video_endings(),
+                                   .frame_endings = image_endings()})),
           options_(options) {
         if (options_.stride == 0) {
             options_.stride = options_.frames;
@@ -103,7 +107,7 @@ class VideoSource : public ListedSource {
         };
         auto const& path = entry(item).path;
         if (std::filesystem::is_directory(path)) {
-            for (auto const& frame : files_in(path, image_endings)) {
+            for (auto const& frame : files_in(path, image_endings())) {
                 add(read_image(frame, Alpha::drop));
             }
         } else {

@@ -71,6 +71,7 @@ DataInfo describe(DatasetOptions const& options) {
     auto fields = dataset.inputs();
     fields.insert(fields.end(), dataset.targets().begin(), dataset.targets().end());
     std::vector<std::string> places;
+    places.reserve(fields.size());
     for (auto const& field : fields) {
         places.push_back(place_of(file, field.name));
     }

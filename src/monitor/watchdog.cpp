@@ -106,7 +106,8 @@ void Watchdog::wait_for_the_end() const {
 /// Until it is time to look again, or until a process ends.
 void Watchdog::wait(double seconds) {
     Stopwatch const watch;
-    for (auto left = seconds; left > 0; left = seconds - watch.seconds()) {
+    auto left = seconds;
+    while (left > 0) {
         std::vector<pollfd> all{{wake_.get(), POLLIN, 0}, {link_.descriptor(), POLLIN, 0}};
         for (std::size_t i = 0; i < processes_.size(); ++i) {
             all.push_back({gone_[i] ? -1 : processes_[i].get(), POLLIN, 0});
@@ -128,6 +129,7 @@ void Watchdog::wait(double seconds) {
         if (news) {
             return;
         }
+        left = seconds - watch.seconds();
     }
 }
 

@@ -22,7 +22,7 @@ namespace lockstep::data {
 class Audit {
   public:
     /// The sets must outlive the audit; what is not there is left out. The first one is recorded.
-    explicit Audit(std::vector<Dataset const*> sets);
+    explicit Audit(std::vector<Dataset const*> const& sets);
     Audit(Audit const&) = delete;
     Audit& operator=(Audit const&) = delete;
     ~Audit();

@@ -57,7 +57,7 @@ class PngReader {
   private:
     template <class Work>
     void attempt(Work const& work) {
-        if (setjmp(back_) != 0) {
+        if (setjmp(back_) != 0) { // NOLINT(cert-err52-cpp): as libpng has it
             throw DecodeFailure{why_.data()};
         }
         work();
@@ -66,7 +66,7 @@ class PngReader {
     [[noreturn]] static void fail(png_structp png, png_const_charp why) {
         auto& reader = *static_cast<PngReader*>(png_get_error_ptr(png));
         static_cast<void>(std::snprintf(reader.why_.data(), reader.why_.size(), "%s", why));
-        std::longjmp(reader.back_, 1);
+        std::longjmp(reader.back_, 1); // NOLINT(cert-err52-cpp)
     }
 
     static void take(png_structp png, png_bytep into, std::size_t count) {
