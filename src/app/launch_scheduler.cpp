@@ -34,8 +34,7 @@ int least_of(std::string const& number) {
 /// Of "PARTITION|NODES|CORES|RESOURCES|TIME" lines, one for each kind of node; a star marks the
 /// partition of jobs that name none, unless Slurm's own variable does.
 std::vector<Partition> partitions_of(std::string const& listing) {
-    auto const wanted = environment("SBATCH_PARTITION");
-    std::string first = wanted.value_or("");
+    auto first = environment_text("SBATCH_PARTITION");
     std::vector<Partition> found;
     for (auto const& line : split(listing, '\n')) {
         auto const words = split(line, '|');

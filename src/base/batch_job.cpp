@@ -40,7 +40,7 @@ std::optional<double> date_of(std::string const& text) {
 void ask_slurm(BatchJob& job, double limit_s) {
     job.restarts = environment_number<long>("SLURM_RESTART_COUNT").value_or(0);
     // Since Slurm 23.11; an administrator may have moved the end since, seldom to an earlier time.
-    if (auto const end = number_of<double>(environment_text("SLURM_JOB_END_TIME"))) {
+    if (auto const end = environment_number<double>("SLURM_JOB_END_TIME")) {
         job.seconds_left = *end - seconds_since_1970();
         return;
     }
@@ -54,7 +54,7 @@ void ask_pbs(BatchJob& job, double limit_s) {
     job.restarts = std::max(number_of<long>(qstat_value(listing, "run_count")).value_or(1) - 1, 0L);
     auto walltime = seconds_of(qstat_value(listing, "Resource_List.walltime"));
     if (!walltime) {
-        walltime = number_of<double>(environment_text("PBS_WALLTIME"));
+        walltime = environment_number<double>("PBS_WALLTIME");
     }
     if (!walltime) {
         return;
@@ -84,7 +84,7 @@ BatchJob batch_job(double limit_s) {
 }
 
 double job_age() {
-    auto const start = number_of<double>(environment_text("LOCKSTEP_JOB_STARTED"));
+    auto const start = environment_number<double>("LOCKSTEP_JOB_STARTED");
     return start ? seconds_since_1970() - *start : 0;
 }
 

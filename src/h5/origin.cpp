@@ -138,29 +138,33 @@ std::vector<RawFile> raw_files(Id creation, fs::path const& holder) {
 }
 
 /// The target of an external link.
-void File::require_external(std::string const& value, std::string const& link, int depth) const {
+void File::require_external(std::string const& value, std::string const& link, int links) const {
     char const* name = nullptr;
     char const* object = nullptr;
     unsigned flags = 0;
     check(H5Lunpack_elink_val(value.data(), value.size(), &flags, &name, &object), Doing::reading,
           "H5Lunpack_elink_val");
     auto const what = concat(link, " of ", path_.string(), " is a link to ", object, " in ", name);
-    if (depth == most_links) {
+    if (links == most_links) {
         throw Error(ExitCode::data,
                     {what, concat("links lead to one another, or over more than ", most_links),
                      "Correct the links, or name the dataset in its own file"});
     }
     auto const file = open_first(places_of(name, path_, "HDF5_EXT_PREFIX"), what, name);
-    if (!file.exists(object, depth + 1)) {
+    if (!file.exists(object, links + 1)) {
         throw Error(ExitCode::no_input, {what,
                                          concat(file.path().string(), " has no ", object,
                                                 "; it has ", joined(file.names(), ", ")),
                                          "Correct the link, or name the dataset in its own file"});
     }
-    file.require_links(object, depth + 1); // it may be one that leads nowhere itself
+    file.require_links(object, links + 1); // it may be one that leads nowhere itself
 }
 
-void File::require_links(std::string const& path, int depth) const {
+/// Of a link on the way to `path` that leads nowhere.
+///
+/// Throws  Error 66 that names it, and the file or object that it names; 65 where that file cannot
+///         be opened, or links lead to one another
+void File::require_links(std::string const& path, int links) const {
     auto const file = file_.id();
     for (std::size_t slash = 0; slash != std::string::npos;) {
         slash = path.find('/', slash + 1);
@@ -174,7 +178,7 @@ void File::require_links(std::string const& path, int depth) const {
             continue;
         }
         if (info.type == H5L_TYPE_EXTERNAL) {
-            require_external(link_value(file, link, info.u.val_size), link, depth);
+            require_external(link_value(file, link, info.u.val_size), link, links);
         }
         auto const value = info.type == H5L_TYPE_SOFT
                                ? std::string(link_value(file, link, info.u.val_size).c_str())

@@ -17,8 +17,12 @@ std::string lost_checkpoints(std::filesystem::path const& directory) {
         std::ifstream lines(metrics);
         for (std::string line; std::getline(lines, line);) {
             auto const record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-            if (record.is_object() && record.value("event", "") == "checkpoint") {
-                newest = std::max(newest, record.value("step", std::int64_t{0}));
+            // A line that is none of ours says nothing.
+            auto const event = record.find("event");
+            auto const step = record.find("step");
+            if (event != record.end() && *event == "checkpoint" && step != record.end() &&
+                step->is_number_integer()) {
+                newest = std::max(newest, step->get<std::int64_t>());
             }
         }
     }

@@ -64,10 +64,11 @@ class Dataset {
     /// Throws      AgreedError as `stage_in`
     void keep_on_disk(std::filesystem::path const& directory, comm::Communicator const& host);
 
-    /// Scales the first inputs by the mean and standard deviation of `training`, whatever its own
-    /// files hold, and takes it for granted that both have the same classes.
+    /// Scales the first inputs by the mean and standard deviation of `training`, whatever this
+    /// set's own files hold.
     ///
-    /// Throws  Error 65 when both files name their classes, and otherwise
+    /// Throws  Error 65 when both sets name their classes, and this one's are not the first of
+    ///         the other's
     void measure_as(Dataset const& training);
 
     std::int64_t samples() const noexcept;
