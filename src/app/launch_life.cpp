@@ -1,6 +1,7 @@
 #include "launch_life.hpp"
 
 #include "lockstep/base/arrival.hpp"
+#include "lockstep/base/host_facts.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <csignal>
@@ -26,6 +27,16 @@ LauncherProcess started(std::vector<std::string> const& words, ArrivalsDirectory
 }
 
 } // namespace
+
+/// mpirun does not always name the rank whose signal its own code tells.
+std::string left_with(int code) {
+    constexpr int signal_base = 128;
+    constexpr int signals = 64;
+    auto const text = concat("the launcher left with ", code);
+    return code > signal_base && code <= signal_base + signals
+               ? concat(text, ", since a process ended on signal ", code - signal_base)
+               : text;
+}
 
 ArrivalsDirectory::ArrivalsDirectory(std::filesystem::path const& run)
     : path_(std::filesystem::absolute(run) / arrivals_name) {
@@ -59,7 +70,7 @@ LifeEnd LaunchedLife::wait_for_end() {
                 listener_.verdict().has_value() || any_arrived(arrivals_.path())};
     if (!end.verdict && end.told.empty() && !end.record.started) {
         end.verdict =
-            absent(late_why.empty() ? concat("the launcher left with ", *code) : late_why);
+            absent(late_why.empty() ? left_with(*code) : late_why);
     }
     return end;
 }
@@ -144,7 +155,7 @@ std::string LaunchedLife::host_of(int rank) const {
     for (auto const& host : start_.hosts) {
         first_of_next += host.ranks;
         if (rank < first_of_next) {
-            return host.name;
+            return host.name.empty() ? own_host() : host.name;
         }
     }
     return "";

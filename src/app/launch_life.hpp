@@ -39,6 +39,9 @@ struct LifeEnd {
     bool arrived = false;                   ///< a rank came, at least
 };
 
+/// What the code of a launcher tells, in words.
+std::string left_with(int code);
+
 /// One life of the run, from the start of its launcher on. Every wish to end reaches the ranks as
 /// USR1 to the launcher.
 class LaunchedLife {

@@ -77,7 +77,7 @@ void tell_cause(LaunchPlan const& plan, LifeEnd const& end) {
         LauncherVerdict{.who = "a rank",
                         .host = "",
                         .whole_host = false,
-                        .text = {concat("the launcher left with ", end.code),
+                        .text = {left_with(end.code),
                                  "neither a rank nor the launcher says why",
                                  "Look at the messages above and at the hosts"}});
     auto const place = end.record.step > 0  ? concat(" in training at step ", end.record.step)
@@ -215,7 +215,7 @@ ExitCode supervise(LaunchPlan const& plan) {
         bool const begun = record.started || end.arrived || !end.told.empty();
         if (!begun && !restart && end.code < 64) {
             throw Error(ExitCode::unavailable,
-                        {concat("the launcher left with ", end.code), "the run has not begun",
+                        {left_with(end.code), "the run has not begun",
                          concat("See the messages above; it was started as: ", line)});
         }
         if (had_nothing_to_do(end)) {
