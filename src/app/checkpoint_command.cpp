@@ -48,9 +48,9 @@ lockstep checkpoint verify FILE|RUN
 lockstep checkpoint prune RUN --keep N
     Removes all but the N newest checkpoints of a run; the newest that verifies stays in any case.
 lockstep checkpoint export FILE|RUN OUT [--format safetensors|torchscript|hdf5] [--overwrite]
-    The model alone, as others read it; the format may follow from OUT's name. torchscript traces the
-    model and needs the data named in its deck: --section.key VALUE changes that. --overwrite: OUT may
-    be there.
+    The model alone, as others read it: of a run that of its newest checkpoint; name RUN/best.h5 for
+    the best. The format may follow from OUT's name. torchscript traces the model and needs the data
+    named in its deck: --section.key VALUE changes that. --overwrite: OUT may be there.
 lockstep checkpoint diff A B
     Compares two checkpoints' state bit by bit. Exit 0: identical, 1: different. Of two runs the newest
     are compared; where their records have hashes of the weights (monitor.weight-hash), the step at

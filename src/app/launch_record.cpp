@@ -1,20 +1,11 @@
 #include "launch_record.hpp"
 
-#include <nlohmann/json.hpp>
+#include "lockstep/base/json_line.hpp"
 
 #include <algorithm>
 #include <fstream>
 
 namespace lockstep::app {
-
-namespace {
-
-nlohmann::json parsed(std::string const& line) {
-    auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    return json.is_object() ? json : nlohmann::json::object();
-}
-
-} // namespace
 
 void RunWatcher::begin_life() {
     std::error_code missing;
@@ -31,19 +22,19 @@ LifeRecord RunWatcher::life() const {
     bool const same_file = static_cast<std::uintmax_t>(lines.tellg()) >= metrics_size_;
     lines.seekg(0);
     for (std::string line; lines && std::getline(lines, line);) {
-        auto const record = parsed(line);
-        auto const event = record.value("event", "");
+        JsonLine const record(line);
+        auto const event = record.text("event");
         bool const before =
             same_file && lines && static_cast<std::uintmax_t>(lines.tellg()) <= metrics_size_;
         life.started = life.started || (event == "start" && !before);
         if (event == "end" && !before) {
-            life.end = record.value("reason", "");
+            life.end = record.text("reason");
         }
         if (event == "step" && !before) {
-            life.step = record.value("step", std::int64_t{0});
+            life.step = record.whole("step", 0);
         }
         if (event == "checkpoint") {
-            life.saved_step = std::max(life.saved_step, record.value("step", std::int64_t{-1}));
+            life.saved_step = std::max(life.saved_step, record.whole("step", -1));
         }
     }
     return life;
@@ -60,11 +51,11 @@ std::string RunWatcher::newest_attempt(double* startup_s) const {
     for (std::string line; std::getline(lines, line);) {
         last = line;
     }
-    auto const record = parsed(last);
+    JsonLine const record(last);
     if (startup_s != nullptr) {
-        *startup_s = record.value("startup_s", 0.0);
+        *startup_s = record.number("startup_s");
     }
-    return record.value("attempt", "");
+    return record.text("attempt");
 }
 
 } // namespace lockstep::app

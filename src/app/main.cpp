@@ -1,9 +1,13 @@
+#include "lockstep/base/arrival.hpp"
 #include "lockstep/base/build_id.hpp"
+#include "lockstep/base/error.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/build_id_value.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <exception>
 #include <iostream>
 
 #include "build_info.hpp"
@@ -94,10 +98,29 @@ ExitCode dispatch(int argc, char** argv) {
                                                : concat("Did you mean ", near, "?")});
 }
 
+/// Where memory is used up an exception may leave a function that lets none out, or a thread: no
+/// crash, but a word and the code of it. What else gets here is a bug, and leaves a core.
+[[noreturn]] void end_without_memory() noexcept {
+    try {
+        if (std::current_exception() != nullptr) {
+            std::rethrow_exception(std::current_exception());
+        }
+    } catch (...) {
+        auto const error = current_error();
+        if (error.code() == ExitCode::memory) {
+            auto const rank = launched_ranks() > 1 ? concat("rank ", launched_rank(), ": ") : "";
+            std::cerr << concat("lockstep: first cause: ", rank, error.what(), "\n") << std::flush;
+            std::_Exit(static_cast<int>(error.code()));
+        }
+    }
+    std::abort();
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
     reset_signals();
+    std::set_terminate(end_without_memory);
     try {
         require_same_build("liblockstep_core", core_build_id(), LOCKSTEP_BUILD_ID);
         auto const code = dispatch(argc, argv);

@@ -33,10 +33,12 @@ std::string train_side_help(std::string const& command) {
              "time and cost. --price-per-hour and --watts are\n    of one rank. --batches: total "
              "batches to try, with the memory each takes. The network between hosts\n    is "
              "measured when ranks run on several, else given or assumed.\n"s},
-        {"evaluate", usage::evaluate +
-                         "\n    Measures data.test, or data.validation where the deck has no test "
-                         "set, with a checkpoint\n    or a best.h5. The figures are the same on "
-                         "any number of ranks.\n"s},
+        {"evaluate",
+         usage::evaluate +
+             "\n    Measures data.test, or data.validation where the deck has no test "
+             "set, with a checkpoint\n    or a best.h5; of a run's directory with its best.h5, "
+             "or its newest checkpoint where it has\n    none. The figures are the "
+             "same on any number of ranks.\n"s},
         {"models", usage::models + "\n    What model.name can be, with the keys of each.\n"s},
         {"tasks", usage::tasks + "\n    What task.kind can be, with the keys of each.\n"s}};
     return texts.at(command);

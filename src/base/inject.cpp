@@ -4,6 +4,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -70,6 +71,15 @@ std::optional<Fault> asked_of(int rank) {
     return ours ? std::optional(std::move(fault)) : std::nullopt;
 }
 
+Error unknown(std::string const& text) {
+    return {ExitCode::usage,
+            {concat("LOCKSTEP_INJECT = ", text),
+             "expected kill, stop, throw, hang, nan, bitflip, slow or oom, with "
+             ":rank=R:step=S or :rank=R:phase=P, or disk-full, slow-disk, "
+             "torn-checkpoint or corrupt-checkpoint, with :step=S",
+             "Correct or unset it"}};
+}
+
 Damage commit(Fault const& fault) {
     if (fault.kind == "kill") {
         static_cast<void>(std::raise(SIGKILL));
@@ -90,17 +100,37 @@ Damage commit(Fault const& fault) {
             std::this_thread::sleep_for(std::chrono::seconds(1));
         }
     } else {
-        throw Error(ExitCode::usage,
-                    {concat("LOCKSTEP_INJECT = ", fault.text),
-                     "expected kill, stop, throw, hang, nan, bitflip, slow or oom, with "
-                     ":rank=R:step=S or :rank=R:phase=P, or disk-full, slow-disk, "
-                     "torn-checkpoint or corrupt-checkpoint, with :step=S",
-                     "Correct or unset it"});
+        throw unknown(fault.text);
     }
     return Damage::none;
 }
 
+/// Whether what follows `name` in a part of the text is a number.
+bool is_numbered(std::string const& part, std::string_view name) {
+    return part.starts_with(name) && number_of<std::int64_t>(part.substr(name.size()));
+}
+
 } // namespace
+
+void require_known_fault() {
+    constexpr std::array kinds{"kill", "stop", "throw", "hang", "nan", "bitflip", "slow", "oom"};
+    auto const text = environment_text("LOCKSTEP_INJECT");
+    if (text.empty()) {
+        return;
+    }
+    auto const fault = parse(text);
+    int words = 0;
+    for (auto const& part : split(text, ':')) {
+        bool const names_place = part == "rank=all" || is_numbered(part, "rank=") ||
+                                 is_numbered(part, "step=") || part.starts_with("phase=");
+        words += names_place ? 0 : 1;
+    }
+    bool const known = fault.disk != DiskFault::none ||
+                       std::find(kinds.begin(), kinds.end(), fault.kind) != kinds.end();
+    if (!known || words != 1) {
+        throw unknown(text);
+    }
+}
 
 Damage inject_fault(int rank, std::int64_t step) {
     auto const fault = asked_of(rank);

@@ -235,11 +235,16 @@ std::vector<std::string> DeckSource::drop_keys_of_another(std::string const& cho
     return dropped;
 }
 
-std::map<std::string, Place> DeckSource::places() const {
+std::map<std::string, Place> DeckSource::places(std::string const& decks) const {
     std::map<std::string, Place> places;
+    for (auto const& key : known_names().keys) {
+        if (!values_.contains(key)) {
+            places[key] = {"", concat("not set in ", decks), false};
+        }
+    }
     for (auto const& [key, written] : values_) {
         if (written.origin != command_line) {
-            places[key] = {written.value, written.origin};
+            places[key] = {written.value, written.origin, true};
         }
     }
     return places;

@@ -36,7 +36,7 @@ void be_modest() {
     ::syscall(SYS_ioprio_set, of_process, static_cast<long>(self), idle);
 }
 
-std::string hash_of(Values const& values) {
+std::string hash_of_values(Values const& values) {
     Hasher hasher;
     hasher.add(std::as_bytes(std::span(values.reals)));
     hasher.add(std::as_bytes(std::span(values.wholes)));
@@ -89,6 +89,26 @@ struct Audit::Walk {
     std::vector<std::uint64_t> sums{};
 };
 
+/// By field: those of 16 samples, from the first to the last.
+std::vector<std::string> Audit::sample_hashes(Dataset const& set) {
+    std::vector<std::string> samples;
+    Scratch scratch;
+    auto& parts = *set.parts_;
+    for (auto const* const fields : {&parts.inputs, &parts.targets}) {
+        for (auto const& field : *fields) {
+            std::vector<std::string> hashes;
+            for (std::size_t place = 0; place < sampled; ++place) {
+                std::array const index{sample_at(place, set.samples())};
+                Values values;
+                field.read(parts.source, index, values, scratch);
+                hashes.push_back(hash_of_values(values));
+            }
+            samples.push_back(joined(hashes, " "));
+        }
+    }
+    return samples;
+}
+
 Audit::Audit(std::vector<Dataset const*> const& sets) : walk_(std::make_unique<Walk>()) {
     for (auto const* const set : sets) {
         if (set != nullptr) {
@@ -97,23 +117,14 @@ Audit::Audit(std::vector<Dataset const*> const& sets) : walk_(std::make_unique<W
             first_ = first_ == nullptr ? set : first_;
         }
     }
-    if (first_ == nullptr) {
-        return;
+    if (first_ != nullptr) {
+        samples_ = sample_hashes(*first_);
     }
-    Scratch scratch;
-    auto& parts = *first_->parts_;
-    for (auto const* const fields : {&parts.inputs, &parts.targets}) {
-        for (auto const& field : *fields) {
-            std::vector<std::string> hashes;
-            for (std::size_t place = 0; place < sampled; ++place) {
-                std::array const index{sample_at(place, first_->samples())};
-                Values values;
-                field.read(parts.source, index, values, scratch);
-                hashes.push_back(hash_of(values));
-            }
-            samples_.push_back(joined(hashes, " "));
-        }
-    }
+}
+
+std::uint64_t Audit::hash_of(Dataset const& set) {
+    return hash64(
+        concat(set.fingerprint(), " ", set.samples(), " ", joined(sample_hashes(set), " ")));
 }
 
 Audit::~Audit() {
@@ -143,6 +154,7 @@ void Audit::add_groups(Dataset const& set, bool recorded) {
                 Hasher form;
                 for (auto file = group.first; file < group.last; ++file) {
                     for (auto const* const column : field.columns_of(file)) {
+                        note_unwritten(*column, parts.source.path_of(file));
                         auto const text = parts.source.files.stamp(column->file());
                         stamp.add(std::as_bytes(std::span(text)));
                         auto const how = column->form_text();
@@ -155,6 +167,15 @@ void Audit::add_groups(Dataset const& set, bool recorded) {
                 groups_.push_back(std::move(group));
             }
         }
+    }
+}
+
+void Audit::note_unwritten(Column const& column, std::filesystem::path const& file) {
+    constexpr std::size_t most = 8; // files; of more nobody reads
+    if (column.is_unwritten() && remarks_.size() < most) {
+        remarks_.push_back(concat("warning: values of dataset ", column.name(), " of ",
+                                  file.string(),
+                                  " were never written: HDF5 gives its fill value for them"));
     }
 }
 

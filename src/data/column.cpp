@@ -66,6 +66,7 @@ Column::Column(h5::File const& file, std::string const& name, Context context, F
     : name_(name), number_(context.number++) {
     auto storage = file.storage(name);
     bool const in_place = storage.obstacle.empty();
+    unwritten_ = storage.unwritten;
     auto const holder = in_place ? std::exchange(storage.file, {}) : file.path();
     if (!in_place) {
         storage = keep_through_hdf5(file, context.room, storage.obstacle);

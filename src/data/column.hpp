@@ -49,6 +49,8 @@ class Column {
     Column(Column&&) = default; // a copy would look at the bytes of the other
 
     std::string const& name() const noexcept { return name_; }
+    /// Whether some values were never written, so that they are the fill value.
+    bool is_unwritten() const noexcept { return unwritten_; }
     std::size_t file() const noexcept { return file_; } ///< number of the one that has its bytes
     h5::Type type() const noexcept { return form_->type; }
     std::int64_t rows() const noexcept { return static_cast<std::int64_t>(form_->shape.front()); }
@@ -98,7 +100,8 @@ class Column {
     std::uint64_t number_;
     std::size_t file_ = 0;  ///< number among the files
     bool in_place_ = false; ///< else HDF5 alone could read it
-    bool linked_ = false;   ///< from the file that was opened
+    bool unwritten_ = false;
+    bool linked_ = false; ///< from the file that was opened
     ByteRange checksums_;
     std::shared_ptr<h5::Storage const> form_; ///< but for places in the file, which follow
     std::uint64_t offset_ = 0;

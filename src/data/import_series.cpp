@@ -18,6 +18,7 @@ namespace lockstep::data {
 namespace {
 
 constexpr std::int64_t rows_at_once = 4096;
+constexpr std::size_t many_classes = 10; ///< of which a digit could be the name
 
 std::optional<double> number(std::string const& text) {
     auto const value = number_of<double>(text);
@@ -92,6 +93,19 @@ class SeriesSource : public ImportSource {
                       stamp(options_.source));
     }
     ImportForm const& form() const override { return form_; }
+    std::vector<std::string> remarks() const override {
+        auto const classes = form_.class_names.size();
+        bool const amounts =
+            !options_.target.empty() && classes > many_classes && 2 * classes > items_.size() &&
+            std::ranges::all_of(form_.class_names,
+                                [](auto const& name) { return number(name).has_value(); });
+        if (!amounts) {
+            return {};
+        }
+        return {concat("warning: the numbers in ", options_.target, " became ", classes,
+                       " classes of ", items_.size(),
+                       " samples: if they are amounts, import it with --regression")};
+    }
     std::int64_t items() const override { return static_cast<std::int64_t>(items_.size()); }
     std::string name(std::int64_t item) const override {
         return concat(table_.path.string(), ", line ", row(item, 0).line);

@@ -162,8 +162,15 @@ File File::open_parallel(std::filesystem::path const& path, comm::Communicator c
           "H5Pset_coll_metadata_write");
     auto disk = std::make_shared<Disk>();
     RefusedWrites const refused(*disk);
-    Id const id = check(H5Fopen(path.c_str(), H5F_ACC_RDWR, access.id()), Doing::writing,
-                        concat("H5Fopen (parallel) of ", path.string()));
+    Id const id = H5Fopen(path.c_str(), H5F_ACC_RDWR, access.id());
+    if (id < 0) {
+        auto const what = concat("cannot open ", path.string(), " on all ranks");
+        constexpr char const* next = "Check the disk's free space, quota and health, and the limit "
+                                     "of open files (ulimit -n)";
+        auto const fault = take_fault();
+        throw fault.error_number != 0 ? system_error(what, fault.error_number, next)
+                                      : Error(ExitCode::io, {what, fault.why, next});
+    }
     return {path, Handle(id, close_together), std::move(disk), Access::together};
 }
 
@@ -384,8 +391,10 @@ void File::read_rows(std::string const& path, Type type, Rows rows,
     shape.front() = rows.count;
     require_fit(named(path), elements(shape), values.size() / size_of(type));
     Conversion const conversion;
-    auto const read = H5Dread(dataset.id(), stored_type(type).id(), space_of(shape).id(),
-                              space.id(), conversion.list(), values.data());
+    auto const memory_type = stored_type(type); // whose end would take the reason off the stack
+    auto const memory_space = space_of(shape);
+    auto const read = H5Dread(dataset.id(), memory_type.id(), memory_space.id(), space.id(),
+                              conversion.list(), values.data());
     conversion.require_fit(named(path), type);
     check(read, Doing::reading, concat("H5Dread of ", named(path)));
 }

@@ -3,6 +3,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
+#include <filesystem>
 #include <utility>
 
 #include "fault.hpp"
@@ -35,7 +36,9 @@ Id check(Id result, Doing doing, std::string_view call, std::source_location at)
         return result;
     }
     auto const fault = take_fault();
-    auto const what = concat(call, " failed (", at.file_name(), ":", at.line(), ")");
+    auto const what =
+        concat(call, " failed (", std::filesystem::path(at.file_name()).filename().string(), ":",
+               at.line(), ")");
     if (fault.error_number != 0) {
         throw system_error(what, fault.error_number, of(Doing::writing).next);
     }

@@ -346,6 +346,26 @@ bool reaches(Id creation, std::size_t which, Handle const& source) {
     return std::equal(extents.begin(), extents.end(), last.begin(), std::greater<>());
 }
 
+/// Of the elements of a view, those that no mapping takes from anywhere; 0 where the view grows
+/// with its sources.
+std::int64_t unmapped(Id creation, Handle const& dataset) {
+    std::size_t count = 0;
+    check(H5Pget_virtual_count(creation, &count), Doing::reading, "H5Pget_virtual_count");
+    Handle const space{check(H5Dget_space(dataset.id()), Doing::reading, "H5Dget_space"), H5Sclose};
+    auto missing = H5Sget_simple_extent_npoints(space.id());
+    for (std::size_t i = 0; i < count; ++i) {
+        Handle const shown{
+            check(H5Pget_virtual_vspace(creation, i), Doing::reading, "H5Pget_virtual_vspace"),
+            H5Sclose};
+        auto const points = H5Sget_select_npoints(shown.id());
+        if (points < 0) {
+            return 0;
+        }
+        missing -= points;
+    }
+    return std::max<std::int64_t>(missing, 0);
+}
+
 } // namespace
 
 void File::require_sources(Handle const& dataset, std::string const& path, int depth) const {
@@ -384,6 +404,13 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
                         {what, "that does not have the elements that the view shows",
                          "Bring the whole of it back, or make the view again"});
         }
+    }
+    if (auto const missing = unmapped(creation.id(), dataset); missing > 0) {
+        throw Error(ExitCode::data,
+                    {concat("dataset ", path, " of ", holder.string(), " is a view"),
+                     concat(missing, " of its elements are taken from no dataset: HDF5 gives fill "
+                                     "values for them"),
+                     "Make the view again, no larger than what it shows"});
     }
 }
 

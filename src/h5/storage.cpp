@@ -124,6 +124,7 @@ std::string read_chunks(Id dataset, std::uint64_t base, Storage& storage) {
     hsize_t written = 0;
     Handle const space{check(H5Dget_space(dataset), Doing::reading, "H5Dget_space"), H5Sclose};
     check(H5Dget_num_chunks(dataset, space.id(), &written), Doing::reading, "H5Dget_num_chunks");
+    storage.unwritten = written < places;
     if (places > few_chunks && written < places / 2) {
         return "most of its chunks were never written";
     }
@@ -178,6 +179,7 @@ Storage File::storage(std::string const& path) const {
     switch (H5Pget_layout(creation.id())) {
     case H5D_CONTIGUOUS: {
         auto const offset = H5Dget_offset(dataset.id());
+        storage.unwritten = offset == HADDR_UNDEF && elements(extents) > 0;
         storage.obstacle = offset == HADDR_UNDEF ? "it was never written" : "";
         storage.offset = offset;
         break;

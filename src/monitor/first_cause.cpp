@@ -54,8 +54,9 @@ std::string places_text(std::map<std::string, config::Place> const& places, Erro
     }
     std::vector<std::string> found;
     for (auto const& [key, place] : places) {
-        bool const about =
-            names(text, key) || (holds_files(key) && names_a_file(text, place.value));
+        // A cure may name keys that nobody need have set.
+        bool const about = names(place.is_set ? text : error.text().what, key) ||
+                           (holds_files(key) && names_a_file(text, place.value));
         if (about && text.find(place.origin) == std::string::npos) {
             found.push_back(concat(key, ": ", place.origin));
         }

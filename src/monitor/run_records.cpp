@@ -2,21 +2,17 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/json_line.hpp"
 #include "lockstep/base/text.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 #include <span>
 #include <sys/stat.h>
 
 namespace lockstep::monitor {
 
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::uint64_t most_bytes = 16 << 20; ///< read at once
 
@@ -55,46 +51,26 @@ std::string name_of_run(std::filesystem::path const& metrics) {
 
 } // namespace
 
-/// A record whose values may be missing, null (where a number was not finite) or of another kind.
-class RunRecords::Line {
+/// A line of the records, of which texts come onto terminals and into tables.
+class RunRecords::Line : public JsonLine {
   public:
-    explicit Line(Json json) : json_(std::move(json)) {}
+    using JsonLine::JsonLine;
 
-    Json const& json() const { return json_; }
     std::string event() const { return text("event"); }
-
-    double number(char const* key) const {
-        auto const at = json_.find(key);
-        return at != json_.end() && at->is_number() ? at->get<double>() : unknown;
+    std::int64_t whole(std::string const& key, std::int64_t otherwise = 0) const {
+        return JsonLine::whole(key, otherwise);
     }
-    std::int64_t whole(char const* key, std::int64_t otherwise = 0) const {
-        auto const value = number(key);
-        return std::abs(value) < 9e15 ? static_cast<std::int64_t>(value) : otherwise;
-    }
-    std::string text(char const* key) const {
-        auto const at = json_.find(key);
-        return at != json_.end() && at->is_string() ? printable(at->get<std::string>())
-                                                    : std::string();
+    std::string text(std::string const& key) const { return printable(JsonLine::text(key)); }
+    std::vector<std::string> texts(std::string const& key) const {
+        auto all = JsonLine::texts(key);
+        std::ranges::transform(all, all.begin(), printable);
+        return all;
     }
     std::uint64_t hash(char const* key) const {
         auto const digits = text(key);
         std::uint64_t value = 0;
         std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
         return value;
-    }
-    bool flag(char const* key) const {
-        auto const at = json_.find(key);
-        return at != json_.end() && at->is_boolean() && at->get<bool>();
-    }
-    std::vector<std::string> texts(char const* key) const {
-        std::vector<std::string> all;
-        auto const at = json_.find(key);
-        if (at != json_.end() && at->is_array()) {
-            for (auto const& one : *at) {
-                all.push_back(one.is_string() ? printable(one.get<std::string>()) : std::string());
-            }
-        }
-        return all;
     }
 
     StepRecord step() const {
@@ -123,25 +99,18 @@ class RunRecords::Line {
 
     /// All numbers but the known ones are metrics of the task.
     MeasuredRecord measured() const {
-        static std::set<std::string> const known{"step",    "epoch",     "loss",
-                                                 "samples", "seconds",   "samples_per_s",
-                                                 "time",    "elapsed_s", "event"};
         MeasuredRecord record{.step = whole("step"),
                               .epoch = number("epoch"),
                               .loss = number("loss"),
                               .seconds = number("seconds"),
-                              .best = flag("best"),
-                              .metrics = {}};
-        for (auto const& [key, value] : json_.items()) {
-            if (value.is_number() && !known.contains(key)) {
-                record.metrics[key] = value.get<double>();
-            }
+                              .best = flag("best", false),
+                              .metrics = numbers()};
+        for (char const* known : {"step", "epoch", "loss", "samples", "seconds", "samples_per_s",
+                                  "time", "elapsed_s", "event"}) {
+            record.metrics.erase(known);
         }
         return record;
     }
-
-  private:
-    Json json_;
 };
 
 RunRecords::RunRecords(std::filesystem::path const& run)
@@ -193,12 +162,11 @@ void RunRecords::take(std::string const& text) {
     if (trimmed(text).empty()) {
         return;
     }
-    auto json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object()) {
+    Line const line(text);
+    if (!line.is_record()) {
         ++bad_lines;
         return;
     }
-    Line const line(std::move(json));
     auto const event = line.event();
     if (event == "start") {
         begin(line);
@@ -221,8 +189,12 @@ void RunRecords::take(std::string const& text) {
                              line.number("seconds"), line.number("stall_s")});
     } else if (event == "end") {
         end(line);
-    } else if (event == "failure" && !attempts.empty() && line.json().value("fatal", true)) {
+    } else if (event == "failure" && line.flag("fatal", true)) {
         leave_without_steps();
+        if (attempts.empty()) { // it failed before it could say what it is
+            attempts.push_back(
+                {.start = line.text("time"), .ranks = 0, .reason = {}, .cause = {}, .memory = {}});
+        }
         attempts.back().reason = "failed";
         attempts.back().cause = concat(line.text("cause"), ": ", line.text("message"));
     }
@@ -242,7 +214,7 @@ void RunRecords::take(std::string const& text) {
 /// The attempt that ended took no step: what the run was before it counts again.
 void RunRecords::leave_without_steps() {
     if (!counting_start_.empty() && counting_start_ != newest_start_) {
-        take_setup(Line(Json::parse(counting_start_, nullptr, /*allow_exceptions=*/false)));
+        take_setup(Line(counting_start_));
         newest_start_ = counting_start_;
     }
 }

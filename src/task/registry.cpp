@@ -46,7 +46,8 @@ std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& sampl
     return kind.make(config::OwnValues("task", chosen.own, kind.keys), samples);
 }
 
-MetricKind metric_of(config::Task const& chosen, std::string const& wanted) {
+MetricKind metric_of(config::Task const& chosen, std::string const& key,
+                     std::string const& wanted) {
     auto const kind = find_kind(chosen.kind);
     if (wanted.empty()) {
         return kind.metrics.front();
@@ -59,8 +60,8 @@ MetricKind metric_of(config::Task const& chosen, std::string const& wanted) {
         }
     }
     throw Error(ExitCode::usage,
-                {concat("metric ", wanted), concat(kind.name, " has ", joined(names, ", ")),
-                 "Correct task.metric or checkpoint.best"});
+                {concat(key, " = ", wanted), concat(kind.name, " has ", joined(names, ", ")),
+                 "Take one of them"});
 }
 
 } // namespace lockstep::task

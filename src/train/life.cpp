@@ -164,6 +164,7 @@ Life::Life(std::filesystem::path const& directory, bool held, double period_s,
                      "Wait for that job, end it, or set run.directory to another place"});
     }
     number_ = before.number + 1;
+    requeued_ = same_job && before.attempt < attempt_of_job();
     write_text_durably(file_, text_of({number_, job, attempt_of_job(), own_host(), ::getpid(),
                                        own_start(), utc_now()}));
     own_ = Descriptor(::open(file_.c_str(), O_RDWR | O_CLOEXEC));

@@ -1,8 +1,7 @@
 #include "lost_checkpoints.hpp"
 
+#include "lockstep/base/json_line.hpp"
 #include "lockstep/base/text.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,13 +15,9 @@ std::string lost_checkpoints(std::filesystem::path const& directory) {
     if (std::filesystem::is_regular_file(metrics)) {
         std::ifstream lines(metrics);
         for (std::string line; std::getline(lines, line);) {
-            auto const record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-            // A line that is none of ours says nothing.
-            auto const event = record.find("event");
-            auto const step = record.find("step");
-            if (event != record.end() && *event == "checkpoint" && step != record.end() &&
-                step->is_number_integer()) {
-                newest = std::max(newest, step->get<std::int64_t>());
+            JsonLine const record(line);
+            if (record.text("event") == "checkpoint") {
+                newest = std::max(newest, record.whole("step", 0));
             }
         }
     }

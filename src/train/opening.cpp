@@ -2,6 +2,7 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/json_line.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
@@ -16,9 +17,8 @@
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/engine.hpp"
+#include "lockstep/train/precision.hpp"
 #include "lockstep/train/progress.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -144,17 +144,20 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
 
 std::optional<checkpoint::Found> found_for(comm::Communicator const& world,
                                            config::Deck const& deck,
-                                           std::filesystem::path const& local) {
+                                           std::filesystem::path const& local, bool requeued) {
     auto const& resume = deck.checkpoint.resume;
-    if (resume == "none") {
-        return std::nullopt;
+    bool const automatic = resume == "auto";
+    if (automatic || requeued) {
+        checkpoint::Store const store(std::filesystem::path(deck.run.directory) / "checkpoints",
+                                      static_cast<int>(deck.checkpoint.keep), {}, local);
+        auto found = store.newest_good(world);
+        if (automatic || found) {
+            return found;
+        }
     }
-    if (resume != "auto") {
-        return checkpoint::Found{0, checkpoint::verify_together(world, resume), {}};
-    }
-    return checkpoint::Store(std::filesystem::path(deck.run.directory) / "checkpoints",
-                             static_cast<int>(deck.checkpoint.keep), {}, local)
-        .newest_good(world);
+    return resume == "none" ? std::nullopt
+                            : std::optional(checkpoint::Found{
+                                  0, checkpoint::verify_together(world, resume), {}});
 }
 
 Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found, int ranks,
@@ -196,19 +199,11 @@ void require_same_data(checkpoint::Reader const& reader, std::uint64_t fingerpri
 
 namespace {
 
-/// Whether a record says that the run finished, at this step or later. A line that is none of ours
-/// says nothing.
+/// Whether a record says that the run finished, at this step or later.
 bool tells_of_the_end(std::string const& line, std::int64_t step) {
-    auto const record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    auto const is = [&](char const* key, char const* value) {
-        auto const found = record.find(key);
-        return found != record.end() && *found == value;
-    };
-    if (!record.is_object() || !is("event", "end") || !is("reason", "finished")) {
-        return false;
-    }
-    auto const at = record.find("step");
-    return at != record.end() && at->is_number() && at->get<std::int64_t>() >= step;
+    JsonLine const record(line);
+    return record.text("event") == "end" && record.text("reason") == "finished" &&
+           record.whole("step", -1) >= step;
 }
 
 } // namespace
@@ -235,12 +230,15 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
     run.deck = order.deck;
     auto& deck = run.deck;
     auto const checkpoints = std::filesystem::path(deck.run.directory) / "checkpoints";
+    bool requeued = false;
     comm::agree(world, "opening the run's directory", [&] {
         require_mode(deck.run, world.size());
         if (world.is_root()) {
             run.directory = std::make_shared<RunDirectory>(deck.run.directory,
                                                            [&] { comm::progressed(world); });
-            if (deck.checkpoint.resume == "none" && std::filesystem::exists(checkpoints)) {
+            requeued = run.directory->is_requeued() && deck.checkpoint.resume != "auto";
+            if (deck.checkpoint.resume == "none" && !requeued &&
+                std::filesystem::exists(checkpoints)) {
                 run.directory->archive();
             }
             make_directories(checkpoints);
@@ -256,7 +254,8 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
         order.held(life);
     }
     run.local = local_directory(world, deck, checkpoints);
-    run.found = found_for(world, deck, run.local);
+    run.requeued = comm::all_reduce(world, requeued ? 1 : 0, comm::Reduce::maximum) != 0;
+    run.found = found_for(world, deck, run.local, run.requeued);
     comm::agree(world, "settling the deck", [&] {
         auto decided = decide(deck, run.found, world.size(), order.force);
         deck = std::move(decided.deck);
@@ -341,6 +340,13 @@ void require_memory(double needed, std::uint64_t available) {
     }
 }
 
+task::MetricKind best_metric(config::Deck const& deck) {
+    auto const chosen = task::metric_of(deck.task, "task.metric", deck.task.metric);
+    return deck.checkpoint.best.empty()
+               ? chosen
+               : task::metric_of(deck.task, "checkpoint.best", deck.checkpoint.best);
+}
+
 namespace {
 
 /// Whether `set` holds what is learnt from `train`: stored types may differ, and there may be fewer
@@ -405,6 +411,8 @@ void require_no_datasets(config::Deck const& deck) {
 
 Workload open_workload(config::Deck const& deck,
                        std::function<void(double parameters)> const& check_size) {
+    best_metric(deck);
+    LossScale const scale(deck.precision); // what it refuses is refused before the data is opened
     Workload work;
     work.environment = task::open_environment(deck.task, deck.data.train);
     if (work.environment) {

@@ -24,8 +24,9 @@ struct OpenedRun {
     std::shared_ptr<RunDirectory> directory; ///< on rank 0 only
     std::optional<checkpoint::Found> found;  ///< what to resume from
     bool shares_state = true;                ///< the optimizer of `found` with the deck's
-    std::filesystem::path local;             ///< the run's place in checkpoint.local; empty: none
-    std::vector<std::string> forced;         ///< changes that --force allowed
+    bool requeued = false;           ///< an earlier attempt of this job has done what resume says
+    std::filesystem::path local;     ///< the run's place in checkpoint.local; empty: none
+    std::vector<std::string> forced; ///< changes that --force allowed
 };
 
 /// Locks the directory, finds the newest good checkpoint, and settles the deck: names, replicas,
@@ -38,13 +39,14 @@ struct OpenedRun {
 OpenedRun open_run(comm::Communicator const& world, Order const& order);
 
 /// The checkpoint that a start of the deck's run goes on from, verified; nothing where it begins.
-/// `local` is the run's place in checkpoint.local, or empty. Writes nothing.
+/// `local` is the run's place in checkpoint.local, or empty; `requeued`: what checkpoint.resume
+/// says was done by an earlier attempt of this job, which this one goes on from. Writes nothing.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 65 when all checkpoints, or the one that is named, are damaged
 std::optional<checkpoint::Found> found_for(comm::Communicator const& world,
                                            config::Deck const& deck,
-                                           std::filesystem::path const& local);
+                                           std::filesystem::path const& local, bool requeued);
 
 /// What a start comes to, whoever asks: train, plan or estimate.
 struct Decided {
@@ -97,6 +99,11 @@ std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::strin
 /// Throws  Error 64 when there are too few samples
 std::optional<std::pair<data::Dataset, data::Dataset>> divide(config::Deck const& deck,
                                                               data::Dataset const& train);
+
+/// What the best model is chosen by.
+///
+/// Throws  Error 64 for a metric that the task does not have
+task::MetricKind best_metric(config::Deck const& deck);
 
 /// `check_size` is told the number of parameters before the model is made, and may throw.
 ///

@@ -39,6 +39,7 @@ Run::Run(comm::Communicator const& world, Order order, SignalRequests const& sig
     keep_large_blocks();
     comm::PhaseScope const phase(world_, comm::Phase::start_up);
     comm::agree(world_, "start-up", [&] {
+        require_known_fault();
         device_ = choose_device(deck_.run, topology_);
         configure_torch(deck_.run);
         remark(configure_precision(deck_.precision, deck_.run.deterministic));
@@ -61,9 +62,13 @@ Run::Run(comm::Communicator const& world, Order order, SignalRequests const& sig
         for (auto& text : share_remarks(deck_, work_)) {
             remark(std::move(text));
         }
-        best_metric_ = task::metric_of(
-            deck_.task, deck_.checkpoint.best.empty() ? deck_.task.metric : deck_.checkpoint.best);
+        if (world_.is_root() && work_.validation) {
+            validation_hash_ = static_cast<std::int64_t>(data::Audit::hash_of(*work_.validation) >>
+                                                         1); // none is negative
+        }
+        best_metric_ = best_metric(deck_);
     });
+    validation_hash_ = comm::all_reduce(world_, validation_hash_, comm::Reduce::maximum);
     auto const nodes = place_replicas();
     comm::agree(world_, "planning the run", [&] {
         feed_ = make_feed(
@@ -72,6 +77,10 @@ Run::Run(comm::Communicator const& world, Order order, SignalRequests const& sig
         schedule_.emplace(deck_, feed_->steps_per_epoch(), total_steps_);
         make_audit();
     });
+    if (opened_.requeued) {
+        remark(concat("checkpoint.resume = ", deck_.checkpoint.resume,
+                      " was for this job's first attempt: this one goes on from there"));
+    }
     if (!opened_.found && world_.is_root()) {
         remark(lost_checkpoints(deck_.run.directory));
     }

@@ -53,6 +53,7 @@ class Run {
     void settle_audit();
     void require_same_data(checkpoint::Reader const& reader);
     void require_same_code(checkpoint::Reader const& reader) const;
+    void require_same_measure(checkpoint::Record const& record);
     void announce();
     void tell_start(std::vector<std::string> const& devices,
                     std::vector<std::string> const& memory) const;
@@ -104,6 +105,7 @@ class Run {
     std::unique_ptr<data::Dataset> of_environment_; ///< its files, where it has some
     std::unique_ptr<data::Audit> audit_;            ///< null: another rank of the host has it
     task::MetricKind best_metric_;
+    std::int64_t validation_hash_ = 0; ///< of what is measured; 0: no samples
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Feed> feed_;
     std::unique_ptr<BatchSource> batches_; ///< null: before the first step, and after the last

@@ -94,6 +94,24 @@ void Run::require_same_data(checkpoint::Reader const& reader) {
     train::require_same_data(reader, feed_->fingerprint());
 }
 
+/// Values of another metric, or of other samples, say nothing of which model is the best.
+void Run::require_same_measure(checkpoint::Record const& record) {
+    auto const chosen_by = record.notes.find("best_metric"); // older checkpoints do not tell
+    bool const other_metric =
+        chosen_by != record.notes.end() && chosen_by->second != best_metric_.name;
+    bool const other_samples =
+        work_.validation && integer_of(record, "validation", validation_hash_) != validation_hash_;
+    if (other_samples) {
+        remark("warning: data.validation is not what it was: the best model is looked for anew");
+    } else if (other_metric) {
+        remark(concat("the best model is looked for anew: it was chosen by ", chosen_by->second,
+                      ", and is by ", best_metric_.name, " from here on"));
+    }
+    if (other_samples || other_metric) {
+        progress_.best_step = -1;
+    }
+}
+
 void Run::restore() {
     if (!opened_.found) {
         return;
@@ -107,13 +125,7 @@ void Run::restore() {
                                engine_->nodes()[static_cast<std::size_t>(world_.rank())],
                                deck_.run.replicas);
         progress_ = Progress::read_from(reader.record());
-        auto const& notes = reader.record().notes;
-        auto const chosen_by = notes.find("best_metric"); // older checkpoints do not tell
-        if (chosen_by != notes.end() && chosen_by->second != best_metric_.name) {
-            remark(concat("the best model is looked for anew: it was chosen by ", chosen_by->second,
-                          ", and is by ", best_metric_.name, " from here on"));
-            progress_.best_step = -1;
-        }
+        require_same_measure(reader.record());
         engine_->loss_scale().restore(real_of(reader.record(), "loss_scale"),
                                       integer_of(reader.record(), "loss_scale_growth"),
                                       integer_of(reader.record(), "skipped_steps"));

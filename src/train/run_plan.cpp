@@ -121,7 +121,7 @@ PlannedStep step_on(RunPlan const& plan, config::Deck const& deck, int ranks) {
 RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     RunPlan plan;
     auto const ranks = static_cast<int>(places.size());
-    auto const found = found_for(comm::Communicator::self(), deck, {});
+    auto const found = found_for(comm::Communicator::self(), deck, {}, false);
     deck = decide(std::move(deck), found, ranks, /*force=*/false).deck;
     plan.deck = deck;
     auto const work = open_workload(deck, [](double parameters) {

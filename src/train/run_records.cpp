@@ -238,6 +238,9 @@ checkpoint::Record Run::record() const {
     // The place in the data is the step alone: which samples that means is arithmetic.
     record.integers["cursor"] = progress_.step % feed_->steps_per_epoch();
     record.integers["data"] = static_cast<std::int64_t>(feed_->fingerprint());
+    if (work_.validation) {
+        record.integers["validation"] = validation_hash_;
+    }
     record.integers["model"] = static_cast<std::int64_t>(work_.model->fingerprint());
     record.reals["learning_rate"] = schedule_->rate(progress_.step);
     record.reals["loss_scale"] = engine_->loss_scale().value();

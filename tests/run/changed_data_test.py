@@ -99,6 +99,29 @@ with Scratch() as scratch:
     run(["evaluate", scratch / "whole/deck.ini", newest, "--data.test", scratch / "good.h5"], 2).expect(0)
     run(["evaluate", scratch / "whole/deck.ini", newest, "--data.test", ours], 2).expect(65, *wrong)
 
+    # Other samples to validate on: values before and after are not compared.
+    shutil.copyfile(theirs, scratch / "judge.h5")
+    judged = ("--data.train", theirs, "--data.inputs", "x", "--data.targets", "y", "--data.validation", scratch / "judge.h5",
+              "--data.global-batch", 60, "--run.replicas", 2, "--train.epochs", 9)
+    for steps, told in ((5, ""), (10, "")):
+        same = train(scratch / "judged", *judged, "--train.steps", steps).expect(0, told)
+        check("looked for anew" not in same.text, same.text)
+    edit(scratch / "judge.h5", "x", 299)
+    train(scratch / "judged", *judged, "--train.steps", 15).expect(
+        0, "warning: data.validation is not what it was", "new best")
+
+    # Values that were never written are told of: whole datasets, and chunks of one.
+    with h5py.File(scratch / "gaps.h5", "w") as file:
+        file["y"] = np.arange(N) % 3
+        file.create_dataset("x", (N, 1, 28, 28), "f4")
+        file.create_dataset("chunks", (N, 1, 28, 28), "f4", chunks=(50, 1, 28, 28))[:250] = 1
+        file.create_dataset("full", (N, 1, 28, 28), "f4", chunks=(50, 1, 28, 28))[:] = 1
+    for inputs in ("x", "chunks", "full"):
+        gaps = train(scratch / inputs, "--data.train", scratch / "gaps.h5", "--data.validation", "", "--data.inputs", inputs,
+                     "--data.targets", "y", "--data.global-batch", 20, "--train.steps", 1).expect(0)
+        told = f"warning: values of dataset {inputs} of {scratch}/gaps.h5 were never written" in gaps.text
+        check(told == (inputs != "full"), gaps.text)
+
     # What is not samples has a checksum as well: the names of the classes.
     named = scratch / "named.h5"
     shutil.copyfile(DATA / "test.h5", named)

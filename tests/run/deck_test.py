@@ -147,6 +147,25 @@ def models(scratch):
     run(["models", "cnn", "mlp"]).expect(64, "lockstep models [NAME]")
 
 
+def words_that_are_refused(scratch):
+    """plan refuses what train refuses; a key that is not there has no line, but a deck."""
+    deck = scratch / "few.ini"
+    deck.write_text(f"[data]\ntrain = {DATA / 'train.h5'}\n[task]\nmetric = mae\n[train]\nsteps = 1\n"
+                    f"[run]\ndirectory = {scratch / 'refused'}\n")
+    for command in ("plan", "train"):
+        run([command, deck, "--model.name", "mlp"]).expect(64, "task.metric = mae: classification has ", f"{deck}:4")
+        run([command, deck, "--model.name", "mlp", "--task.metric", "loss", "--checkpoint.best", "blue"]).expect(
+            64, "checkpoint.best = blue: classification has ")
+        run([command, deck, "--task.metric", "loss"]).expect(64, f"(model.name: not set in {deck})")
+        told = run([command, deck, "--task.metric", "loss", "--model.name", "mlp", "--optimizer.name", "sgd",
+                    "--optimizer.betas", "0.8, 0.9", "--schedule.factor", 0.5, "--optimizer.momentum", 0.9]).expect(
+            0, "ignored: optimizer.betas (command line) is of optimizer.name = adamw, adam or lamb",
+            "ignored: schedule.factor")
+        check("ignored: optimizer.momentum" not in told.text, told.text)
+        run([command, DECK, "--precision.compute", "fp16", "--precision.loss-scale", 0, *SETS, "--run.directory",
+             scratch / "refused"]).expect(64, "precision.loss-scale = 0")
+
+
 def mistakes(scratch):
     """Of one process neither rank nor phase is told, but where in the deck it is."""
     deck = scratch / "wrong.ini"
@@ -199,7 +218,7 @@ def helps():
 
 
 with Scratch() as scratch:
-    for part in (decisions, share, models, mistakes, long_paths, buckets):
+    for part in (decisions, share, models, words_that_are_refused, mistakes, long_paths, buckets):
         start = time.monotonic()
         (scratch / part.__name__).mkdir()
         part(scratch / part.__name__)

@@ -130,6 +130,10 @@ def tables(scratch):
     series(scratch, "a,b,kind\n1,2,x\n1e39,4,y\n", "--target", "kind").expect(
         65, "line 3: a is too large for f32: 1e39", "--type f64")
     series(scratch, "a,b,kind\n1,2,x\n1e39,4,y\n", "--target", "kind", "--type", "f64").expect(0)
+    prices = "a,price\n" + "".join(f"{i},{i / 8}\n" for i in range(41))
+    amounts = "warning: the numbers in price became 41 classes of 41 samples"
+    series(scratch, prices, "--target", "price").expect(0, amounts, "--regression")
+    check(amounts not in series(scratch, prices, "--target", "price", "--regression").expect(0).text, "amounts as asked")
     series(scratch, "a,b,kind\n1,2,x\n3,4,\n", "--target", "kind").expect(65, "line 3: kind is empty")
     series(scratch, "a,b,kind\n1,2,x\n3,4,\n", "--group", "kind").expect(65, "line 3: kind is empty")
     series(scratch, ",b,kind\n1,2,x\n", "--target", "kind").expect(65, "column 1 has no name")

@@ -69,6 +69,11 @@ def restarts(scratch, whole):
           f"how it is started: {site.calls()}")
     check([life["first_step"] for life in lives(directory)] == [0, 10, 10], f"{lives(directory)}")
     check([life["lost_steps"] for life in lives(directory)] == [2, 2, 0], f"{lives(directory)}")
+    # Records of another kind, a line that somebody added: they tell nothing, and break nothing.
+    for name in ("metrics.jsonl", "history.jsonl"):
+        with (directory / name).open("a") as lines:
+            lines.write('{"event": 5, "attempt": [], "startup_s": "x"}\n{"event": "failure", "fatal": 3}\n[]\n')
+    run(["report", directory, "--output", scratch / "report"]).expect(0)
     again = run(words(directory, "--restarts", 2)).expect(0, "this run is finished")
     check("lost" not in again.text, f"a finished run that is launched again has lost nobody: {again.text}")
 

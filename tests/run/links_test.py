@@ -128,6 +128,7 @@ with Scratch() as scratch:
         file["x"] = X[:25]
     view(scratch / "of-short.h5", [("short.h5", "x", 40)])
     view(scratch / "of-part.h5", [("short.h5", "x", 30)])
+    view(scratch / "of-less.h5", [("short.h5", "x", 20)])
     view(scratch / "of-nothing.h5", [("short.h5", "nothing", 40)])
     view(scratch / "ring-a.h5", [("ring-b.h5", "x", 40)])
     view(scratch / "ring-b.h5", [("ring-a.h5", "x", 40)])
@@ -138,7 +139,7 @@ with Scratch() as scratch:
     view(scratch / "of-circle.h5", [("itself.h5", "x", 40)])
     with h5py.File(scratch / "soft-nowhere.h5", "w") as file:
         file["x"] = h5py.SoftLink("/nowhere/at/all")
-    for name in ("of-short.h5", "of-part.h5", "of-nothing.h5", "ring-a.h5", "no-object.h5", "soft-nowhere.h5",
+    for name in ("of-short.h5", "of-part.h5", "of-less.h5", "of-nothing.h5", "ring-a.h5", "no-object.h5", "soft-nowhere.h5",
                  "itself.h5", "circle-a.h5", "of-circle.h5"):
         with h5py.File(scratch / name, "a") as file:
             file["y"] = Y
@@ -153,6 +154,7 @@ with Scratch() as scratch:
                ("blocks.h5", "x", "66", "block-0.h5"),
                ("of-short.h5", "x", "65", "short.h5", "not have the elements that the view shows"),
                ("of-part.h5", "x", "65", "short.h5", "not have the elements that the view shows"),
+               ("of-less.h5", "x", "65", "of its elements are taken from no dataset"),
                ("of-nothing.h5", "x", "66", "short.h5 has no dataset nothing"),
                ("ring-a.h5", "x", "65", "view of views"),
                ("no-object.h5", "x", "66", "short.h5 has no", "it has x"),

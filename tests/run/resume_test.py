@@ -68,6 +68,19 @@ with Scratch() as scratch:
     train(whole, "--checkpoint.resume", "none", "--train.steps", 5).expect(0, "finished at step 5")
     check([p for p in scratch.iterdir() if p.name.startswith("whole.archived-")], "archived")
 
+    # It was for the first attempt of a job: one that was requeued goes on, or begins from the file.
+    anew = ("--checkpoint.resume", "none", "--data.validation", "", "--checkpoint.every-steps", 2)
+    job = {"SLURM_JOB_ID": "9"}
+    train(scratch / "anew", *anew, "--train.steps", 3).expect(0)
+    train(scratch / "anew", *anew, "--train.steps", 5, env=job).expect(0, "finished at step 5")
+    train(scratch / "anew", *anew, "--train.steps", 7, env={**job, "SLURM_RESTART_COUNT": "1"}).expect(
+        0, "checkpoint.resume = none was for this job's first attempt", "resumed from", "at step 5")
+    check(len([p for p in scratch.iterdir() if p.name.startswith("anew.archived-")]) == 1, "archived once")
+    file = shutil.copy(checkpoints(scratch / "anew")[-1], scratch / "step-00000007.h5")
+    for restart, told in (("0", str(file)), ("1", "step-00000009.h5")):
+        train(scratch / "from", "--checkpoint.resume", file, *anew[2:], "--train.steps", 9 + 2 * int(restart),
+              env={**job, "SLURM_RESTART_COUNT": restart}).expect(0, "resumed from", told)
+
     # A file by name; a model alone cannot be resumed from.
     source = checkpoints(whole)[-1]
     train(scratch / "by-file", "--checkpoint.resume", source, "--train.steps", 6).expect(

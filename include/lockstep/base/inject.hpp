@@ -21,6 +21,11 @@ enum class Damage {
 /// Throws   Error 64 for a text it does not know; Error 70 when it asks for one
 Damage inject_fault(int rank, std::int64_t step);
 
+/// Refuses a text that asks for nothing known before it is due, which may be never.
+///
+/// Throws  Error 64
+void require_known_fault();
+
 /// The same at the beginning of a phase: "kill:rank=1:phase=checkpoint", with ":step=50" in that
 /// step only, and ":rank=all" on every rank. Phases of a checkpoint: check, layout, write,
 /// read-back, seal, rename, prune. `names`: how the phase is asked for, by a part of its name or by

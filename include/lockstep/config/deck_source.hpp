@@ -17,10 +17,11 @@ struct Written {
     int layer = 0; ///< the later one wins: decks in the order of reading, the command line last
 };
 
-/// A value of a deck's file, and where it stands there.
+/// A value of a deck's file, and where it stands there; or a key that no deck has set.
 struct Place {
     std::string value;
-    std::string origin;
+    std::string origin; ///< "inputs/x.ini:12" or "not set in inputs/x.ini"
+    bool is_set = true;
 };
 
 /// Which of the things that can be named has a key, and the one that is named has not: "model cnn";
@@ -52,8 +53,9 @@ class DeckSource {
     std::vector<std::string> drop_keys_of_another(std::string const& chooser,
                                                   KeyOwners const& owners);
 
-    /// Where each value of a deck's file stands, by key.
-    std::map<std::string, Place> places() const;
+    /// Where each value of a deck's file stands, by key; and which keys `decks` ("a.ini, b.ini") do
+    /// not set. What stands on the command line has no place.
+    std::map<std::string, Place> places(std::string const& decks) const;
 
     /// All of it as one text and back, so that rank 0 can read and all ranks parse.
     std::string packed() const;

@@ -15,6 +15,8 @@
 
 namespace lockstep::data {
 
+class Column;
+
 /// Looks at all bytes of data sets while they are read for other ends: a thread of the least
 /// priority walks through them once, verifies the checksums of our own files and hashes what the
 /// first set is made of, for a record that a checkpoint keeps. What training reads, and when, does
@@ -26,6 +28,10 @@ class Audit {
     Audit(Audit const&) = delete;
     Audit& operator=(Audit const&) = delete;
     ~Audit();
+
+    /// Of what a set holds, as far as its checksums and some samples tell: equal for equal files
+    /// under any names.
+    static std::uint64_t hash_of(Dataset const& set);
 
     /// Bytes that are to be looked at.
     std::uint64_t bytes() const noexcept { return bytes_; }
@@ -55,8 +61,10 @@ class Audit {
     struct Group;
     struct Walk;
 
+    static std::vector<std::string> sample_hashes(Dataset const& set);
     void add_groups(Dataset const& set, bool recorded);
     void add_rests(Dataset const& set);
+    void note_unwritten(Column const& column, std::filesystem::path const& file);
     void walk();
     bool one_block();
     void hash_block(Group const& group);

@@ -36,6 +36,7 @@ struct Storage {
     std::vector<Filter> filters;         ///< in the order in which they were applied
     bool partial_chunks_filtered = true; ///< those that reach over the edge of the shape too
     std::vector<Chunk> chunks;           ///< in row-major order of their places
+    bool unwritten = false;              ///< there are elements that were never written
     std::vector<std::byte> fill;         ///< an element that was never written, as it is stored
 };
 

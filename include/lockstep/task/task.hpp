@@ -107,9 +107,9 @@ std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& sampl
 /// Throws  Error 64 as make_task; 64 to 66 when the environment cannot be made from `files`
 rl::EnvironmentMaker open_environment(config::Task const& chosen, std::string const& files);
 
-/// The metric of the deck's task that goes by `wanted`; its first when that is empty.
+/// The metric of the deck's task that `key` of the deck wants; its first when `wanted` is empty.
 ///
 /// Throws  Error 64 for a metric that it does not have
-MetricKind metric_of(config::Task const& chosen, std::string const& wanted);
+MetricKind metric_of(config::Task const& chosen, std::string const& key, std::string const& wanted);
 
 } // namespace lockstep::task

@@ -42,6 +42,9 @@ class Life {
 
     std::int64_t number() const noexcept { return number_; }
 
+    /// Whether an earlier attempt of this very job had the directory last.
+    bool is_requeued() const noexcept { return requeued_; }
+
     /// Throws  Error 79 when a newer life has taken the directory over
     void require() const;
 
@@ -50,6 +53,7 @@ class Life {
   private:
     std::filesystem::path file_;
     std::int64_t number_ = 0;
+    bool requeued_ = false;
     Descriptor own_; ///< this life's file, not a newer one's
     std::jthread renewal_;
 };

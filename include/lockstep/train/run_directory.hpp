@@ -32,6 +32,7 @@ class RunDirectory {
 
     std::filesystem::path const& path() const noexcept { return path_; }
     std::int64_t life() const noexcept { return life_->number(); }
+    bool is_requeued() const noexcept { return life_->is_requeued(); }
 
   private:
     std::filesystem::path path_;

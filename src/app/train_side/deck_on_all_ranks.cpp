@@ -5,12 +5,14 @@
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/config/deck_source.hpp"
+#include "lockstep/config/idle_keys.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/task/task.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 
 namespace lockstep::app {
 
@@ -52,6 +54,7 @@ DeckArguments read_deck(comm::Communicator const& world, std::vector<std::string
     DeckArguments result;
     std::string packed;
     std::string name;
+    std::vector<std::string> files;
     comm::agree(world, "reading the deck", [&] {
         config::DeckSource source;
         auto const others = config::DeckSource().take_options(arguments);
@@ -71,6 +74,7 @@ DeckArguments read_deck(comm::Communicator const& world, std::vector<std::string
                 source.read(argument);
             }
             name = std::filesystem::path(argument).stem().string();
+            files.push_back(argument);
         }
         if (name.empty()) {
             throw Error(ExitCode::usage, {"no deck was named", "there is nothing to do",
@@ -82,14 +86,15 @@ DeckArguments read_deck(comm::Communicator const& world, std::vector<std::string
     comm::broadcast_text(world, packed);
     comm::agree(world, "reading the deck", [&] {
         auto source = config::DeckSource::unpacked(packed);
-        result.places = source.places();
-        auto const ignored = drop_keys_of_others(source);
+        result.places = source.places(joined(files, ", "));
+        auto ignored = drop_keys_of_others(source);
+        result.deck = source.parse();
+        std::ranges::move(config::idle_keys(source, result.deck), std::back_inserter(ignored));
         if (world.is_root()) {
             for (auto const& sentence : ignored) {
                 std::cerr << "lockstep: " << sentence << "\n";
             }
         }
-        result.deck = source.parse();
         auto& run = result.deck.run;
         if (run.name.empty()) {
             run.name = name;

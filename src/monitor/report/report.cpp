@@ -155,13 +155,17 @@ std::vector<RunSummary> summarize(std::vector<RunRecords> const& runs) {
     for (auto const& run : runs) {
         all.push_back(summary_of(run));
     }
-    auto const base = std::min_element(
-        all.begin(), all.end(), [](auto const& a, auto const& b) { return a.ranks < b.ranks; });
+    // A run that has not trained compares with none.
+    auto const ranks_that_count = [](RunSummary const& run) {
+        return run.ranks > 0 && run.samples_per_s > 0 ? run.ranks
+                                                      : std::numeric_limits<std::int64_t>::max();
+    };
+    auto const base = std::ranges::min_element(all, {}, ranks_that_count);
     for (std::size_t i = 0; i < all.size() && base->samples_per_s > 0; ++i) {
         auto& run = all[i];
         auto const& first = runs[static_cast<std::size_t>(base - all.begin())];
         bool const alike = runs[i].model == first.model && runs[i].parameters == first.parameters;
-        if (alike && all.size() > 1 && base->ranks > 0) {
+        if (alike && all.size() > 1 && run.ranks > 0) {
             run.speed_up = run.samples_per_s / base->samples_per_s;
             run.efficiency =
                 run.speed_up * static_cast<double>(base->ranks) / static_cast<double>(run.ranks);

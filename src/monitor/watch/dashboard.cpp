@@ -88,7 +88,7 @@ class Page {
         std::set<std::string> const hosts(run_.hosts.begin(), run_.hosts.end());
         std::set<std::string> const devices(run_.devices.begin(), run_.devices.end());
         add(concat(paint_(Colour::bold, run_.name()), "  ", state()));
-        if (run_.attempts.empty()) {
+        if (run_.ranks == 0) { // it has not begun, or failed before
             return;
         }
         add(paint_(

@@ -68,6 +68,7 @@ TEST_CASE("system errors map to what a job script should do") {
     CHECK(system_error("x", ENOSPC, "").code() == ExitCode::io);
     CHECK(system_error("x", ENOENT, "").code() == ExitCode::no_input);
     CHECK(system_error("x", EACCES, "").code() == ExitCode::cannot_create);
+    CHECK(system_error("x", EROFS, "").code() == ExitCode::cannot_create);
     CHECK(system_error("x", ENOMEM, "").code() == ExitCode::memory);
 }
 

@@ -80,8 +80,11 @@ TEST_CASE("a file cut short anywhere, or with bytes added, is found") {
         CAPTURE(length);
         CHECK_FALSE(checkpoint::verify(path).empty());
     }
+    write_text_durably(path, whole);
     std::filesystem::resize_file(path, whole.size() - 1);
-    CHECK_FALSE(checkpoint::verify(path).empty());
+    auto const cut = checkpoint::verify(path);
+    REQUIRE_FALSE(cut.empty());
+    CHECK(cut[0].what.find("cut short at byte") != std::string::npos);
     write_text_durably(path, whole);
     CHECK(checkpoint::verify(path).empty());
     write_text_durably(path, whole + '\0');

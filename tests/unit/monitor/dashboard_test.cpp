@@ -75,6 +75,15 @@ TEST_CASE("a failure is shown, without commands to the terminal") {
     CHECK(holds(page, "rank 1: lost [2J now"));
 }
 
+TEST_CASE("a run that failed before it began has failed") {
+    Written const written("{\"event\": \"failure\", \"cause\": \"opening the data\", \"message\": "
+                          "\"there is none\"}\n");
+    auto const page = written.page();
+    CHECK(holds(page, "failed"));
+    CHECK(holds(page, "opening the data: there is none"));
+    CHECK_FALSE(holds(page, "0 parameters"));
+}
+
 TEST_CASE("every line fits, whatever the window") {
     for (auto const& text : {steps(), std::string(start), std::string("\n")}) {
         Written const written(text);

@@ -221,5 +221,5 @@ TEST_CASE("task ppo without an environment says what it learns from") {
     auto const error = test::error_of([] { task::make_task({"ppo", "", {}}, task::Samples{}); });
     CHECK(error.code() == ExitCode::usage);
     CHECK(test::says(error, "task.environment"));
-    CHECK(task::metric_of({"ppo", "", {}}, "").name == "return");
+    CHECK(task::metric_of({"ppo", "", {}}, "task.metric", "").name == "return");
 }

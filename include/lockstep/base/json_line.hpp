@@ -1,0 +1,39 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+/// One line of a file of JSON records, which may come from anywhere: values may be missing, null or
+/// of another kind, and the line may be no record at all. Nothing here throws for what the line
+/// holds.
+class JsonLine {
+  public:
+    explicit JsonLine(std::string const& text);
+
+    bool is_record() const noexcept { return json_ != nullptr; }
+
+    /// NaN where the record has no such number.
+    double number(std::string const& key) const;
+    /// `otherwise` where it has none, or one beyond 9e15.
+    std::int64_t whole(std::string const& key, std::int64_t otherwise) const;
+    /// Empty where it has no such text.
+    std::string text(std::string const& key) const;
+    bool flag(std::string const& key, bool otherwise) const;
+    /// The entries of a list, empty for those that are no texts; none where there is no list.
+    std::vector<std::string> texts(std::string const& key) const;
+    std::map<std::string, double> numbers() const;
+
+  private:
+    nlohmann::json const* value(std::string const& key) const;
+
+    std::shared_ptr<nlohmann::json const> json_; ///< null: no record
+};
+
+} // namespace lockstep
