@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <string_view>
+#include <unistd.h>
 
 #include "build_info.hpp"
 #include "command.hpp"
@@ -101,6 +103,11 @@ ExitCode dispatch(int argc, char** argv) {
 /// Where memory is used up an exception may leave a function that lets none out, or a thread: no
 /// crash, but a word and the code of it. What else gets here is a bug, and leaves a core.
 [[noreturn]] void end_without_memory() noexcept {
+    std::set_terminate([] { // not even for the word
+        constexpr std::string_view text = "lockstep: first cause: out of memory\n";
+        static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+        std::_Exit(static_cast<int>(ExitCode::memory));
+    });
     try {
         if (std::current_exception() != nullptr) {
             std::rethrow_exception(std::current_exception());

@@ -1,9 +1,12 @@
 #include "lockstep/base/build_id.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/memory.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/build_id_value.hpp"
 
 #include <csignal>
+#include <cstdint>
 #include <dlfcn.h>
 
 #include "command.hpp"
@@ -11,10 +14,25 @@
 namespace lockstep::app {
 
 namespace {
+
 constexpr char const* train_library = LOCKSTEP_TRAIN_LIBRARY;
+
+/// LibTorch and MPI begin with less; with much less they crash where they begin.
+constexpr std::uint64_t least_address_space = std::uint64_t{1} << 30;
+
+void require_address_space() {
+    if (auto const left = address_space_left(); left < least_address_space) {
+        throw Error(ExitCode::memory,
+                    {concat("out of memory: ", bytes_text(left), " of addresses are left"),
+                     concat("LibTorch and MPI want ", bytes_text(least_address_space)),
+                     "Raise the limit of addresses (ulimit -v), or lift it"});
+    }
 }
 
+} // namespace
+
 ExitCode train_side_command(std::string const& name, Invocation const& invocation) {
+    require_address_space();
     // Beside the program in a build, in ../lib when it is installed; found through the run path.
     void* const library = ::dlopen(train_library, RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) {

@@ -80,10 +80,6 @@ std::uint64_t headroom(decltype(RLIMIT_AS) resource, std::string const& name) {
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
-std::uint64_t address_space_headroom() {
-    return headroom(RLIMIT_AS, "VmSize");
-}
-
 /// What this host and the control group can give to all processes together.
 std::uint64_t memory_of_all() {
     return std::min(kilobytes_in("/proc/meminfo", "MemAvailable"), group_headroom());
@@ -91,13 +87,17 @@ std::uint64_t memory_of_all() {
 
 } // namespace
 
+std::uint64_t address_space_left() {
+    return headroom(RLIMIT_AS, "VmSize");
+}
+
 std::uint64_t available_memory() {
-    return std::min(memory_of_all(), address_space_headroom());
+    return std::min(memory_of_all(), address_space_left());
 }
 
 std::uint64_t memory_share(int processes) {
-    return std::min({memory_of_all() / static_cast<std::uint64_t>(processes),
-                     address_space_headroom(), headroom(RLIMIT_DATA, "VmData")});
+    return std::min({memory_of_all() / static_cast<std::uint64_t>(processes), address_space_left(),
+                     headroom(RLIMIT_DATA, "VmData")});
 }
 
 // Of private memory the kernel knows no peak; large blocks are kept (see below), so it hardly

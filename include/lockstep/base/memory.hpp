@@ -21,6 +21,10 @@ class FailedAllocation : public std::bad_alloc {
 /// control group (version 1 or 2) and address-space limit allow.
 std::uint64_t available_memory();
 
+/// Bytes of addresses that the process may still take (ulimit -v); all there are where it has no
+/// limit.
+std::uint64_t address_space_left();
+
 /// Bytes that each of `processes` processes of this host can still take: an equal share of what the
 /// host and the control group can give, cut to this process's own limits (RLIMIT_AS, RLIMIT_DATA).
 std::uint64_t memory_share(int processes);
