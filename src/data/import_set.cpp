@@ -1,5 +1,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/file_lock.hpp"
 #include "lockstep/base/hash.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <cmath>
 #include <iomanip>
+#include <optional>
 #include <sstream>
 #include <sys/stat.h>
 
@@ -101,6 +103,7 @@ class Import {
     ImportOptions const& options_;
     ImportProgress const& progress_;
     std::filesystem::path spool_;
+    std::optional<FileLock> lock_;      ///< of the spool, on rank 0
     std::uint64_t source_identity_ = 0; ///< a hash of it
     std::vector<ItemSet> sets_;
     std::vector<std::vector<std::int64_t>> items_; ///< of each part
@@ -170,6 +173,12 @@ void Import::prepare() {
                                      [](ItemSet const& set) { return !set.name.empty(); });
     require_place(options_.out, several, options_.overwrite || goes_on);
     make_directories(spool_);
+    lock_.emplace(spool_ / "lock");
+    if (lock_->is_held_elsewhere()) {
+        throw Error(ExitCode::cannot_create,
+                    {concat("cannot create ", options_.out.string()),
+                     "another import is just making it", "Wait for it, or name another OUT"});
+    }
     write_text_durably(note, identity);
 }
 

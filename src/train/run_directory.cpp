@@ -7,9 +7,6 @@
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <fcntl.h>
-#include <sys/file.h>
 
 namespace lockstep::train {
 
@@ -21,15 +18,10 @@ constexpr double renewal_s = 5;
 RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> const& waiting)
     : path_(std::move(path)) {
     make_directories(path_);
-    auto const file = path_ / lock_name;
-    lock_ = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-    if (int const error_number = errno; !lock_.is_open()) {
-        throw creation_error(concat("cannot write in ", path_.string()), path_, error_number);
-    }
     // Of two starts at once on a host the lock lets one through. Between hosts, and where a file
     // system has no locks, the life tells.
-    bool const held = ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    life_.emplace(path_, held, renewal_s, waiting);
+    lock_.emplace(path_ / lock_name);
+    life_.emplace(path_, lock_->is_held_elsewhere(), renewal_s, waiting);
 }
 
 void RunDirectory::archive() const {

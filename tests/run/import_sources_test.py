@@ -214,6 +214,7 @@ def interrupted(scratch):
     words = ["data", "import", "series", table, scratch / "long.h5", "--target", "kind"]
     parts = scratch / "long.h5.importing"
     started = held(words, scratch / "long.h5")
+    run(words).expect(73, "cannot create", "long.h5: another import is just making it")
     started.send_signal(signal.SIGUSR1)
     started.send_signal(signal.SIGCONT)
     text = started.communicate()[0]

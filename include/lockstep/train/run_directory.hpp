@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/base/descriptor.hpp"
+#include "lockstep/base/file_lock.hpp"
 #include "lockstep/train/life.hpp"
 
 #include <filesystem>
@@ -36,7 +36,7 @@ class RunDirectory {
 
   private:
     std::filesystem::path path_;
-    Descriptor lock_;
+    std::optional<FileLock> lock_;
     std::optional<Life> life_;
 };
 

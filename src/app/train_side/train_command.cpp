@@ -137,7 +137,8 @@ ExitCode train_command(Invocation const& invocation) {
             bool const nothing_to_do = ended.reason == "already finished";
             if (nothing_to_do && context.world.is_root() && !output.json) {
                 std::cout << "this run is finished at step " << ended.step
-                          << ": nothing to train. Raise train.epochs to go on, or begin anew with "
+                          << ": nothing to train. Raise train.epochs or train.steps, whichever is reached, to go "
+                             "on, or begin anew with "
                              "--checkpoint.resume none"
                           << std::endl;
             }
