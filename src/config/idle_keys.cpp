@@ -9,29 +9,31 @@ namespace {
 struct Needs {
     char const* key;
     bool is_met;
-    char const* what; ///< that gives the key its meaning
+    char const* chooser; ///< the key that gives it its meaning
+    char const* values;  ///< of the chooser, that do
 };
 
 std::vector<Needs> needs_of(Deck const& deck) {
     auto const& rule = deck.optimizer.name;
     auto const& schedule = deck.schedule.name;
     bool const adam = rule == "adamw" || rule == "adam" || rule == "lamb";
-    char const* const adams = "optimizer.name = adamw, adam or lamb";
+    char const* const adams = "adamw, adam or lamb";
     bool const scaled = deck.optimizer.scale_learning_rate != "none";
     return {
-        {"optimizer.momentum", rule == "sgd" || rule == "lars", "optimizer.name = sgd or lars"},
-        {"optimizer.nesterov", rule == "sgd", "optimizer.name = sgd"},
-        {"optimizer.betas", adam, adams},
-        {"optimizer.epsilon", adam, adams},
-        {"optimizer.trust-coefficient", rule == "lars", "optimizer.name = lars"},
-        {"optimizer.reference-replicas", scaled, "optimizer.scale-learning-rate = linear or sqrt"},
-        {"schedule.minimum", schedule == "cosine", "schedule.name = cosine"},
-        {"schedule.step-epochs", schedule == "step", "schedule.name = step"},
-        {"schedule.factor", schedule == "step", "schedule.name = step"},
-        {"precision.loss-scale", deck.precision.compute == "fp16", "precision.compute = fp16"},
+        {"optimizer.momentum", rule == "sgd" || rule == "lars", "optimizer.name", "sgd or lars"},
+        {"optimizer.nesterov", rule == "sgd", "optimizer.name", "sgd"},
+        {"optimizer.betas", adam, "optimizer.name", adams},
+        {"optimizer.epsilon", adam, "optimizer.name", adams},
+        {"optimizer.trust-coefficient", rule == "lars", "optimizer.name", "lars"},
+        {"optimizer.reference-replicas", scaled, "optimizer.scale-learning-rate", "linear or sqrt"},
+        {"schedule.minimum", schedule == "cosine", "schedule.name", "cosine"},
+        {"schedule.step-epochs", schedule == "step", "schedule.name", "step"},
+        {"schedule.factor", schedule == "step", "schedule.name", "step"},
+        {"precision.loss-scale", deck.precision.compute == "fp16", "precision.compute", "fp16"},
         {"communication.powersgd-rank", deck.communication.compression == "powersgd",
-         "communication.compression = powersgd"},
-        {"data.replacement", !deck.data.sample_weights.empty(), "data.sample-weights"},
+         "communication.compression", "powersgd"},
+        {"data.replacement", !deck.data.sample_weights.empty(), "data.sample-weights",
+         "a dataset of weights"},
     };
 }
 
@@ -39,11 +41,17 @@ std::vector<Needs> needs_of(Deck const& deck) {
 
 std::vector<std::string> idle_keys(DeckSource const& source, Deck const& deck) {
     std::vector<std::string> sentences;
-    for (auto const& [key, is_met, what] : needs_of(deck)) {
-        auto const written = source.values().find(key);
-        if (!is_met && written != source.values().end()) {
-            sentences.push_back(
-                concat("ignored: ", key, " (", written->second.origin, ") is of ", what));
+    auto const& values = source.values();
+    for (auto const& [key, is_met, chooser, wanted] : needs_of(deck)) {
+        auto const written = values.find(key);
+        auto const chosen = values.find(chooser);
+        if (is_met || written == values.end()) {
+            continue;
+        }
+        // Who chooses anew in a deck that takes in another's need not hear of what that one has.
+        if (chosen == values.end() || written->second.layer >= chosen->second.layer) {
+            sentences.push_back(concat("ignored: ", key, " (", written->second.origin, ") is of ",
+                                       chooser, " = ", wanted));
         }
     }
     return sentences;

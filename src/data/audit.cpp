@@ -224,7 +224,8 @@ void Audit::compare(std::string const& record) {
     std::getline(lines, line);
     if (samples != first_->samples()) {
         throw changed(first_->inputs().front().name, source.path_of(0),
-                      concat(": there are ", first_->samples(), " samples, and were ", samples));
+                      concat(": there are ", first_->samples(), " samples, and were ", samples,
+                             "; files were added or taken away, or one was made again"));
     }
     std::vector<FieldInfo> fields = first_->inputs();
     fields.insert(fields.end(), first_->targets().begin(), first_->targets().end());

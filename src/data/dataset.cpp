@@ -23,6 +23,11 @@ namespace lockstep::data {
 std::vector<std::filesystem::path> expand_files(std::string const& files) {
     std::vector<std::filesystem::path> paths;
     for (auto const& [part, quoted] : list_entries(files)) {
+        if (part.empty()) {
+            throw Error(ExitCode::usage,
+                        {concat("the list of files ", files), "one of its names is empty",
+                         "Take the comma out, or name the file"});
+        }
         std::error_code none; // a file of that very name comes before a pattern
         if (quoted || part.find_first_of("*?[") == std::string::npos ||
             std::filesystem::exists(part, none)) {
@@ -350,7 +355,8 @@ void Dataset::require_labels(std::span<std::int64_t const> indices,
             throw Error(ExitCode::data, {concat("label ", labels[i], " of sample ",
                                                 indices[i] - parts_->source.first_of_file[file],
                                                 " in ", parts_->source.path_of(file).string()),
-                                         concat("labels are 0 to ", classes - 1),
+                                         classes == 0 ? std::string("labels are 0 and more")
+                                                      : concat("labels are 0 to ", classes - 1),
                                          "Correct the labels, or name all classes at the import"});
         }
     }

@@ -28,8 +28,9 @@ TrainPlan::TrainPlan(PlanOptions const& options)
             ExitCode::usage,
             {concat(options.samples, " training samples for ", options.replicas, " replicas"),
              "each replica needs at least two samples",
-             concat("Set run.replicas to at most ", std::max<std::int64_t>(options.samples / 2, 1),
-                    ", or give more data")});
+             options.samples < 4 ? std::string("Give more data")
+                                 : concat("Set run.replicas to at most ", options.samples / 2,
+                                          ", or give more data")});
     }
     if (options.bucket > 0 && options.shuffle == Shuffle::block) {
         throw Error(ExitCode::usage,

@@ -124,6 +124,10 @@ void Console::show(train::Started const& e) {
                          ": the model cannot learn to tell them"),
                   Colour::yellow);
     }
+    if (e.class_counts.size() == 1) {
+        important("warning: data.train has one class: there is nothing to tell apart",
+                  Colour::yellow);
+    }
     line(concat("batch: ", e.batch, " x ", e.replicas, " replicas x ", e.accumulate,
                 " micro-batches = ", e.batch * e.replicas * e.accumulate, " samples a step, ",
                 e.steps_per_epoch, " steps an epoch, ", e.total_steps, " steps in all, ",

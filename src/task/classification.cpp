@@ -64,7 +64,7 @@ class Classification : public Task {
 
   private:
     /// In float32 whatever the model computes in.
-    static torch::Tensor logits_of(nn::Model& model, Tensors const& batch) {
+    torch::Tensor logits_of(nn::Model& model, Tensors const& batch) const {
         auto const logits = model.forward(batch.inputs);
         if (logits.dim() != 2) {
             throw Error(ExitCode::usage,
@@ -74,6 +74,15 @@ class Classification : public Task {
                                 logits.dim() - 2,
                                 logits.dim() == 3 ? " more dimension" : " more dimensions"),
                          "Set task.kind = ctc or segmentation, or a model such as cnn1d"});
+        }
+        if (logits.size(1) != cross_entropy_.classes()) {
+            throw Error(
+                ExitCode::usage,
+                {"task.kind = classification",
+                 concat("the model gives ", logits.size(1), " scores a sample, and there are ",
+                        cross_entropy_.classes(), " classes"),
+                 "Take a model that gives a score of each class; policies are for "
+                 "task.kind = ppo"});
         }
         return logits.to(torch::kFloat32);
     }

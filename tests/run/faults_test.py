@@ -152,8 +152,12 @@ def start(case, place, rank, call, how):
         text, _ = process.communicate(timeout=LIMIT)
         code = process.returncode
     except subprocess.TimeoutExpired:
-        process.kill()
-        text, code = process.communicate()[0], "no end"
+        process.terminate()  # mpirun ends its ranks
+        try:
+            text, code = process.communicate(timeout=60)[0], "no end"
+        except subprocess.TimeoutExpired:
+            process.kill()
+            text, code = process.communicate()[0], "no end"
     return code, text, log.read_text().splitlines() if log.exists() else []
 
 

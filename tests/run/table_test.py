@@ -112,11 +112,33 @@ def does_not_fit(scratch):
                  "cannot take a batch of float32 [2, 1, 10, 10]")
 
 
+def not_made_for_it(scratch):
+    """Any model with any task and any samples: it trains, or it is refused; nothing is written where it does not belong."""
+    for outputs in (2, 5):  # of three classes
+        torch.jit.script(nn.Sequential(nn.Flatten(), nn.Linear(64, outputs))).save(str(scratch / f"net-{outputs}.pt"))
+    models = {name: f"name = {name}\n" + own.format(scratch=scratch) for name, (own, _, _) in MODELS.items()}
+    models |= {f"net-{n}": f"name = script\nfile = {scratch}/net-{n}.pt" for n in (2, 5)}
+    with h5py.File(scratch / "amounts.h5", "w") as file:
+        file["inputs"] = np.random.default_rng(1).normal(size=(SAMPLES, 1, 8, 8)).astype("f4")
+        file["targets"] = np.random.default_rng(2).normal(size=(SAMPLES, 2)).astype("f4")
+    tasks = {"classification": (IMAGES, CLIPS, WORDS), "segmentation": (PLACES,), "regression": ("amounts",), "ctc": (SOUNDS,)}
+    pairs = [(model, task, data) for model in models for task, sets in tasks.items() for data in sets]
+    known = [("lstm-policy", "classification", IMAGES), ("net-5", "classification", IMAGES), ("net-2", "classification", IMAGES)]
+    for at, (model, task, data) in enumerate(pairs if LONG else known + random.Random(SEED).sample(pairs, 5)):
+        deck = scratch / "pair.ini"
+        deck.write_text(DECK.format(data=f"train = {scratch}/{data}.h5", steps=STEPS, task=f"kind = {task}",
+                                    model=models[model]))
+        result = run(["train", deck, "--run.directory", scratch / f"pair-{at}"], limit=600)
+        check(result.code in (0, 64, 65), f"{model}, {task}, {data}: {result.code} {result.text}")
+        check(result.code == 64 or (model, task, data) not in known, f"{model}, {task}, {data}: {result.text}")
+
+
 with Scratch() as scratch:
     named = re.findall(r"^([\w-]+):", run(["models"]).expect(0).text, re.M)
     check(sorted(named) == sorted(MODELS), f"the table has every model: {named}")
     write_data(scratch)
     does_not_fit(scratch)
+    not_made_for_it(scratch)
     rows = list(itertools.product(MODELS, PRECISIONS, SWITCHES, SWITCHES))
     if not LONG:
         # In float16 a CPU's convolutions take a minute for the millions of a resnet's parameters.
