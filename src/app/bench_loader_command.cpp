@@ -228,7 +228,7 @@ Measurement measure_first_index(Communicator const& world, Options const& option
             0,
             world.size(),
             seconds,
-            {{"mean_index", static_cast<double>(sum / (options.repeats + 1))}}};
+            {{"mean_index", static_cast<double>(sum) / static_cast<double>(options.repeats + 1)}}};
 }
 
 /// The generated file, gone with this object.

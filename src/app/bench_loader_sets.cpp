@@ -34,6 +34,7 @@ constexpr std::int64_t shard_samples = 16;
 void on_threads(int threads, std::int64_t count, std::function<void(std::int64_t)> const& work) {
     std::atomic<std::int64_t> next{0};
     std::vector<std::jthread> crew;
+    crew.reserve(static_cast<std::size_t>(threads));
     for (int i = 0; i < threads; ++i) {
         crew.emplace_back([&] {
             for (auto k = next++; k < count; k = next++) {

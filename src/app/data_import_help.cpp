@@ -81,6 +81,7 @@ An interrupted import goes on where it was when it is given the same again.
 
 std::vector<std::string> import_kinds() {
     std::vector<std::string> names;
+    names.reserve(kinds.size());
     for (auto const& [name, text] : kinds) {
         names.emplace_back(name);
     }

@@ -17,6 +17,7 @@ std::vector<data::DatasetOptions> named_files(std::vector<std::string> arguments
     bool const sample_per_file = take_flag(arguments, "--sample-per-file");
     expect_arguments(arguments, 1, 100000, concat("lockstep data ", action, " FILE..."));
     std::vector<data::DatasetOptions> files;
+    files.reserve(arguments.size());
     for (auto const& file : arguments) {
         files.push_back({.files = file,
                          .inputs = inputs,

@@ -55,7 +55,7 @@ std::int64_t whole_number(std::string const& option, std::string const& text, st
 
 std::string one_of(std::vector<std::string>& arguments, std::string const& option,
                    std::vector<std::string> const& values) {
-    auto const value = take_option(arguments, option, "");
+    auto value = take_option(arguments, option, "");
     if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end()) {
         throw Error(ExitCode::usage,
                     {concat(option, " ", value), concat("it can be ", joined(values, ", ")),

@@ -62,7 +62,7 @@ void ask_deck(LaunchChoice& choice) {
     }
     auto const meaning = [&](std::string const& answer) {
         auto const index = number_of<std::size_t>(answer).value_or(0);
-        auto const deck = index > 0 && index <= decks.size() ? decks[index - 1] : answer;
+        auto deck = index > 0 && index <= decks.size() ? decks[index - 1] : answer;
         if (deck.empty()) {
             throw std::string("the path of a deck");
         }

@@ -148,6 +148,7 @@ HostDevices devices_here(config::Run const& run) {
 
 std::vector<Host> answering(std::vector<Host> const& hosts, double limit_s) {
     std::vector<std::future<bool>> answers;
+    answers.reserve(hosts.size());
     for (auto const& host : hosts) {
         answers.push_back(std::async(std::launch::async, [&host, limit_s] {
             return is_here(host.name) || output_of(probe(host.name), limit_s).has_value();

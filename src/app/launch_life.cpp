@@ -22,6 +22,7 @@ constexpr double ranks_tell_first_s = 15; ///< ranks that wait for others say so
 
 LauncherProcess started(std::vector<std::string> const& words, ArrivalsDirectory const& arrivals,
                         LaunchListener& listener) {
+    // No other thread looks at the environment. NOLINTNEXTLINE(concurrency-mt-unsafe)
     ::setenv("LOCKSTEP_ARRIVALS", arrivals.path().c_str(), 1);
     return {words, [&listener](std::string_view text) { listener.hear(text); }};
 }
@@ -69,8 +70,7 @@ LifeEnd LaunchedLife::wait_for_end() {
     LifeEnd end{*code, watcher_.life(), listener_.told(), listener_.verdict(),
                 listener_.verdict().has_value() || any_arrived(arrivals_.path())};
     if (!end.verdict && end.told.empty() && !end.record.started) {
-        end.verdict =
-            absent(late_why.empty() ? left_with(*code) : late_why);
+        end.verdict = absent(late_why.empty() ? left_with(*code) : late_why);
     }
     return end;
 }

@@ -20,6 +20,7 @@ namespace {
 
 std::vector<char*> pointers(std::vector<std::string> const& words) {
     std::vector<char*> all;
+    all.reserve(words.size() + 1);
     for (auto const& word : words) {
         all.push_back(const_cast<char*>(word.c_str()));
     }

@@ -23,7 +23,7 @@ class Interrupts {
         sigset_t own;
         sigemptyset(&own);
         sigaddset(&own, SIGINT);
-        ::sigprocmask(SIG_BLOCK, &own, &mask_before_);
+        ::pthread_sigmask(SIG_BLOCK, &own, &mask_before_);
         struct sigaction action {};
         action.sa_handler = only_wake;
         sigemptyset(&action.sa_mask);
@@ -31,7 +31,7 @@ class Interrupts {
     }
     ~Interrupts() {
         ::sigaction(SIGINT, &before_, nullptr);
-        ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+        ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
     }
     Interrupts(Interrupts const&) = delete;
     Interrupts& operator=(Interrupts const&) = delete;

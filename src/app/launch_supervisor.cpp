@@ -77,8 +77,7 @@ void tell_cause(LaunchPlan const& plan, LifeEnd const& end) {
         LauncherVerdict{.who = "a rank",
                         .host = "",
                         .whole_host = false,
-                        .text = {left_with(end.code),
-                                 "neither a rank nor the launcher says why",
+                        .text = {left_with(end.code), "neither a rank nor the launcher says why",
                                  "Look at the messages above and at the hosts"}});
     auto const place = end.record.step > 0  ? concat(" in training at step ", end.record.step)
                        : end.record.started ? std::string(" in training")
@@ -88,6 +87,7 @@ void tell_cause(LaunchPlan const& plan, LifeEnd const& end) {
 
 std::string names_of(std::vector<Host> const& hosts) {
     std::vector<std::string> names;
+    names.reserve(hosts.size());
     for (auto const& host : hosts) {
         names.push_back(host.name.empty() ? "this host" : host.name);
     }
@@ -173,6 +173,7 @@ LaunchedLife::Start start_of(LaunchPlan const& plan, std::vector<Host> const& ho
 /// All lives are of one job: a rank that outlives its launcher, cut off, does not hold the
 /// directory against the next.
 void name_launch() {
+    // Before there are threads. NOLINTNEXTLINE(concurrency-mt-unsafe)
     ::setenv("LOCKSTEP_LAUNCH",
              concat("launch-", own_host(), "-", ::getpid(), "-", utc_now()).c_str(), 1);
 }

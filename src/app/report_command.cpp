@@ -82,6 +82,7 @@ ExitCode report_command(Invocation const& invocation) {
     bool const overwrite = take_flag(arguments, "--overwrite");
     expect_arguments(arguments, 1, 100, usage);
     std::vector<monitor::RunRecords> runs;
+    runs.reserve(arguments.size());
     for (auto const& argument : arguments) {
         runs.push_back(records_of(argument));
     }

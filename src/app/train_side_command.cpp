@@ -29,6 +29,12 @@ void require_address_space() {
     }
 }
 
+/// As dlerror, where it says nothing.
+std::string reason() {
+    auto const* const text = ::dlerror(); // NOLINT(concurrency-mt-unsafe): glibc's is of a thread
+    return text == nullptr ? "the loader does not say why" : text;
+}
+
 } // namespace
 
 ExitCode train_side_command(std::string const& name, Invocation const& invocation) {
@@ -36,7 +42,7 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
     // Beside the program in a build, in ../lib when it is installed; found through the run path.
     void* const library = ::dlopen(train_library, RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) {
-        throw Error(ExitCode::unavailable, {concat("cannot load ", train_library), ::dlerror(),
+        throw Error(ExitCode::unavailable, {concat("cannot load ", train_library), reason(),
                                             "Build the program again, or check LibTorch"});
     }
     auto const* const trainer =
@@ -46,7 +52,7 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
     auto const entry = reinterpret_cast<Entry>(::dlsym(library, "lockstep_train_side"));
     if (entry == nullptr) {
         throw Error(ExitCode::unavailable, {concat(train_library, " does not fit this program"),
-                                            ::dlerror(), "Build both again"});
+                                            reason(), "Build both again"});
     }
     return static_cast<ExitCode>(entry(name.c_str(), &invocation));
 }

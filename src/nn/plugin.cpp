@@ -14,7 +14,7 @@ constexpr std::string_view prefix = "plugin:";
 
 /// As dlerror, where it says nothing.
 std::string reason() {
-    auto const* const text = ::dlerror();
+    auto const* const text = ::dlerror(); // NOLINT(concurrency-mt-unsafe): glibc's is of a thread
     return text == nullptr ? "the loader does not say why" : text;
 }
 

@@ -13,7 +13,7 @@
 namespace lockstep::nn {
 
 torch::Tensor Policy::forward(Fields const& fields) {
-    auto const inputs = fields.only();
+    auto const& inputs = fields.only();
     auto const count = inputs.size(0);
     auto const output =
         judge({inputs.reshape({count, 1, -1}), torch::ones({count, 1}, inputs.options()),

@@ -92,7 +92,7 @@ torch::Tensor run_again(Memory const& memory, torch::Tensor const& input) {
 /// The block as one node of the graph, whose inputs are the block's input and its parameters.
 class Recompute : public torch::autograd::Function<Recompute> {
   public:
-    static torch::Tensor forward(AutogradContext* context, torch::Tensor input,
+    static torch::Tensor forward(AutogradContext* context, torch::Tensor const& input,
                                  c10::intrusive_ptr<Memory> const& memory,
                                  at::TensorList const& /*parameters*/) {
         context->save_for_backward({input});

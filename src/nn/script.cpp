@@ -70,7 +70,7 @@ class Mirror : public Base {
 };
 
 std::string file_of(config::OwnValues const& values) {
-    auto const file = values.text("file");
+    auto file = values.text("file");
     if (file.empty()) {
         throw Error(ExitCode::usage,
                     {"model.file is not set", "model.name = script needs a TorchScript file",
@@ -174,6 +174,7 @@ class Script : public Mirror<Model> {
 
     static std::string forms_of(std::vector<torch::Tensor> const& arguments) {
         std::vector<std::string> forms;
+        forms.reserve(arguments.size());
         for (auto const& argument : arguments) {
             forms.push_back(concat(argument.scalar_type() == torch::kInt64 ? "int64 " : "float32 ",
                                    argument.sizes()));

@@ -72,7 +72,7 @@ class Normalise : public torch::autograd::Function<Normalise> {
     static torch::Tensor forward(AutogradContext* context, torch::Tensor const& inputs,
                                  torch::Tensor const& mean, torch::Tensor const& deviation,
                                  double count, c10::intrusive_ptr<KeptLink> const& link) {
-        auto const normalised = (inputs.to(torch::kFloat32) - mean) / deviation;
+        auto normalised = (inputs.to(torch::kFloat32) - mean) / deviation;
         context->save_for_backward({normalised, deviation});
         context->saved_data["count"] = count;
         context->saved_data["link"] = torch::IValue::make_capsule(link);

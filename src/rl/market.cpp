@@ -101,6 +101,7 @@ double seconds_of(std::string const& date) {
     unsigned month = 0;
     unsigned day = 0;
     char after = 0;
+    // What does not fit is caught by `ok`. NOLINTNEXTLINE(cert-err34-c)
     int const found = std::sscanf(date.c_str(), "%d-%u-%u%c", &year, &month, &day, &after);
     std::chrono::year_month_day const parsed{std::chrono::year(year), std::chrono::month(month),
                                              std::chrono::day(day)};

@@ -62,7 +62,7 @@ class Segmentation : public Task {
   private:
     /// Whole numbers, also from files that keep classes as amounts.
     torch::Tensor truth_of(Tensors const& batch) const {
-        auto const truth = batch.targets.only().to(torch::kInt64);
+        auto truth = batch.targets.only().to(torch::kInt64);
         if (truth.numel() > 0 && (truth.min().item<std::int64_t>() < 0 ||
                                   truth.max().item<std::int64_t>() >= classes_)) {
             throw Error(ExitCode::data, {concat("targets of ", truth.min().item<std::int64_t>(),

@@ -7,7 +7,7 @@ namespace lockstep::train {
 StepBatches::StepBatches(data::TrainPlan const& plan, comm::TreeNode node, std::int64_t accumulate,
                          Steps steps)
     : plan_(&plan), node_(node), full_(accumulate * node.count), last_(plan.steps_per_epoch() - 1),
-      of_epoch_(last_ * full_ + plan.micro_batches(last_) * node.count),
+      of_epoch_(last_ * full_ + std::int64_t{plan.micro_batches(last_)} * node.count),
       begin_(steps.first / (last_ + 1) * of_epoch_ + steps.first % (last_ + 1) * full_),
       end_step_(steps.last) {}
 

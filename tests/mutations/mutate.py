@@ -30,7 +30,7 @@ def verdict(path, test):
         built = subprocess.run(["cmake", "--build", str(BUILD), "--target", *targets],
                                capture_output=True, text=True)
         if built.returncode != 0:
-            return "does not compile"
+            return "no such test" if "unknown target" in built.stdout + built.stderr else "does not compile"
     done = subprocess.run(["ctest", "--test-dir", str(BUILD), "-R", f"^{test}$", "-FA", ".*"],
                           capture_output=True, text=True)
     if "No tests were found" in done.stdout:

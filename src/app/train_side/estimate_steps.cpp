@@ -21,6 +21,7 @@ using comm::Communicator;
 double median_of(std::vector<train::RehearsedStep> const& steps,
                  double train::RehearsedStep::*part) {
     std::vector<double> values;
+    values.reserve(steps.size());
     for (auto const& step : steps) {
         values.push_back(step.*part);
     }
