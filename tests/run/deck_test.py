@@ -164,6 +164,9 @@ def words_that_are_refused(scratch):
         check("ignored: optimizer.momentum" not in told.text, told.text)
         run([command, DECK, "--precision.compute", "fp16", "--precision.loss-scale", 0, *SETS, "--run.directory",
              scratch / "refused"]).expect(64, "precision.loss-scale = 0")
+    for fault in ("kil:rank=0:step=1", "kill:rank=x:step=1", "kill:step=99:rank"):
+        run(["train", deck, "--task.metric", "loss", "--model.name", "mlp", "--run.directory", scratch / "broken"],
+            env={"LOCKSTEP_INJECT": fault}).expect(64, f"LOCKSTEP_INJECT = {fault}: expected kill, stop")
 
 
 def mistakes(scratch):
