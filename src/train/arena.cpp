@@ -106,11 +106,11 @@ void Buffers::collect_from(nn::Model const& model) {
 void Buffers::restore_into(nn::Model& model) const {
     torch::NoGradGuard const no_grad;
     model.settle_buffers();
-    for_each_buffer(model,
-                    [this](auto const&, torch::Tensor buffer, bool is_float, std::int64_t at) {
-                        auto const& flat = is_float ? floats : integers;
-                        buffer.copy_(flat.narrow(0, at, buffer.numel()).view(buffer.sizes()));
-                    });
+    for_each_buffer(
+        model, [this](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
+            auto const& flat = is_float ? floats : integers;
+            buffer.copy_(flat.narrow(0, at, buffer.numel()).view(buffer.sizes()));
+        });
 }
 
 std::span<std::byte> Buffers::bytes() const {
