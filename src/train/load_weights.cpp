@@ -12,7 +12,7 @@ namespace lockstep::train {
 namespace {
 
 /// A single value has one dimension in some files and none in others.
-h5::Shape without_single(h5::Shape shape) {
+h5::Shape without_single(h5::Shape const& shape) {
     return shape == h5::Shape{1} ? h5::Shape{} : shape;
 }
 
