@@ -12,6 +12,10 @@ struct ExitWatch::State {
 
 ExitWatch::ExitWatch(std::function<void(int status)> called)
     : state_(new State{.mutex = {}, .called = std::move(called)}) {
+    come_first();
+}
+
+void ExitWatch::come_first() {
     ::on_exit(
         [](int status, void* argument) {
             auto& state = *static_cast<State*>(argument);

@@ -220,6 +220,9 @@ void Run::take_step() {
         tell(Pictures{progress_.step, pictures});
     }
     after_step(outcome);
+    if (auto const stepped = std::exchange(order_.stepped, nullptr)) {
+        stepped();
+    }
 }
 
 Ended Run::finish() {

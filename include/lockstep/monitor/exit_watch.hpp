@@ -8,11 +8,16 @@ namespace lockstep::monitor {
 /// threads that still work, which then fail for reasons of their own.
 class ExitWatch {
   public:
-    /// `called` runs on the thread that calls exit(), before anything is torn down.
+    /// `called` runs on the thread that calls exit(), before anything is torn down that was there
+    /// when this was made.
     explicit ExitWatch(std::function<void(int status)> called);
     ExitWatch(ExitWatch const&) = delete;
     ExitWatch& operator=(ExitWatch const&) = delete;
     ~ExitWatch();
+
+    /// exit() tears down what was made last first: from here on `called` runs before all of it, and
+    /// before what threads that still work would miss.
+    void come_first();
 
   private:
     struct State;

@@ -37,6 +37,9 @@ class Watchdog {
     /// communication.timeout-seconds.
     void set_patience(double seconds) { patience_s_.store(seconds); }
 
+    /// From here on exit() is heard of before what was made since the start is torn down.
+    void hear_of_exit_first() { exit_watch_.come_first(); }
+
     /// Whether this rank is to tell the first cause; then it must, and end as it said.
     [[nodiscard]] bool may_tell(comm::Board::Ending ending) const;
     /// Leaves a moment to watchdogs that know better what has happened.

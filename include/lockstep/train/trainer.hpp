@@ -33,6 +33,8 @@ struct Order {
     /// life, and once this attempt is on record. Before, what goes wrong is no part of the run.
     std::function<void(std::int64_t life)> held{};
     std::function<void()> begun{};
+    /// Called on each rank after its first step, when all that libraries make once is made.
+    std::function<void()> stepped{};
 };
 
 class Run;

@@ -132,12 +132,14 @@ ExitCode train_command(Invocation const& invocation) {
                              return train::taken_over(directory, life);
                          });
                      },
-                 .begun = [&] { context.first_cause.set_on_record(); }},
+                 .begun = [&] { context.first_cause.set_on_record(); },
+                 .stepped = [&] { context.watchdog.hear_of_exit_first(); }},
                 signals);
             bool const nothing_to_do = ended.reason == "already finished";
             if (nothing_to_do && context.world.is_root() && !output.json) {
                 std::cout << "this run is finished at step " << ended.step
-                          << ": nothing to train. Raise train.epochs or train.steps, whichever is reached, to go "
+                          << ": nothing to train. Raise train.epochs or train.steps, whichever is "
+                             "reached, to go "
                              "on, or begin anew with "
                              "--checkpoint.resume none"
                           << std::endl;
