@@ -11,27 +11,12 @@
 
 namespace lockstep::app {
 
-namespace {
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-    std::vector<char*> all;
-    all.reserve(texts.size() + 1);
-    for (auto& text : texts) {
-        all.push_back(text.data());
-    }
-    all.push_back(nullptr);
-    return all;
-}
-
-} // namespace
-
 std::filesystem::path own_program() {
     return std::filesystem::read_symlink("/proc/self/exe");
 }
 
 int run_child(std::vector<std::string> const& words, std::vector<std::string> const& environment,
               std::filesystem::path const& output) {
-    auto arguments = words;
     auto variables = environment;
     for (char** own = environ; *own != nullptr; ++own) {
         std::string const variable = *own;
@@ -49,8 +34,9 @@ int run_child(std::vector<std::string> const& words, std::vector<std::string> co
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
     pid_t child = 0;
     ChildAttributes const attributes;
-    int const failure = ::posix_spawnp(&child, words.front().c_str(), &actions, attributes.get(),
-                                       pointers(arguments).data(), pointers(variables).data());
+    int const failure =
+        ::posix_spawnp(&child, words.front().c_str(), &actions, attributes.get(),
+                       word_pointers(words).data(), word_pointers(variables).data());
     posix_spawn_file_actions_destroy(&actions);
     if (failure != 0) {
         throw system_error(concat("cannot start ", words.front()), failure,

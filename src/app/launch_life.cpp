@@ -55,6 +55,7 @@ ArrivalsDirectory::~ArrivalsDirectory() {
 
 LaunchedLife::LaunchedLife(Start start, RunWatcher& watcher, std::filesystem::path const& directory)
     : start_(std::move(start)), watcher_(watcher), arrivals_(directory),
+      listener_([this](int rank) { return host_of(rank); }),
       process_(started(start_.words, arrivals_, listener_)), recovering_(start_.restart) {}
 
 LifeEnd LaunchedLife::wait_for_end() {

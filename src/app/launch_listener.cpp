@@ -1,5 +1,6 @@
 #include "launch_listener.hpp"
 
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
@@ -72,9 +73,10 @@ void LaunchListener::hear_line(std::string_view line) {
     }
 }
 
-void LaunchListener::rank_lost(std::string const& rank, std::string const& host,
+void LaunchListener::rank_lost(std::string const& rank, std::string const& named,
                                std::string const& why) {
     if (!verdict_) {
+        auto const host = named.empty() ? host_of_(number_of<int>(rank).value_or(0)) : named;
         verdict_ = {concat("rank ", rank, host.empty() ? "" : concat(" (", host, ")")),
                     host,
                     false,

@@ -2,9 +2,11 @@
 
 #include "lockstep/base/error.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace lockstep::app {
 
@@ -20,6 +22,10 @@ struct LauncherVerdict {
 /// how a life ends.
 class LaunchListener {
   public:
+    /// `host_of` says where a rank is that the launcher names without its host.
+    explicit LaunchListener(std::function<std::string(int rank)> host_of)
+        : host_of_(std::move(host_of)) {}
+
     void hear(std::string_view text);
 
     /// The line in which a rank has told the first cause; empty: none has.
@@ -29,9 +35,10 @@ class LaunchListener {
 
   private:
     void hear_line(std::string_view line);
-    void rank_lost(std::string const& rank, std::string const& host, std::string const& why);
+    void rank_lost(std::string const& rank, std::string const& named, std::string const& why);
     void host_lost(std::string const& host, std::string const& why);
 
+    std::function<std::string(int rank)> host_of_;
     std::string line_; ///< that has not come to its end
     std::string told_;
     bool daemon_lost_ = false; ///< the next lines name it

@@ -1,5 +1,6 @@
 #include "launch_process.hpp"
 
+#include "lockstep/base/child.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
@@ -17,16 +18,6 @@
 namespace lockstep::app {
 
 namespace {
-
-std::vector<char*> pointers(std::vector<std::string> const& words) {
-    std::vector<char*> all;
-    all.reserve(words.size() + 1);
-    for (auto const& word : words) {
-        all.push_back(const_cast<char*>(word.c_str()));
-    }
-    all.push_back(nullptr);
-    return all;
-}
 
 void write_all(int descriptor, std::string_view text) {
     while (!text.empty()) {
@@ -68,7 +59,7 @@ LauncherProcess::LauncherProcess(std::vector<std::string> const& words, Listener
     }
     Descriptor const theirs(ends[1]);
     Descriptor ours(ends[0]);
-    auto const arguments = pointers(words);
+    auto const arguments = word_pointers(words);
     pid_t const parent = ::getpid();
     child_ = ::fork();
     if (child_ < 0) {

@@ -1,5 +1,6 @@
 #include "lockstep/base/build_id.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/loader.hpp"
 #include "lockstep/base/memory.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
@@ -29,12 +30,6 @@ void require_address_space() {
     }
 }
 
-/// As dlerror, where it says nothing.
-std::string reason() {
-    auto const* const text = ::dlerror(); // NOLINT(concurrency-mt-unsafe): glibc's is of a thread
-    return text == nullptr ? "the loader does not say why" : text;
-}
-
 } // namespace
 
 ExitCode train_side_command(std::string const& name, Invocation const& invocation) {
@@ -42,7 +37,7 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
     // Beside the program in a build, in ../lib when it is installed; found through the run path.
     void* const library = ::dlopen(train_library, RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) {
-        throw Error(ExitCode::unavailable, {concat("cannot load ", train_library), reason(),
+        throw Error(ExitCode::unavailable, {concat("cannot load ", train_library), loader_reason(),
                                             "Build the program again, or check LibTorch"});
     }
     auto const* const trainer =
@@ -52,7 +47,7 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
     auto const entry = reinterpret_cast<Entry>(::dlsym(library, "lockstep_train_side"));
     if (entry == nullptr) {
         throw Error(ExitCode::unavailable, {concat(train_library, " does not fit this program"),
-                                            reason(), "Build both again"});
+                                            loader_reason(), "Build both again"});
     }
     return static_cast<ExitCode>(entry(name.c_str(), &invocation));
 }

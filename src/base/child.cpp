@@ -63,12 +63,7 @@ std::optional<int> status_of(pid_t child, double limit_s) {
 /// Starts a program in a process group of its own, with its standard output in `output`; -1 when
 /// there is no such program.
 pid_t start(std::vector<std::string> const& words, int output) {
-    std::vector<char*> arguments;
-    arguments.reserve(words.size() + 1);
-    for (auto const& word : words) {
-        arguments.push_back(const_cast<char*>(word.c_str()));
-    }
-    arguments.push_back(nullptr);
+    auto const arguments = word_pointers(words);
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -83,6 +78,16 @@ pid_t start(std::vector<std::string> const& words, int output) {
 }
 
 } // namespace
+
+std::vector<char*> word_pointers(std::vector<std::string> const& words) {
+    std::vector<char*> all;
+    all.reserve(words.size() + 1);
+    for (auto const& word : words) {
+        all.push_back(const_cast<char*>(word.c_str()));
+    }
+    all.push_back(nullptr);
+    return all;
+}
 
 ChildAttributes::ChildAttributes(Group group) {
     sigset_t defaults;

@@ -1,12 +1,12 @@
 #include "lockstep/comm/communicator.hpp"
 
+#include "lockstep/base/code_place.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/board.hpp"
 
 #include <array>
 #include <exception>
-#include <filesystem>
 #include <utility>
 
 namespace lockstep::comm {
@@ -18,11 +18,9 @@ void check(int code, std::string_view call, std::source_location at) {
     std::array<char, MPI_MAX_ERROR_STRING> text{};
     int length = 0;
     MPI_Error_string(code, text.data(), &length);
-    throw Error(
-        ExitCode::unavailable,
-        {concat(call, " failed (", std::filesystem::path(at.file_name()).filename().string(), ":",
-                at.line(), ")"),
-         text.data(), "Check the network and the MPI installation on the hosts of this job"});
+    throw Error(ExitCode::unavailable,
+                {concat(call, " failed (", code_place(at), ")"), text.data(),
+                 "Check the network and the MPI installation on the hosts of this job"});
 }
 
 Communicator::Communicator(Adopt, MPI_Comm handle) : raw_(handle) {

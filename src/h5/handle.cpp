@@ -1,9 +1,9 @@
 #include "lockstep/h5/handle.hpp"
 
+#include "lockstep/base/code_place.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 
-#include <filesystem>
 #include <utility>
 
 #include "fault.hpp"
@@ -36,9 +36,7 @@ Id check(Id result, Doing doing, std::string_view call, std::source_location at)
         return result;
     }
     auto const fault = take_fault();
-    auto const what =
-        concat(call, " failed (", std::filesystem::path(at.file_name()).filename().string(), ":",
-               at.line(), ")");
+    auto const what = concat(call, " failed (", code_place(at), ")");
     if (fault.error_number != 0) {
         throw system_error(what, fault.error_number, of(Doing::writing).next);
     }

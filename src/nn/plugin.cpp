@@ -1,6 +1,7 @@
 #include "lockstep/nn/plugin.hpp"
 
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/loader.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <dlfcn.h>
@@ -11,12 +12,6 @@ namespace lockstep::nn {
 namespace {
 
 constexpr std::string_view prefix = "plugin:";
-
-/// As dlerror, where it says nothing.
-std::string reason() {
-    auto const* const text = ::dlerror(); // NOLINT(concurrency-mt-unsafe): glibc's is of a thread
-    return text == nullptr ? "the loader does not say why" : text;
-}
 
 /// LIBRARY of "plugin:LIBRARY:NAME".
 std::string library_of(PluginUse const& use, std::string const& value) {
@@ -42,7 +37,7 @@ void* opened(PluginUse const& use, std::string const& file) {
     void* const library = ::dlopen(std::filesystem::absolute(file).c_str(), RTLD_NOW);
     if (library == nullptr) {
         throw Error(ExitCode::unavailable, {concat("the plug-in ", file, " cannot be loaded"),
-                                            reason(), "Build it against this installation"});
+                                            loader_reason(), "Build it against this installation"});
     }
     return library;
 }

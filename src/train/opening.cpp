@@ -340,14 +340,14 @@ void require_memory(double needed, std::uint64_t available) {
     }
 }
 
+namespace {
+
 task::MetricKind best_metric(config::Deck const& deck) {
     auto const chosen = task::metric_of(deck.task, "task.metric", deck.task.metric);
     return deck.checkpoint.best.empty()
                ? chosen
                : task::metric_of(deck.task, "checkpoint.best", deck.checkpoint.best);
 }
-
-namespace {
 
 /// Whether `set` holds what is learnt from `train`: stored types may differ, and there may be fewer
 /// classes.
@@ -411,9 +411,9 @@ void require_no_datasets(config::Deck const& deck) {
 
 Workload open_workload(config::Deck const& deck,
                        std::function<void(double parameters)> const& check_size) {
-    best_metric(deck);
-    LossScale const scale(deck.precision); // what it refuses is refused before the data is opened
     Workload work;
+    work.best_metric = best_metric(deck);
+    LossScale const scale(deck.precision); // what it refuses is refused before the data is opened
     work.environment = task::open_environment(deck.task, deck.data.train);
     if (work.environment) {
         require_no_datasets(deck);

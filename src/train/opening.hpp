@@ -86,6 +86,7 @@ struct Workload {
     std::shared_ptr<nn::Model> model;
     task::Samples samples;            ///< what the training set, or the environment, offers
     rl::EnvironmentMaker environment; ///< none: null, and there are data sets
+    task::MetricKind best_metric;     ///< what the best model is chosen by
 };
 
 /// Opens one data set of the deck, and its samples' weights where they are named; null when `files`
@@ -99,11 +100,6 @@ std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::strin
 /// Throws  Error 64 when there are too few samples
 std::optional<std::pair<data::Dataset, data::Dataset>> divide(config::Deck const& deck,
                                                               data::Dataset const& train);
-
-/// What the best model is chosen by.
-///
-/// Throws  Error 64 for a metric that the task does not have
-task::MetricKind best_metric(config::Deck const& deck);
 
 /// `check_size` is told the number of parameters before the model is made, and may throw.
 ///

@@ -66,7 +66,6 @@ Run::Run(comm::Communicator const& world, Order order, SignalRequests const& sig
             validation_hash_ = static_cast<std::int64_t>(data::Audit::hash_of(*work_.validation) >>
                                                          1); // none is negative
         }
-        best_metric_ = best_metric(deck_);
     });
     validation_hash_ = comm::all_reduce(world_, validation_hash_, comm::Reduce::maximum);
     auto const nodes = place_replicas();
@@ -220,8 +219,8 @@ void Run::take_step() {
         tell(Pictures{progress_.step, pictures});
     }
     after_step(outcome);
-    if (auto const stepped = std::exchange(order_.stepped, nullptr)) {
-        stepped();
+    if (order_.stepped) {
+        std::exchange(order_.stepped, nullptr)();
     }
 }
 
@@ -247,7 +246,7 @@ Ended Run::finish() {
     ended_.communication_share = training_s_ > 0 ? communication_s_ / training_s_ : 0;
     ended_.imbalance_share = training_s_ > 0 ? imbalance_s_ / training_s_ : 0;
     ended_.peak_memory = comm::all_reduce(world_, peak_memory(), comm::Reduce::maximum);
-    ended_.best_metric = best_metric_.name;
+    ended_.best_metric = work_.best_metric.name;
     ended_.best = progress_.best;
     ended_.best_step = progress_.best_step;
     tell(ended_);

@@ -104,8 +104,7 @@ class Run {
     Workload work_;
     std::unique_ptr<data::Dataset> of_environment_; ///< its files, where it has some
     std::unique_ptr<data::Audit> audit_;            ///< null: another rank of the host has it
-    task::MetricKind best_metric_;
-    std::int64_t validation_hash_ = 0; ///< of what is measured; 0: no samples
+    std::int64_t validation_hash_ = 0;              ///< of what is measured; 0: no samples
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Feed> feed_;
     std::unique_ptr<BatchSource> batches_; ///< null: before the first step, and after the last

@@ -98,14 +98,14 @@ void Run::require_same_data(checkpoint::Reader const& reader) {
 void Run::require_same_measure(checkpoint::Record const& record) {
     auto const chosen_by = record.notes.find("best_metric"); // older checkpoints do not tell
     bool const other_metric =
-        chosen_by != record.notes.end() && chosen_by->second != best_metric_.name;
+        chosen_by != record.notes.end() && chosen_by->second != work_.best_metric.name;
     bool const other_samples =
         work_.validation && integer_of(record, "validation", validation_hash_) != validation_hash_;
     if (other_samples) {
         remark("warning: data.validation is not what it was: the best model is looked for anew");
     } else if (other_metric) {
         remark(concat("the best model is looked for anew: it was chosen by ", chosen_by->second,
-                      ", and is by ", best_metric_.name, " from here on"));
+                      ", and is by ", work_.best_metric.name, " from here on"));
     }
     if (other_samples || other_metric) {
         progress_.best_step = -1;

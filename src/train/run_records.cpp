@@ -167,7 +167,7 @@ std::optional<Measured> Run::measure(Feed::Set set) {
                     .samples = result->samples,
                     .metrics = result->metrics,
                     .seconds = result->seconds,
-                    .best_metric = best_metric_.name};
+                    .best_metric = work_.best_metric.name};
 }
 
 void Run::warn_of_loss(Measured const& measured) const {
@@ -200,7 +200,7 @@ void Run::validate() {
 }
 
 void Run::save_best(Measured& measured) {
-    auto const& [metric, more] = best_metric_;
+    auto const& [metric, more] = work_.best_metric;
     double const value = metric == "loss" ? measured.loss : measured.metrics.at(metric);
     bool const better =
         progress_.best_step < 0 || (more ? value > progress_.best : value < progress_.best);
@@ -252,7 +252,7 @@ checkpoint::Record Run::record() const {
     if (audit_) {
         record.notes["data"] = audit_->record();
     }
-    record.notes["best_metric"] = best_metric_.name;
+    record.notes["best_metric"] = work_.best_metric.name;
     record.deck = config::to_text(deck_);
     record.notes["version"] = order_.version;
     record.notes["time"] = utc_now();

@@ -115,7 +115,7 @@ def ranks_that_do_not_come(scratch):
                .expect(76), "rank 1 in start-up", "MPI has not started for 4 s on rank 0")
     for name, does, phrases in (
             ("killed", "kill -9 $$", ("rank 1 (", "in start-up", "ended on signal 9")),
-            ("left", "exit 3", ("rank 1", "in start-up", "left with 3")),
+            ("left", "exit 3", ("rank 1 (", "in start-up", "left with 3")),
             ("stands", "kill -STOP $$", ("rank 1", "in start-up", "not come"))):
         site = Site(scratch / f"site-{name}", RANK1.format(does))
         last_cause(run(words(scratch / name), env={**site.environment, "LOCKSTEP_START_SECONDS": "4"})

@@ -24,6 +24,9 @@ class ChildAttributes {
     posix_spawnattr_t attributes_{};
 };
 
+/// What exec and posix_spawn take: a pointer to each word, which must stay, and a null one.
+std::vector<char*> word_pointers(std::vector<std::string> const& words);
+
 /// Waits for a child's end: its exit code, 128 and the signal where one ended it, -1 where its end
 /// cannot be learnt.
 [[nodiscard]] int wait_for_child(pid_t child);

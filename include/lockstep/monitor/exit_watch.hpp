@@ -15,8 +15,8 @@ class ExitWatch {
     ExitWatch& operator=(ExitWatch const&) = delete;
     ~ExitWatch();
 
-    /// exit() tears down what was made last first: from here on `called` runs before all of it, and
-    /// before what threads that still work would miss.
+    /// exit() destroys static objects in the reverse order of their making, and calls `called` in
+    /// that order, too: from here on before all that were made so far.
     void come_first();
 
   private:

@@ -139,9 +139,7 @@ ExitCode train_command(Invocation const& invocation) {
             if (nothing_to_do && context.world.is_root() && !output.json) {
                 std::cout << "this run is finished at step " << ended.step
                           << ": nothing to train. Raise train.epochs or train.steps, whichever is "
-                             "reached, to go "
-                             "on, or begin anew with "
-                             "--checkpoint.resume none"
+                             "reached, to go on, or begin anew with --checkpoint.resume none"
                           << std::endl;
             }
             return nothing_to_do || ended.reason == "finished" ? ExitCode::ok
