@@ -26,10 +26,31 @@ constexpr std::array<std::pair<std::string_view, DiskFault>, 4> disk_faults{
      {"torn-checkpoint", DiskFault::torn},
      {"corrupt-checkpoint", DiskFault::corrupt}}};
 
+/// What a fault that is none of the disk's does to its rank.
+enum class Deed { none, kill, stop, raise, hang, nan, bit_flip, slow, out_of_memory };
+
+constexpr std::array<std::pair<std::string_view, Deed>, 8> deeds{{{"kill", Deed::kill},
+                                                                  {"stop", Deed::stop},
+                                                                  {"throw", Deed::raise},
+                                                                  {"hang", Deed::hang},
+                                                                  {"nan", Deed::nan},
+                                                                  {"bitflip", Deed::bit_flip},
+                                                                  {"slow", Deed::slow},
+                                                                  {"oom", Deed::out_of_memory}}};
+
+/// What the table has under this name; `none` of its kind where it has nothing.
+template <class Kind, std::size_t count>
+Kind named(std::array<std::pair<std::string_view, Kind>, count> const& table,
+           std::string_view name) {
+    auto const* const found =
+        std::ranges::find(table, name, &std::pair<std::string_view, Kind>::first);
+    return found == table.end() ? Kind::none : found->second;
+}
+
 struct Fault {
     std::string text;
-    std::string kind;
     DiskFault disk = DiskFault::none;
+    Deed deed = Deed::none;
     std::int64_t rank = 0;
     std::int64_t step = -1; ///< -1: any
     std::string phase;      ///< empty: at the beginning of a step
@@ -49,12 +70,8 @@ Fault parse(std::string const& text) {
         } else if (part.starts_with("phase=")) {
             fault.phase = part.substr(6);
         } else {
-            fault.kind = part;
-        }
-    }
-    for (auto const& [name, disk] : disk_faults) {
-        if (fault.kind == name) {
-            fault.disk = disk;
+            fault.disk = named(disk_faults, part);
+            fault.deed = named(deeds, part);
         }
     }
     return fault;
@@ -81,26 +98,30 @@ Error unknown(std::string const& text) {
 }
 
 Damage commit(Fault const& fault) {
-    if (fault.kind == "kill") {
+    switch (fault.deed) {
+    case Deed::none:
+        throw unknown(fault.text);
+    case Deed::kill:
         static_cast<void>(std::raise(SIGKILL));
-    } else if (fault.kind == "stop") {
+        break;
+    case Deed::stop:
         static_cast<void>(std::raise(SIGSTOP));
-    } else if (fault.kind == "throw") {
+        break;
+    case Deed::raise:
         throw Error(ExitCode::software, {"an injected fault", fault.text, "Unset LOCKSTEP_INJECT"});
-    } else if (fault.kind == "nan") {
-        return Damage::nan;
-    } else if (fault.kind == "bitflip") {
-        return Damage::bit_flip;
-    } else if (fault.kind == "slow") {
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    } else if (fault.kind == "oom") {
-        throw std::bad_alloc();
-    } else if (fault.kind == "hang") {
+    case Deed::hang:
         while (true) {
             std::this_thread::sleep_for(std::chrono::seconds(1));
         }
-    } else {
-        throw unknown(fault.text);
+    case Deed::nan:
+        return Damage::nan;
+    case Deed::bit_flip:
+        return Damage::bit_flip;
+    case Deed::slow:
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        break;
+    case Deed::out_of_memory:
+        throw std::bad_alloc();
     }
     return Damage::none;
 }
@@ -113,7 +134,6 @@ bool is_numbered(std::string const& part, std::string_view name) {
 } // namespace
 
 void require_known_fault() {
-    constexpr std::array kinds{"kill", "stop", "throw", "hang", "nan", "bitflip", "slow", "oom"};
     auto const text = environment_text("LOCKSTEP_INJECT");
     if (text.empty()) {
         return;
@@ -125,9 +145,7 @@ void require_known_fault() {
                                  is_numbered(part, "step=") || part.starts_with("phase=");
         words += names_place ? 0 : 1;
     }
-    bool const known = fault.disk != DiskFault::none ||
-                       std::find(kinds.begin(), kinds.end(), fault.kind) != kinds.end();
-    if (!known || words != 1) {
+    if ((fault.disk == DiskFault::none && fault.deed == Deed::none) || words != 1) {
         throw unknown(text);
     }
 }
@@ -137,7 +155,7 @@ Damage inject_fault(int rank, std::int64_t step) {
     if (!fault || fault->disk != DiskFault::none || !fault->phase.empty()) {
         return Damage::none;
     }
-    bool const every_step = fault->kind == "slow" && fault->step < 0;
+    bool const every_step = fault->deed == Deed::slow && fault->step < 0;
     return fault->step == step || every_step ? commit(*fault) : Damage::none;
 }
 

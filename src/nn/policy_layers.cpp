@@ -12,15 +12,6 @@
 
 namespace lockstep::nn {
 
-torch::Tensor Policy::forward(Fields const& fields) {
-    auto const& inputs = fields.only();
-    auto const count = inputs.size(0);
-    auto const output =
-        judge({inputs.reshape({count, 1, -1}), torch::ones({count, 1}, inputs.options()),
-               torch::zeros({count, state_size()}, inputs.options())});
-    return torch::cat({output.actions.squeeze(1), output.values}, 1);
-}
-
 torch::nn::Linear orthogonal_linear(std::int64_t from, std::int64_t to, double gain) {
     torch::nn::Linear layer(from, to);
     torch::NoGradGuard const no_grad;

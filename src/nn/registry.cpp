@@ -25,6 +25,10 @@ ModelKind kind_named(std::string const& name) {
     return find_kind(plugins, name, model_kinds());
 }
 
+config::OwnValues values_of(config::Model const& chosen, ModelKind const& kind) {
+    return {"model", chosen.own, kind.keys};
+}
+
 void require_one_plain_input(ModelKind const& kind, Interface const& interface) {
     if (kind.any_inputs || interface.inputs.empty()) {
         return;
@@ -42,17 +46,21 @@ void require_one_plain_input(ModelKind const& kind, Interface const& interface) 
 
 } // namespace
 
+void require_known(config::Model const& chosen) {
+    values_of(chosen, kind_named(chosen.name));
+}
+
 double parameter_count(config::Model const& chosen, Interface const& interface) {
     auto const kind = kind_named(chosen.name);
     require_one_plain_input(kind, interface);
-    return kind.parameters(config::OwnValues("model", chosen.own, kind.keys), interface);
+    return kind.parameters(values_of(chosen, kind), interface);
 }
 
 std::shared_ptr<Model> make_model(config::Model const& chosen, Interface const& interface,
                                   std::uint64_t seed) {
     auto const kind = kind_named(chosen.name);
     require_one_plain_input(kind, interface);
-    config::OwnValues const values("model", chosen.own, kind.keys);
+    auto const values = values_of(chosen, kind);
     torch::manual_seed(random_key(seed, Stream::initialisation));
     return kind.make(values, interface);
 }

@@ -30,8 +30,10 @@ class Ppo : public Task {
         auto const input = [&](std::size_t which) { return batch.inputs[which].values; };
         auto const target = [&](std::size_t which) { return batch.targets[which].values; };
         auto& policy = policy_of(model);
-        auto const judged = policy.judge(
-            {input(PpoFields::observations), input(PpoFields::starts), input(PpoFields::state)});
+        auto const judged = nn::judge(
+            policy,
+            {input(PpoFields::observations), input(PpoFields::starts), input(PpoFields::state)},
+            spaces_.parameters());
         auto const odds = odds_of(judged.actions.to(torch::kFloat32), target(PpoFields::actions),
                                   spaces_.continuous);
         auto const log_ratio = odds.log_probabilities - target(PpoFields::log_probabilities);

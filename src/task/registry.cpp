@@ -21,7 +21,15 @@ TaskKind find_kind(std::string const& name) {
     return nn::find_kind(plugins, name, task_kinds());
 }
 
+config::OwnValues values_of(config::Task const& chosen, TaskKind const& kind) {
+    return {"task", chosen.own, kind.keys};
+}
+
 } // namespace
+
+void require_known(config::Task const& chosen) {
+    values_of(chosen, find_kind(chosen.kind));
+}
 
 Samples Samples::of(data::Dataset const& dataset) {
     return {dataset.inputs(), dataset.targets(), dataset.class_names(), dataset.class_counts()};
@@ -36,14 +44,12 @@ Samples Samples::of(rl::Spaces const& spaces) {
 
 rl::EnvironmentMaker open_environment(config::Task const& chosen, std::string const& files) {
     auto const kind = find_kind(chosen.kind);
-    return kind.environment
-               ? kind.environment(config::OwnValues("task", chosen.own, kind.keys), files)
-               : nullptr;
+    return kind.environment ? kind.environment(values_of(chosen, kind), files) : nullptr;
 }
 
 std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& samples) {
     auto const kind = find_kind(chosen.kind);
-    return kind.make(config::OwnValues("task", chosen.own, kind.keys), samples);
+    return kind.make(values_of(chosen, kind), samples);
 }
 
 MetricKind metric_of(config::Task const& chosen, std::string const& key,

@@ -57,13 +57,15 @@ void play(nn::Policy& policy, rl::EnvironmentMaker const& make, EpisodeOptions c
         set.observe(span_of(seen));
         auto const judged = [&] {
             Autocast const autocast(options.precision, options.device);
-            return policy.judge({seen.to(options.device, torch::kFloat32, false, true),
-                                 torch::full({count, 1}, first_step ? 1.0 : 0.0, options.device),
-                                 state});
+            return nn::judge(policy,
+                             {seen.to(options.device, torch::kFloat32, false, true),
+                              torch::full({count, 1}, first_step ? 1.0 : 0.0, options.device),
+                              state},
+                             spaces.parameters());
         }();
         state = judged.state;
         auto const parameters = judged.actions.to(torch::kCPU, torch::kFloat32).contiguous();
-        auto const many = static_cast<std::size_t>(parameters.size(-1));
+        auto const many = static_cast<std::size_t>(spaces.parameters());
         for (std::size_t e = 0; e < width; ++e) {
             rl::Draws draws(set.step_key(static_cast<std::int64_t>(e)));
             task::choose_action(span_of(parameters).subspan(e * many, many), spaces.continuous,

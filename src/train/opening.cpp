@@ -68,7 +68,11 @@ void settle_batch(config::Deck& deck) {
     data.batch = data.global_batch / deck.run.replicas;
 }
 
-void require_mode(config::Run const& run, int ranks) {
+/// What is mistyped is told as that, and not as a change of the run.
+void require_possible(config::Deck const& deck, int ranks) {
+    nn::require_known(deck.model);
+    task::require_known(deck.task);
+    auto const& run = deck.run;
     if ((run.mode == "single" || run.mode == "dp") && ranks > 1) {
         throw Error(ExitCode::usage,
                     {concat("run.mode = ", run.mode, " on ", ranks, " ranks"),
@@ -162,7 +166,7 @@ std::optional<checkpoint::Found> found_for(comm::Communicator const& world,
 
 Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found, int ranks,
                bool force) {
-    require_mode(deck.run, ranks);
+    require_possible(deck, ranks);
     Decided decided;
     if (found) {
         auto const before = stored_deck(found->file);
@@ -232,7 +236,7 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
     auto const checkpoints = std::filesystem::path(deck.run.directory) / "checkpoints";
     bool requeued = false;
     comm::agree(world, "opening the run's directory", [&] {
-        require_mode(deck.run, world.size());
+        require_possible(deck, world.size());
         if (world.is_root()) {
             run.directory = std::make_shared<RunDirectory>(deck.run.directory,
                                                            [&] { comm::progressed(world); });

@@ -28,7 +28,7 @@ Rollout::Rollout(Parts const& parts)
                                          .seed = parts.seed,
                                          .replica = parts.replica}),
       sequence_(parts.sequence), per_environment_(options_.rollout_steps / sequence_),
-      parameters_(set_.spaces().actions * (set_.spaces().continuous ? 2 : 1)) {
+      parameters_(set_.spaces().parameters()) {
     auto const steps = options_.rollout_steps;
     auto const width = set_.size();
     // Laid out twice: first without memory, to know how much it is.
@@ -66,8 +66,9 @@ nn::PolicyOutput Rollout::judge(nn::Policy& policy, torch::Tensor const& observa
         return tensor.to(device_, torch::kFloat32, false, true);
     };
     Autocast const autocast(precision_, device_);
-    auto const output =
-        policy.judge({moved(observations.unsqueeze(1)), moved(starts.unsqueeze(1)), moved(state)});
+    auto const output = nn::judge(
+        policy, {moved(observations.unsqueeze(1)), moved(starts.unsqueeze(1)), moved(state)},
+        parameters_);
     auto const back = [](torch::Tensor const& tensor) {
         return tensor.to(torch::kCPU, torch::kFloat32).contiguous();
     };

@@ -33,4 +33,11 @@ class Policy : public Model {
     torch::Tensor forward(Fields const& inputs) override;
 };
 
+/// What the policy makes of the input, once its shapes were compared with those that are needed:
+/// policies come from plug-ins, too.
+///
+/// Units  `parameters`: of the distribution of actions at each step
+/// Throws usage where a shape is another one
+PolicyOutput judge(Policy& policy, PolicyInput const& input, std::int64_t parameters);
+
 } // namespace lockstep::nn

@@ -21,6 +21,9 @@ struct ModelKind {
 /// All models, by name.
 std::vector<ModelKind> model_kinds();
 
+/// Throws  Error 64 when the deck names no model of ours or a key that it does not have
+void require_known(config::Model const& chosen);
+
 /// How many parameters the deck's model has, as a double, since it may be absurd. Nothing is made.
 ///
 /// Throws  Error 64 as `make_model` does

@@ -21,6 +21,8 @@ struct Spaces {
 
     /// Numbers that tell an action.
     std::int64_t action_size() const { return continuous ? actions : 1; }
+    /// Numbers that tell how actions are distributed: a logit of each; or means and deviations.
+    std::int64_t parameters() const { return continuous ? 2 * actions : actions; }
 };
 
 /// What a step led to. An episode that is cut off (truncated) is not over: what would have

@@ -98,6 +98,9 @@ struct TaskKind {
 
 std::vector<TaskKind> task_kinds();
 
+/// Throws  Error 64 when the deck names no task of ours or a key that it does not have
+void require_known(config::Task const& chosen);
+
 /// Throws  Error 64 when the deck names no task of ours or a key it does not have; 65 when the
 ///         samples are not of a kind that the task can learn
 std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& samples);

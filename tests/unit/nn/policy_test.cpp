@@ -6,6 +6,7 @@
 #include <set>
 
 #include "catch.hpp"
+#include "error_of.hpp"
 
 using namespace lockstep;
 
@@ -61,7 +62,34 @@ Judged judged(config::Model const& chosen, bool recompute) {
     return result;
 }
 
+/// A policy of another's making, which may have taken its shapes from somewhere else.
+class Foreign : public nn::Policy {
+  public:
+    nn::PolicyOutput output;
+    nn::PolicyOutput judge(nn::PolicyInput const&) override { return output; }
+};
+
 } // namespace
+
+TEST_CASE("a policy whose answers have other shapes than its environment needs is refused") {
+    nn::PolicyInput const input{torch::zeros({sequences, steps, 4}),
+                                torch::zeros({sequences, steps}), torch::zeros({sequences, 0})};
+    nn::PolicyOutput const right{torch::zeros({sequences, steps, 2}),
+                                 torch::zeros({sequences, steps}), torch::zeros({sequences, 0})};
+    Foreign policy;
+    auto const refused = [&](nn::PolicyOutput output, char const* why) {
+        policy.output = std::move(output);
+        auto const error = test::error_of([&] { nn::judge(policy, input, 2); });
+        return error.code() == ExitCode::usage && test::says(error, why);
+    };
+    policy.output = right;
+    CHECK_NOTHROW(nn::judge(policy, input, 2));
+    CHECK(refused({torch::zeros({sequences, steps, 1}), right.values, right.state},
+                  "actions are [3, 5, 1] where [3, 5, 2] is needed"));
+    CHECK(refused({right.actions, torch::zeros({sequences, steps, 1}), right.state},
+                  "values are [3, 5, 1] where [3, 5] is needed"));
+    CHECK(refused({right.actions, right.values, {}}, "states are not set"));
+}
 
 TEST_CASE("policies that compute inner values again have the bits of those that keep them") {
     for (config::Model const& chosen :

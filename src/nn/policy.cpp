@@ -1,0 +1,41 @@
+#include "lockstep/nn/policy.hpp"
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/base/text.hpp"
+
+#include <array>
+
+namespace lockstep::nn {
+
+torch::Tensor Policy::forward(Fields const& fields) {
+    auto const& inputs = fields.only();
+    auto const count = inputs.size(0);
+    auto const output =
+        judge({inputs.reshape({count, 1, -1}), torch::ones({count, 1}, inputs.options()),
+               torch::zeros({count, state_size()}, inputs.options())});
+    return torch::cat({output.actions.squeeze(1), output.values}, 1);
+}
+
+PolicyOutput judge(Policy& policy, PolicyInput const& input, std::int64_t parameters) {
+    auto output = policy.judge(input);
+    auto const sequences = input.starts.size(0);
+    auto const steps = input.starts.size(1);
+    auto const require = [](char const* what, torch::Tensor const& tensor,
+                            std::vector<std::int64_t> const& shape) {
+        if (!tensor.defined() || tensor.sizes() != torch::IntArrayRef(shape)) {
+            throw Error(ExitCode::usage,
+                        {"model.name: not a policy for this environment",
+                         concat("its ", what, " are ",
+                                tensor.defined() ? concat(tensor.sizes()) : std::string("not set"),
+                                " where ", torch::IntArrayRef(shape), " is needed"),
+                         "Take a policy that lockstep models lists, or correct the plug-in's "
+                         "judge()"});
+        }
+    };
+    require("actions", output.actions, {sequences, steps, parameters});
+    require("values", output.values, {sequences, steps});
+    require("states", output.state, {sequences, policy.state_size()});
+    return output;
+}
+
+} // namespace lockstep::nn
