@@ -1,4 +1,4 @@
-"""Training of one rank on two cores with asynchronous checkpoints and without, in turn: the time
+"""Training of one rank on two cores with asynchronous checkpoints and without, alternately: the time
 that they add, and what they may add: the stalls and a tenth of the seconds that the writes take."""
 import argparse
 import json

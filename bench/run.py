@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures lockstep side by side with PyTorch's DDP over gloo, MPI_Allreduce and a plain loop.
+"""Measures lockstep against PyTorch's DDP over gloo, MPI_Allreduce and a plain loop.
 
 The sides of a contest alternate, each in fresh processes, round after round; every rank has one
 core and one thread. A figure is the median over rounds of what a process calls its median; a ratio
@@ -196,7 +196,7 @@ def contests(options):
                     "engine", "ddp, large blocks kept"),
                 Row(f"{title}: one rank with 2 replicas on threads (dp) against torchrun DDP", "dp",
                     "ddp"),
-                Row(f"{title}: 2 ranks against 2 runs of one rank side by side", "engine", "alone",
+                Row(f"{title}: 2 ranks against 2 concurrent runs of one rank", "engine", "alone",
                     against_alone, percent=True),
                 Row(f"{title}: step with ordered against native reduction", "engine", "native", 1.0),
                 Row(f"{title}: exposed communication in the step", "engine", "engine",
@@ -266,12 +266,12 @@ def contests(options):
                 "small loader", "h5py 2", 30),
             Row("the same against h5py + DataLoader without workers", "small loader", "h5py 0", 15),
             Row("the same, data.cache = memory, against a loop over an array in memory",
-                "small memory", "small yardstick", 0.5, percent=True),
-            Row("samples of 4 MiB, shuffled, one a batch, against pread of the file from front to back",
-                "single loader", "single yardstick", 0.85, percent=True),
+                "small memory", "small baseline", 0.5, percent=True),
+            Row("samples of 4 MiB, shuffled, one per batch, against pread of the file from front to back",
+                "single loader", "single baseline", 0.85, percent=True),
             Row("the same in batches of 16 MiB, which the cache does not hold", "large loader",
-                "large yardstick", percent=True),
-            Row("deflated chunks against zlib alone", "deflate loader", "deflate yardstick", 0.85,
+                "large baseline", percent=True),
+            Row("deflated chunks against zlib alone", "deflate loader", "deflate baseline", 0.85,
                 percent=True),
             Limit("1,000 shard files opened and the first batch read, 2 ranks", "start", 2),
             Limit("the first sample of an epoch of 10^12", "order", 1e-3),

@@ -12,7 +12,7 @@ EXE=${EXE:-build/lockstep}
 INPUT=${INPUT:-inputs/fashion_mnist.ini}
 RESTARTS=${RESTARTS:-0}  # inside the job, after the loss of a rank, before it is requeued
 FORGIVEN=${FORGIVEN:-3}  # losses of a rank after which the job is requeued all the same
-REQUEUE=${REQUEUE:-yes}  # no: end, and let the next job of a chain go on
+REQUEUE=${REQUEUE:-yes}  # no: end, and let the next job of a chain continue
 
 export LOCKSTEP_JOB_STARTED
 LOCKSTEP_JOB_STARTED=$(date +%s) # the time that is used up counts from here
@@ -65,11 +65,11 @@ run_launcher() { # WORDS...
 
 put_back() {
     if [ "$REQUEUE" != yes ]; then
-        say "the next job of the chain goes on"
+        say "the next job of the chain continues"
     elif [ -e "$chain.stop" ]; then
         say "not requeued, since $chain.stop is there"
     elif ! again; then
-        say "cannot be requeued: submit it again, the run goes on where it was" >&2
+        say "cannot be requeued: submit it again, the run resumes where it was" >&2
     fi
 }
 
@@ -80,7 +80,7 @@ stop_chain() {
     fi
 }
 
-# A file counts the losses, over all lives of the job.
+# A file counts the losses, over all attempts of the job.
 lost() {
     echo "exit code $code" >>"$chain.losses"
     local count

@@ -17,7 +17,7 @@ Every command, key of a deck, model and task, as the program of this version tel
 INCLUDE = """### include
 
 `include = FILE`, before the first section of a deck, takes another deck in, whose path is relative to this one;
-several such lines are read in turn. Values of this deck win over included ones, wherever the line stands; of
+several such lines are read in order. Values of this deck win over included ones, wherever the line stands; of
 several decks on the command line the later wins. Where a later deck or the command line names another
 `model.name` or `task.kind`, keys of the one named before are ignored, each with a word. At most 64 decks, 8 deep,
 each of 1 MiB of UTF-8 text with lines of 64 KiB."""

@@ -11,8 +11,8 @@ this_job=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
 this_job=${this_job:-$SLURM_JOB_ID}
 
 # Where a node's daemon dies, Slurm starts the job again while this script may still run there: to
-# requeue that would end the newer life.
-newer_life() {
+# requeue that would end the newer attempt.
+newer_attempt() {
     local restarts
     restarts=$(scontrol -o show job "$this_job" 2>/dev/null | grep -o ' Restarts=[0-9]*') || return 1
     [ "${restarts##*=}" -gt "${SLURM_RESTART_COUNT:-0}" ]
@@ -22,7 +22,7 @@ newer_life() {
 # left; so is one that makes room for another, which Slurm itself requeues. One that has come to its
 # end is not begun again.
 again() {
-    if newer_life; then
+    if newer_attempt; then
         say "Slurm has started this job again already: nothing is requeued"
         return
     fi

@@ -60,11 +60,12 @@ class OrderedSum : public Trial {
   public:
     OrderedSum(Communicator const& world, std::size_t count) : count_(count) {
         constexpr std::int64_t first_bucket = (1 << 20) / sizeof(float);
-        auto const grains = (static_cast<std::int64_t>(count) + comm::grain - 1) / comm::grain;
+        auto const reduction_blocks =
+            (static_cast<std::int64_t>(count) + comm::reduction_block - 1) / comm::reduction_block;
         comm::TreeExchangeOptions const options{
             .nodes = comm::subtrees_of_ranks(world.size(), world.size()),
-            .partition = comm::Partition(grains * comm::grain, world.size(), first_bucket,
-                                         25 * first_bucket),
+            .partition = comm::Partition(reduction_blocks * comm::reduction_block, world.size(),
+                                         first_bucket, 25 * first_bucket),
             .sums_everywhere = true,
             .timeout_seconds = timeout_seconds};
         exchange_ = comm::make_tree_exchange(world, options);

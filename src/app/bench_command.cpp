@@ -16,13 +16,13 @@ constexpr char const* help =
     copies as many bytes out of its neighbour's shared memory at once, which bounds the others.
     A repetition takes as long as its slowest rank, after a barrier. M is 2^20 bytes.
 lockstep bench loader [--kind small|large|deflate|shards|order]
-                      [--variant loader|memory|yardstick|start] [--batch N] [--workers N]
+                      [--variant loader|memory|baseline|start] [--batch N] [--workers N]
                       [--repeats N] [--directory DIR] [--json]
 lockstep bench loader --files FILES [--inputs NAMES] [--targets NAMES] [--sample-per-file]
                       [--shuffle full|block|none]
     An epoch read by each rank's loader, from files that are in the page cache. small: 60,000 samples
     of 784 bytes; large: of 4 MiB; deflate: compressed chunks. memory: as with data.cache = memory.
-    yardstick: what bounds it: for small, threads that copy and convert out of an array; for large,
+    baseline: what bounds it: for small, threads that copy and convert out of an array; for large,
     one thread that reads the file from end to end; for deflate, threads that only decompress.
     shards: 1,000 files; start: from opening files to the first batch on every rank; order: the first
     sample of an epoch of 10^12. memory_bytes of a loader is what a rank took for it at most,
@@ -40,7 +40,7 @@ lockstep bench checkpoint [--mb 1000] [--directory DIR] [--variant NAME] [--repe
     pwrite and fsync, by pread, and in memory, which bound the others.
 
 Ranks are those of mpirun; bind each to a core of its own: mpirun --bind-to core -n 2 lockstep bench
-step. `./bootstrap bench` compares with gloo and PyTorch's DDP side by side.
+step. `./bootstrap bench` compares with gloo and PyTorch's DDP in one run.
 )";
 
 } // namespace

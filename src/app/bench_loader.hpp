@@ -19,7 +19,7 @@ struct GeneratedSet {
     std::function<void(std::filesystem::path const&)> write;
     /// Does the work that cannot be spared, for all samples, on this many threads; may be none.
     std::function<void(std::filesystem::path const&, data::DatasetOptions const&, int threads)>
-        yardstick;
+        baseline;
 };
 
 /// Throws  Error 64 for a name that is none

@@ -44,8 +44,8 @@ std::vector<std::string> variants_of(Options const& options) {
     if (!options.generated) {
         return {"loader", "memory", "start"};
     }
-    return options.generated->yardstick ? std::vector<std::string>{"loader", "memory", "yardstick"}
-                                        : std::vector<std::string>{"start", "loader"};
+    return options.generated->baseline ? std::vector<std::string>{"loader", "memory", "baseline"}
+                                       : std::vector<std::string>{"start", "loader"};
 }
 
 Options parsed(std::vector<std::string> arguments) {
@@ -90,7 +90,7 @@ std::string what_of(Options const& options) {
                                                  : "files");
 }
 
-/// A loader that goes on from epoch to epoch, each rank a replica, so that buffers are made once.
+/// A loader that resumes from epoch to epoch, each rank a replica, so that buffers are made once.
 class EpochReader {
   public:
     EpochReader(Communicator const& world, data::Dataset const& set, Options const& options)
@@ -130,25 +130,25 @@ Measurement measure(Communicator const& world, Options const& options, std::stri
         set->keep_in_memory(world.split_by_host());
     }
     // Chunks that were decoded in one epoch must not be there in the next.
-    bool const anew =
+    bool const fresh =
         variant == "loader" && options.generated && options.generated->name == "deflate";
     std::optional<EpochReader> reader;
     std::vector<double> seconds;
     for (std::int64_t repeat = -1; repeat < options.repeats; ++repeat) {
         comm::agree(world, "starting the loader", [&] {
-            if (anew) {
+            if (fresh) {
                 reader.reset();
                 set.emplace(options.files);
             }
-            if (!reader && variant != "yardstick") {
+            if (!reader && variant != "baseline") {
                 reader.emplace(world, *set, options);
             }
         });
         comm::barrier(world);
         Stopwatch const watch;
         comm::agree(world, "reading", [&] {
-            if (variant == "yardstick") {
-                options.generated->yardstick(options.files.files, options.files, options.workers);
+            if (variant == "baseline") {
+                options.generated->baseline(options.files.files, options.files, options.workers);
             } else {
                 reader->read_epoch();
             }
@@ -166,8 +166,8 @@ Measurement measure(Communicator const& world, Options const& options, std::stri
     }
     auto const read = static_cast<std::uint64_t>(set->samples()) * sample_bytes;
     double const typical = median(seconds);
-    // A yardstick is done by every rank for all samples.
-    double const epochs = variant == "yardstick" ? world.size() : 1;
+    // A baseline is done by every rank for all samples.
+    double const epochs = variant == "baseline" ? world.size() : 1;
     Measurement measured{what_of(options),
                          variant,
                          read,

@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::size_t image_bytes = 784;
 constexpr std::int64_t images = 60000;
-constexpr std::uint64_t large_values = 1 << 20; ///< 4 MiB a sample
+constexpr std::uint64_t large_values = 1 << 20; ///< 4 MiB per sample
 constexpr std::int64_t large_samples = 64;
-constexpr std::uint64_t packed_values = 1024; ///< 4 KiB a sample
+constexpr std::uint64_t packed_values = 1024; ///< 4 KiB per sample
 constexpr std::int64_t packed_samples = 16384;
 constexpr std::uint64_t packed_rows = 256; ///< a chunk of 1 MiB
 constexpr std::int64_t shards = 1000;

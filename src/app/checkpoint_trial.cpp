@@ -127,19 +127,19 @@ double CheckpointTrial::stall() {
     return seconds;
 }
 
-/// What the seal's checksums cost a write: they are computed of what was just compared, and so is
-/// in the core's cache.
+/// What the checksum header's checksums cost a write: they are computed of what was just compared,
+/// and so is in the core's cache.
 double CheckpointTrial::hash() {
     constexpr std::size_t at_once = std::size_t{256} << 10;
     auto const bytes = state_.bytes();
-    std::vector<std::byte> piece(at_once);
+    std::vector<std::byte> buffer(at_once);
     double seconds = 0;
     for (std::size_t at = 0; at < bytes.size(); at += at_once) {
         auto const part = bytes.subspan(at, std::min(at_once, bytes.size() - at));
-        std::ranges::copy(part, piece.begin());
+        std::ranges::copy(part, buffer.begin());
         Stopwatch const watch;
         Hasher hasher;
-        hasher.add(std::span(piece).first(part.size()));
+        hasher.add(std::span(buffer).first(part.size()));
         seconds += watch.seconds();
     }
     return comm::all_reduce(world_, seconds, comm::Reduce::maximum);

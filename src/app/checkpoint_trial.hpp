@@ -45,7 +45,7 @@ class CheckpointTrial {
     double write();      ///< until it is durable
     double copy();       ///< as many bytes in memory
     double stall();      ///< for which an asynchronous one stops training
-    double hash();       ///< what the seal's checksums cost a write
+    double hash();       ///< what the checksum header's checksums cost a write
     double raw_read();   ///< after raw_write
     double load();       ///< after write: verified and read
 

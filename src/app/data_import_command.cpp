@@ -265,7 +265,7 @@ class ImportDisplay {
 void print(data::ImportReport const& report, std::vector<std::string> const& classes,
            std::vector<std::string> const& remarks) {
     if (report.parts_kept > 0) {
-        std::cout << "went on with " << count_text(report.parts_kept)
+        std::cout << "continued with " << count_text(report.parts_kept)
                   << " parts of an interrupted import\n";
     }
     for (auto const& set : report.sets) {

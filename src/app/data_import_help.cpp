@@ -67,14 +67,14 @@ written in double quotes, a quote in it twice: --classes 'cat,"dog, wolf"'.
 Options of every kind
   --split 0.8,0.1,0.1       shares of train, validation and test, of each class alike
   --split-by COLUMN|folder  keep together what is equal there: a speaker, a video; of HDF5
-                            files a dataset of one whole number a sample
+                            files a dataset of one whole number per sample
   --seed N                  of the split (0)
   --shard-samples N         files of at most N samples
   --deflate LEVEL           compress, 1 to 9: smaller files, which take longer to read
-  --skip-bad                pass over files that cannot be read, and list them
+  --skip-bad                skip files that cannot be read, and list them
   --overwrite               replace the data sets that are there
 
-An interrupted import goes on where it was when it is given the same again.
+An interrupted import resumes where it was when it is given the same again.
 )";
 
 } // namespace

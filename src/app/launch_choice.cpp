@@ -70,7 +70,7 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
     plan.program = std::filesystem::read_symlink("/proc/self/exe").string();
     plan.train = train_words(choice, deck);
     plan.train.insert(plan.train.begin(), "train");
-    plan.most_ranks = deck.run.replicas;
+    plan.max_ranks = deck.run.replicas;
     plan.restarts = choice.restarts < 0 ? deck.fault_tolerance.restarts : choice.restarts;
     plan.recovery_timeout_s = static_cast<double>(deck.fault_tolerance.recovery_timeout_seconds);
     plan.directory = deck.run.directory;

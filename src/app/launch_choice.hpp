@@ -12,7 +12,7 @@ namespace lockstep::app {
 struct LaunchChoice {
     std::vector<std::string> train; ///< decks and options as `lockstep train` takes them
     std::string mode;               ///< single, dp or ddp
-    std::int64_t devices = 0;       ///< ranks on each host; replicas side by side with dp
+    std::int64_t devices = 0;       ///< ranks on each host; concurrent replicas with dp
     std::string scale_rate;         ///< none, linear or sqrt
     std::string submit;             ///< no, slurm or pbs
     std::int64_t nodes = 0;         ///< of a job

@@ -78,14 +78,14 @@ void ask_deck(LaunchChoice& choice) {
 
 void ask_mode(LaunchChoice& choice, config::Deck const& deck) {
     std::cout << "  single  one process on one device\n"
-                 "  dp      one process, its replicas side by side on threads\n"
+                 "  dp      one process, concurrent replicas on threads\n"
                  "  ddp     a process for each device, started by MPI\n";
     choice.mode = ask({"Mode", mode_of(choice, deck), one_of({"single", "dp", "ddp"})});
 }
 
 void ask_count_here(LaunchChoice& choice, config::Deck const& deck, HostDevices const& here) {
     if (mode_of(choice, deck) == "dp" && deck.run.replicas == 0) {
-        choice.devices = number(ask({concat("Replicas side by side, of ", here.text()),
+        choice.devices = number(ask({concat("Concurrent replicas, of ", here.text()),
                                      std::to_string(here.count()), from_to(1, 4096)}));
     }
     if (mode_of(choice, deck) == "ddp" && choice.hostfile.empty()) {
@@ -123,9 +123,9 @@ void ask_job(LaunchChoice& choice, config::Deck const& deck, Scheduler const& sc
     bool const counts = mode == "ddp" || (mode == "dp" && deck.run.replicas == 0);
     if (counts && choice.devices == 0) {
         auto const likely = likely_devices(choice, deck, partition);
-        choice.devices = number(ask({mode == "dp" ? "Replicas side by side" : "Ranks on each node",
+        choice.devices = number(ask({mode == "dp" ? "Concurrent replicas" : "Ranks on each node",
                                      likely > 0 ? std::to_string(likely) : "",
-                                     from_to(1, most_devices(choice, deck, partition))}));
+                                     from_to(1, max_devices(choice, deck, partition))}));
     }
     if (choice.time.empty()) {
         choice.time = ask(

@@ -54,7 +54,7 @@ void check_size(LaunchChoice const& choice, config::Deck const& deck, Partition 
         refuse(concat("--time ", choice.time),
                concat("partition ", partition.name, " ends jobs after ",
                       duration_text(partition.longest_s)),
-               "Lower it: a run that is requeued goes on where it was");
+               "Lower it: a run that is requeued resumes where it was");
     }
 }
 
@@ -98,8 +98,8 @@ std::int64_t likely_gpus(LaunchChoice const& choice, config::Deck const& deck,
     return mode_of(choice, deck) == "single" ? std::min(partition->gpus, 1) : partition->gpus;
 }
 
-std::int64_t most_devices(LaunchChoice const& choice, config::Deck const& deck,
-                          Partition const* partition) {
+std::int64_t max_devices(LaunchChoice const& choice, config::Deck const& deck,
+                         Partition const* partition) {
     if (choice.gpus > 0 && !choice.oversubscribe) {
         return choice.gpus;
     }
@@ -109,7 +109,7 @@ std::int64_t most_devices(LaunchChoice const& choice, config::Deck const& deck,
 
 std::int64_t likely_devices(LaunchChoice const& choice, config::Deck const& deck,
                             Partition const* partition) {
-    auto const most = choice.gpus > 0 ? choice.gpus : most_devices(choice, deck, partition);
+    auto const most = choice.gpus > 0 ? choice.gpus : max_devices(choice, deck, partition);
     if (mode_of(choice, deck) == "ddp" && deck.run.replicas > 0) {
         auto const share = deck.run.replicas / std::max<std::int64_t>(choice.nodes, 1);
         return std::clamp<std::int64_t>(share, 1, most);

@@ -21,9 +21,9 @@ std::int64_t likely_gpus(LaunchChoice const& choice, config::Deck const& deck,
 std::int64_t likely_devices(LaunchChoice const& choice, config::Deck const& deck,
                             Partition const* partition);
 
-/// The most ranks a node may have, as far as it is known.
-std::int64_t most_devices(LaunchChoice const& choice, config::Deck const& deck,
-                          Partition const* partition);
+/// The most ranks per node may have, as far as it is known.
+std::int64_t max_devices(LaunchChoice const& choice, config::Deck const& deck,
+                         Partition const* partition);
 
 /// Settles what a job needs and nobody said, and looks whether the scheduler could ever start it: a
 /// job that asks for more than there is may wait for ever.

@@ -17,8 +17,8 @@ struct Host {
 };
 
 /// The hosts to use: of a hostfile ("name", "name slots=N", a name once for each rank), else of the
-/// job of Slurm or PBS, else this one alone. `devices` is the ranks a host; 0: what the allocation
-/// says, and where it does not, `devices_here`.
+/// job of Slurm or PBS, else this one alone. `devices` is the ranks per host; 0: what the
+/// allocation says, and where it does not, `devices_here`.
 ///
 /// Throws  Error 66 for a hostfile that is missing, 69 when Slurm does not name the job's hosts
 std::vector<Host> hosts_of_job(std::string const& hostfile, int devices, int devices_here);
@@ -29,7 +29,7 @@ struct HostDevices {
     int cores = 0;         ///< that this process may use and is granted
     int threads = 1;       ///< of a rank
 
-    /// One rank on each: GPUs, or cores over threads a rank.
+    /// One rank on each: GPUs, or cores over threads per rank.
     int count() const;
     std::string text() const; ///< "2 GPUs", "8 cores for ranks of 2 threads"
 };

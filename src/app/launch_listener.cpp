@@ -47,7 +47,7 @@ void LaunchListener::hear(std::string_view text) {
 
 /// What Open MPI 4 and Slurm write, as their sources have it.
 void LaunchListener::hear_line(std::string_view line) {
-    if (line.starts_with("lockstep: first cause: ")) {
+    if (line.starts_with("lockstep: root cause: ")) {
         told_ = line;
     } else if (says(line, "has lost communication with a remote daemon")) {
         daemon_lost_ = true;

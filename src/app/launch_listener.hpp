@@ -19,7 +19,7 @@ struct LauncherVerdict {
 };
 
 /// Listens to what ranks and launcher (Open MPI's mpirun, Slurm's srun) say on standard error of
-/// how a life ends.
+/// how an attempt ends.
 class LaunchListener {
   public:
     /// `host_of` says where a rank is that the launcher names without its host.
@@ -28,7 +28,7 @@ class LaunchListener {
 
     void hear(std::string_view text);
 
-    /// The line in which a rank has told the first cause; empty: none has.
+    /// The line in which a rank has told the root cause; empty: none has.
     std::string const& told() const noexcept { return told_; }
     /// Of several the loss of a host counts, since what follows comes of it; else the first.
     std::optional<LauncherVerdict> const& verdict() const noexcept { return verdict_; }

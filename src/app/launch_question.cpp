@@ -16,7 +16,7 @@ namespace {
 
 extern "C" void only_wake(int) {}
 
-/// While it lives, an interrupt ends `wait` instead of the program; one that comes before is kept.
+/// While it exists, an interrupt ends `wait` instead of the program; one that comes before is kept.
 class Interrupts {
   public:
     Interrupts() {

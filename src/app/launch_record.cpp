@@ -7,18 +7,18 @@
 
 namespace lockstep::app {
 
-void RunWatcher::begin_life() {
+void RunWatcher::begin_attempt() {
     std::error_code missing;
     auto const size = std::filesystem::file_size(directory_ / "metrics.jsonl", missing);
     metrics_size_ = missing ? 0 : size;
     attempt_ = newest_attempt(nullptr);
 }
 
-LifeRecord RunWatcher::life() const {
-    LifeRecord life;
+AttemptStatus RunWatcher::attempt() const {
+    AttemptStatus attempt;
     std::ifstream lines(directory_ / "metrics.jsonl");
     lines.seekg(0, std::ios::end);
-    // A run that begins anew has put the old file away.
+    // A run that starts over has put the old file away.
     bool const same_file = static_cast<std::uintmax_t>(lines.tellg()) >= metrics_size_;
     lines.seekg(0);
     for (std::string line; lines && std::getline(lines, line);) {
@@ -26,18 +26,18 @@ LifeRecord RunWatcher::life() const {
         auto const event = record.text("event");
         bool const before =
             same_file && lines && static_cast<std::uintmax_t>(lines.tellg()) <= metrics_size_;
-        life.started = life.started || (event == "start" && !before);
+        attempt.started = attempt.started || (event == "start" && !before);
         if (event == "end" && !before) {
-            life.end = record.text("reason");
+            attempt.end = record.text("reason");
         }
         if (event == "step" && !before) {
-            life.step = record.whole("step", 0);
+            attempt.step = record.whole("step", 0);
         }
         if (event == "checkpoint") {
-            life.saved_step = std::max(life.saved_step, record.whole("step", -1));
+            attempt.saved_step = std::max(attempt.saved_step, record.whole("step", -1));
         }
     }
-    return life;
+    return attempt;
 }
 
 bool RunWatcher::stepped() const {

@@ -27,7 +27,7 @@ int gpus_of(std::string const& resources) {
 }
 
 /// 8 of "8+": of nodes that have 8 and more.
-int least_of(std::string const& number) {
+int minimum_of(std::string const& number) {
     return number_of<int>(number.substr(0, number.find('+'))).value_or(0);
 }
 
@@ -49,7 +49,7 @@ std::vector<Partition> partitions_of(std::string const& listing) {
             at = found.insert(at, Partition{.name = name});
         }
         at->nodes += number_of<int>(words[1]).value_or(0);
-        at->cores = std::max(at->cores, least_of(words[2]));
+        at->cores = std::max(at->cores, minimum_of(words[2]));
         at->gpus = std::max(at->gpus, gpus_of(words[3]));
         at->longest_s = seconds_of(trimmed(words[4])).value_or(at->longest_s);
     }

@@ -4,7 +4,7 @@
 #include "lockstep/base/host_facts.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/monitor/first_cause.hpp"
+#include "lockstep/monitor/root_cause.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 #include <optional>
 #include <unistd.h>
 
-#include "launch_life.hpp"
+#include "launched_attempt.hpp"
 
 namespace lockstep::app {
 
@@ -25,10 +25,10 @@ constexpr double probe_limit_s = 10;
 constexpr double first_pause_s = 1; ///< before the first restart; four times as long each time
 constexpr double longest_pause_s = 60;
 
-/// The run's own word on how a life ended; nothing where a rank was lost. An end that is on record
-/// counts, whatever the launcher makes of it, one that fell to a signal that came once more, say:
-/// what had to be durable was so before.
-std::optional<ExitCode> word_of(int code, LifeRecord const& record) {
+/// The run's own word on how an attempt ended; nothing where a rank was lost. An end that is on
+/// record counts, whatever the launcher makes of it, one that fell to a signal that came once more,
+/// say: what had to be durable was so before.
+std::optional<ExitCode> word_of(int code, AttemptStatus const& record) {
     bool const own =
         code >= static_cast<int>(ExitCode::usage) && code < static_cast<int>(ExitCode::rank_lost);
     if (own || code == static_cast<int>(ExitCode::superseded)) {
@@ -51,17 +51,17 @@ bool log_says(std::filesystem::path const& directory, std::string const& line) {
 }
 
 /// A run that is finished begins no attempt: every rank came, and all left content.
-bool had_nothing_to_do(LifeEnd const& end) {
+bool had_nothing_to_do(AttemptEnd const& end) {
     return end.code == 0 && end.arrived && !end.record.started && end.told.empty() && !end.verdict;
 }
 
-/// Tells the first cause where no rank could, or where a rank that the launcher ended was blamed
+/// Tells the root cause where no rank could, or where a rank that the launcher ended was blamed
 /// though a host had been lost before.
-void tell_cause(LaunchPlan const& plan, LifeEnd const& end) {
+void tell_cause(LaunchPlan const& plan, AttemptEnd const& end) {
     bool const host_lost = end.verdict && end.verdict->whole_host;
     bool const named =
         host_lost && end.told.find(concat("(", end.verdict->host)) != std::string::npos;
-    monitor::FirstCause cause;
+    monitor::RootCause cause;
     cause.set_run(plan.directory, [] { return std::nullopt; });
     if (!end.told.empty() && (!host_lost || named)) {
         // A host that may be cut off itself leaves the log alone: that it was heard here decides.
@@ -103,7 +103,7 @@ int ranks_on(LaunchPlan const& plan, std::vector<Host> const& hosts) {
     for (auto const& host : hosts) {
         ranks += host.ranks;
     }
-    return static_cast<int>(plan.most_ranks > 0 ? std::min(ranks, plan.most_ranks) : ranks);
+    return static_cast<int>(plan.max_ranks > 0 ? std::min(ranks, plan.max_ranks) : ranks);
 }
 
 } // namespace
@@ -153,12 +153,13 @@ std::vector<std::string> launch_words(LaunchPlan const& plan, std::vector<Host> 
 namespace {
 
 /// The words that start the ranks, with what they need to know on other hosts, too.
-LaunchedLife::Start start_of(LaunchPlan const& plan, std::vector<Host> const& hosts, bool restart) {
-    LaunchedLife::Start start{.words = launch_words(plan, hosts),
-                              .hosts = hosts,
-                              .ranks = ranks_on(plan, hosts),
-                              .restart = restart,
-                              .limit_s = plan.recovery_timeout_s};
+LaunchedAttempt::Start start_of(LaunchPlan const& plan, std::vector<Host> const& hosts,
+                                bool restart) {
+    LaunchedAttempt::Start start{.words = launch_words(plan, hosts),
+                                 .hosts = hosts,
+                                 .ranks = ranks_on(plan, hosts),
+                                 .restart = restart,
+                                 .limit_s = plan.recovery_timeout_s};
     if (plan.launcher == "mpirun") {
         for (char const* variable : {"LOCKSTEP_LAUNCH", "LOCKSTEP_ARRIVALS"}) {
             start.words.insert(start.words.begin() + 1, {"-x", variable});
@@ -170,7 +171,7 @@ LaunchedLife::Start start_of(LaunchPlan const& plan, std::vector<Host> const& ho
     return start;
 }
 
-/// All lives are of one job: a rank that outlives its launcher, cut off, does not hold the
+/// All attempts are of one job: a rank that outlives its launcher, cut off, does not hold the
 /// directory against the next.
 void name_launch() {
     // Before there are threads. NOLINTNEXTLINE(concurrency-mt-unsafe)
@@ -202,13 +203,13 @@ ExitCode supervise(LaunchPlan const& plan) {
     name_launch();
     RunWatcher watcher(plan.directory);
     auto hosts = plan.hosts;
-    auto saved_step = watcher.life().saved_step;
+    auto saved_step = watcher.attempt().saved_step;
     bool restart = false;
     for (std::int64_t without_progress = 0;; restart = true) {
-        watcher.begin_life();
+        watcher.begin_attempt();
         auto start = start_of(plan, hosts, restart);
         auto const line = joined(start.words, " ");
-        auto const end = LaunchedLife(std::move(start), watcher, plan.directory).wait_for_end();
+        auto const end = LaunchedAttempt(std::move(start), watcher, plan.directory).wait_for_end();
         auto const& record = end.record;
         if (auto const word = word_of(end.code, record)) {
             return *word;
@@ -244,7 +245,7 @@ ExitCode supervise(LaunchPlan const& plan) {
                   << without_progress << " of " << plan.restarts << " on " << names_of(hosts)
                   << " in " << duration_text(seconds) << std::endl;
         if (!pause(seconds)) {
-            std::cerr << "lockstep launch: asked to end between two lives\n";
+            std::cerr << "lockstep launch: asked to end between two attempts\n";
             return saved_step < 0 ? ExitCode::rank_lost : ExitCode::interrupted;
         }
     }

@@ -104,7 +104,7 @@ ExitCode dispatch(int argc, char** argv) {
 /// crash, but a word and the code of it. What else gets here is a bug, and leaves a core.
 [[noreturn]] void end_without_memory() noexcept {
     std::set_terminate([] { // not even for the word
-        constexpr std::string_view text = "lockstep: first cause: out of memory\n";
+        constexpr std::string_view text = "lockstep: root cause: out of memory\n";
         static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
         std::_Exit(static_cast<int>(ExitCode::memory));
     });
@@ -116,7 +116,7 @@ ExitCode dispatch(int argc, char** argv) {
         auto const error = current_error();
         if (error.code() == ExitCode::memory) {
             auto const rank = launched_ranks() > 1 ? concat("rank ", launched_rank(), ": ") : "";
-            std::cerr << concat("lockstep: first cause: ", rank, error.what(), "\n") << std::flush;
+            std::cerr << concat("lockstep: root cause: ", rank, error.what(), "\n") << std::flush;
             std::_Exit(static_cast<int>(error.code()));
         }
     }

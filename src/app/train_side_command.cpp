@@ -19,13 +19,13 @@ namespace {
 constexpr char const* train_library = LOCKSTEP_TRAIN_LIBRARY;
 
 /// LibTorch and MPI begin with less; with much less they crash where they begin.
-constexpr std::uint64_t least_address_space = std::uint64_t{1} << 30;
+constexpr std::uint64_t min_address_space = std::uint64_t{1} << 30;
 
 void require_address_space() {
-    if (auto const left = address_space_left(); left < least_address_space) {
+    if (auto const left = address_space_left(); left < min_address_space) {
         throw Error(ExitCode::memory,
                     {concat("out of memory: ", bytes_text(left), " of addresses are left"),
-                     concat("LibTorch and MPI want ", bytes_text(least_address_space)),
+                     concat("LibTorch and MPI want ", bytes_text(min_address_space)),
                      "Raise the limit of addresses (ulimit -v), or lift it"});
     }
 }
@@ -54,7 +54,7 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
 
 ExitCode train_front_command(Invocation const& invocation) {
     SignalRequests const signals;
-    // Training goes on when nobody listens any more: a reader of our output that has left, a
+    // Training continues when nobody listens any more: a reader of our output that has left, a
     // terminal that was closed.
     static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
     static_cast<void>(std::signal(SIGHUP, SIG_IGN));

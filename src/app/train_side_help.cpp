@@ -18,7 +18,7 @@ std::string train_side_help(std::string const& command) {
                       config::keys_help()},
         {"plan", usage::plan +
                      "\n    Everything that train would do, without training: whether it begins, "
-                     "goes on, is finished\n    or is refused, which rank hosts which replicas "
+                     "continues, is finished\n    or is refused, which rank hosts which replicas "
                      "where, memory, buckets, checkpoints.\n    --ranks: as if so many had been "
                      "started.\n"s},
         {"check", usage::check +

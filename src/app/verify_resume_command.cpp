@@ -224,7 +224,7 @@ ExitCode verify_resume_command(Invocation const& invocation) {
     if (code == 0 || !trial.killed_in_time("killed")) {
         trial.require_finished(code, "killed");
         throw Error(ExitCode::software, {concat("SIGKILL at step ", options.kill_at),
-                                         "the run went on to its end", "Please report this"});
+                                         "the run continued to its end", "Please report this"});
     }
     trial.require_finished(trial.train("killed", options.resume_ranks, ""), "killed");
     auto const comparison = trial.compare();

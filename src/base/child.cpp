@@ -20,7 +20,7 @@ namespace lockstep {
 namespace {
 
 constexpr double last_wait_s = 1; ///< for what was killed; it may hang in a disk
-constexpr std::size_t most_text = std::size_t{64} << 20;
+constexpr std::size_t max_text = std::size_t{64} << 20;
 
 /// Reads until the writer is gone; false when the time is over before.
 bool read_all(int descriptor, double limit_s, std::string& text) {
@@ -36,7 +36,7 @@ bool read_all(int descriptor, double limit_s, std::string& text) {
         if (got == 0) {
             return true;
         }
-        if (got > 0 && text.size() < most_text) {
+        if (got > 0 && text.size() < max_text) {
             text.append(part.data(), static_cast<std::size_t>(got));
         } else if (got > 0 || errno != EINTR) {
             return false; // or it never stops talking

@@ -91,7 +91,7 @@ std::optional<Error> failed_device(std::string const& text) {
     }
     return Error(ExitCode::rank_lost,
                  {"a GPU failed", text,
-                  "Start again: the run goes on from its last checkpoint. When it comes again, "
+                  "Start again: the run resumes from its last checkpoint. When it comes again, "
                   "leave this host out and have it looked at (dmesg, nvidia-smi -q)"});
 }
 

@@ -33,7 +33,7 @@ void sync_directory(std::filesystem::path const& directory) {
     }
 }
 
-/// Leaves no half line at the file's end. Where that fails, too, readers pass over it.
+/// Leaves no half line at the file's end. Where that fails, too, readers skip it.
 void take_back(int descriptor, std::size_t bytes) {
     struct stat info {};
     if (bytes > 0 && ::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) &&

@@ -136,7 +136,7 @@ FileKind archive(std::string_view names) {
     return {"a ZIP archive", "Unpack it: unzip FILE", "", ""};
 }
 
-/// A protobuf message that begins with ONNX's ir_version, and goes on with a field of its own.
+/// A protobuf message that begins with ONNX's ir_version, and continues with a field of its own.
 bool is_onnx(std::string_view head) {
     constexpr std::string_view next{"\x12\x1a\x22\x28\x32\x3a\x42\x72"};
     return head.size() > 16 && head[0] == 8 && head[1] > 0 && head[1] < 32 &&

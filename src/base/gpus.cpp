@@ -88,7 +88,7 @@ Gpu described(Library const& driver, int device) {
 
 /// The nearest thing that two GPUs have in common, by NVML's levels.
 std::string path_text(int level) {
-    return level <= 0    ? "the same board"
+    return level <= 0    ? "the same heartbeats"
            : level <= 10 ? "PCIe switch"
            : level <= 20 ? "PCIe switches"
            : level <= 30 ? "PCIe host bridge"

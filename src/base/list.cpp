@@ -38,9 +38,9 @@ std::vector<ListEntry> list_entries(std::string_view text) {
             entries.push_back({take_quoted(rest, text), true});
             rest = trimmed(rest);
         } else {
-            auto const piece = rest.substr(0, rest.find(','));
-            entries.push_back({std::string(trimmed(piece)), false});
-            rest.remove_prefix(piece.size());
+            auto const entry = rest.substr(0, rest.find(','));
+            entries.push_back({std::string(trimmed(entry)), false});
+            rest.remove_prefix(entry.size());
         }
         if (rest.empty()) {
             return entries;

@@ -3,7 +3,7 @@
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/comm/session.hpp"
 
 #include <algorithm>

@@ -17,7 +17,7 @@ namespace lockstep::checkpoint {
 
 namespace {
 
-constexpr std::uint64_t piece_elements = std::uint64_t{1} << 18;
+constexpr std::uint64_t elements_at_once = std::uint64_t{1} << 18;
 
 /// What differs of one view, or of what no view covers.
 struct Tally {
@@ -54,10 +54,10 @@ h5::View const* view_at(std::vector<h5::View const*> const& views, std::uint64_t
 template <class Found>
 void each_difference(Reader const& a, Reader const& b, Array const& array, Found const& found) {
     auto const unit = h5::size_of(array.type);
-    std::vector<std::byte> of_a(piece_elements * unit);
-    std::vector<std::byte> of_b(piece_elements * unit);
-    for (std::uint64_t at = 0; at < array.elements; at += piece_elements) {
-        auto const count = std::min(piece_elements, array.elements - at);
+    std::vector<std::byte> of_a(elements_at_once * unit);
+    std::vector<std::byte> of_b(elements_at_once * unit);
+    for (std::uint64_t at = 0; at < array.elements; at += elements_at_once) {
+        auto const count = std::min(elements_at_once, array.elements - at);
         a.read(array.name, at, std::span(of_a).first(count * unit));
         b.read(array.name, at, std::span(of_b).first(count * unit));
         if (std::memcmp(of_a.data(), of_b.data(), count * unit) == 0) {

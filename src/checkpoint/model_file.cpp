@@ -2,7 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/seal.hpp"
+#include "lockstep/checkpoint/checksum_header.hpp"
 #include "lockstep/checkpoint/writer.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void check_form(NamedArray const& array) {
 
 void write_datasets(std::filesystem::path const& path, std::vector<NamedArray> const& arrays,
                     Record const& record) {
-    auto file = h5::File::create(path, {.user_block = seal_bytes});
+    auto file = h5::File::create(path, {.user_block = checksum_header_bytes});
     for (auto const& array : arrays) {
         file.create_dataset(array.path, array.type, array.shape);
         file.write(array.path, array.type, array.bytes);
@@ -54,7 +54,7 @@ void write_model(std::filesystem::path const& path, std::vector<NamedArray> cons
     try {
         try_space(partial, bytes);
         write_datasets(partial, arrays, record);
-        write_seal(File::open_write(partial));
+        write_checksum_header(File::open_write(partial));
         rename_durably(partial, path);
     } catch (...) {
         std::error_code ignored; // the failure that brought us here is the one to tell
@@ -69,7 +69,7 @@ bool is_model_file(std::filesystem::path const& path) {
 
 ModelFile::ModelFile(VerifiedFile const& file) : file_(File::open_read(file.path())) {
     auto const& path = file.path();
-    require_sealed(file_);
+    require_checksum_header(file_);
     auto const h5 = h5::File::open(path);
     record_ = read_record(h5, model_format);
     for (auto const& info : h5.datasets()) {

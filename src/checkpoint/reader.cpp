@@ -2,7 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/seal.hpp"
+#include "lockstep/checkpoint/checksum_header.hpp"
 
 #include <algorithm>
 
@@ -36,7 +36,7 @@ void require_step_of_name(std::filesystem::path const& path, Record const& recor
 Reader::Reader(VerifiedFile const& file)
     : file_(File::open_read(file.path())), bytes_(file_.size()) {
     auto const& path = file.path();
-    require_sealed(file_);
+    require_checksum_header(file_);
     auto const h5 = h5::File::open(path);
     record_ = read_record(h5, checkpoint_format);
     require_step_of_name(path, record_);

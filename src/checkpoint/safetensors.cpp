@@ -27,7 +27,7 @@ using Bytes = std::span<std::byte const>;
 using WritableBytes = std::span<std::byte>;
 
 constexpr std::uint64_t length_bytes = sizeof(std::uint64_t);
-constexpr std::uint64_t most_header = 100'000'000; // the format's own limit
+constexpr std::uint64_t max_header = 100'000'000; // the format's own limit
 
 template <class From, class To>
 void convert(Bytes from, WritableBytes into) {
@@ -101,7 +101,7 @@ class SafetensorsFile : public Weights {
         : Weights(path), file_(File::open_read(path)) {
         auto const size = file_.size();
         auto const length = size < length_bytes ? 0 : header_length(file_);
-        if (length < 2 || length > most_header || length > size - length_bytes) {
+        if (length < 2 || length > max_header || length > size - length_bytes) {
             throw damaged(path, "its header is longer than the file, or missing");
         }
         std::string header(length, ' ');
@@ -188,7 +188,7 @@ bool is_safetensors(std::filesystem::path const& path) {
     auto const length = header_length(file);
     char first = 0;
     file.read_at(length_bytes, std::as_writable_bytes(std::span(&first, 1)));
-    return first == '{' && length >= 2 && length <= most_header;
+    return first == '{' && length >= 2 && length <= max_header;
 }
 
 std::unique_ptr<Weights> open_safetensors(std::filesystem::path const& path) {

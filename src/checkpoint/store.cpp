@@ -24,7 +24,7 @@ namespace {
 Error none_good(std::filesystem::path const& directory, std::vector<std::string> const& reasons) {
     return {ExitCode::data,
             {concat("no checkpoint in ", directory.string(), " is intact"), joined(reasons, "; "),
-             "Restore one from a copy, or start anew with --checkpoint.resume none"}};
+             "Restore one from a copy, or start over with --checkpoint.resume none"}};
 }
 
 std::string reason_of(std::filesystem::path const& path, Error const& error) {

@@ -7,8 +7,8 @@
 #include "lockstep/base/hash.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/comm/messages.hpp"
 
 #include <algorithm>
@@ -47,22 +47,23 @@ Transport wanted(std::filesystem::path const& directory) {
 }
 
 /// A part of the file that a rank has.
-struct Piece {
+struct Extent {
     std::uint64_t offset = 0;
     std::span<std::byte const> bytes;
 };
 
-std::vector<Piece> pieces_of(Snapshot const& snapshot, std::vector<std::uint64_t> const& offsets) {
-    std::vector<Piece> pieces;
+std::vector<Extent> extents_of(Snapshot const& snapshot,
+                               std::vector<std::uint64_t> const& offsets) {
+    std::vector<Extent> extents;
     for (std::size_t i = 0; i < snapshot.parts.size(); ++i) {
         auto const element = h5::size_of(snapshot.arrays[i].type);
         for (auto const& part : snapshot.parts[i]) {
             if (!part.bytes.empty()) {
-                pieces.push_back({offsets[i] + part.first * element, part.bytes});
+                extents.push_back({offsets[i] + part.first * element, part.bytes});
             }
         }
     }
-    return pieces;
+    return extents;
 }
 
 /// The disk begins at once, while the next array is copied and this one is read back. Advice:
@@ -77,22 +78,22 @@ void start_writing(std::filesystem::path const& path, std::uint64_t offset, Arra
     }
 }
 
-void send_pieces(comm::Communicator const& comm, std::vector<Piece> const& pieces) {
-    std::uint64_t const count = pieces.size();
+void send_extents(comm::Communicator const& comm, std::vector<Extent> const& extents) {
+    std::uint64_t const count = extents.size();
     comm::send(comm, std::as_bytes(std::span(&count, 1)), 0);
-    for (auto const& piece : pieces) {
-        std::array<std::uint64_t, 2> const place{piece.offset, piece.bytes.size()};
+    for (auto const& extent : extents) {
+        std::array<std::uint64_t, 2> const place{extent.offset, extent.bytes.size()};
         comm::send(comm, std::as_bytes(std::span(place)), 0);
-        for (std::size_t at = 0; at < piece.bytes.size(); at += chunk_bytes) {
-            comm::send(comm,
-                       piece.bytes.subspan(at, std::min(chunk_bytes, piece.bytes.size() - at)), 0);
+        for (std::size_t at = 0; at < extent.bytes.size(); at += chunk_bytes) {
+            comm::send(
+                comm, extent.bytes.subspan(at, std::min(chunk_bytes, extent.bytes.size() - at)), 0);
         }
     }
 }
 
-/// Takes a rank's pieces to the end even where the disk fails: the rank would wait for ever.
-void receive_pieces(comm::Communicator const& comm, std::optional<File> const& file, int from,
-                    std::vector<std::byte>& chunk, std::optional<Error>& failure) {
+/// Takes a rank's extents to the end even where the disk fails: the rank would wait for ever.
+void receive_extents(comm::Communicator const& comm, std::optional<File> const& file, int from,
+                     std::vector<std::byte>& chunk, std::optional<Error>& failure) {
     std::uint64_t count = 0;
     comm::receive(comm, std::as_writable_bytes(std::span(&count, 1)), from);
     for (; count > 0; --count) {
@@ -185,22 +186,22 @@ bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot
 
 void write_by_gather(comm::Communicator const& comm, Snapshot const& snapshot,
                      std::filesystem::path const& path, std::vector<std::uint64_t> const& offsets) {
-    auto const own = pieces_of(snapshot, offsets);
+    auto const own = extents_of(snapshot, offsets);
     comm::agree(comm, "writing the checkpoint", [&] {
         if (!comm.is_root()) {
-            send_pieces(comm, own);
+            send_extents(comm, own);
             return;
         }
         std::optional<File> file;
         std::optional<Error> failure = comm::failure_of([&] {
             file.emplace(File::open_write(path));
-            for (auto const& piece : own) {
-                file->write_at(piece.offset, piece.bytes);
+            for (auto const& extent : own) {
+                file->write_at(extent.offset, extent.bytes);
             }
         });
         std::vector<std::byte> chunk(chunk_bytes);
         for (int rank = 1; rank < comm.size(); ++rank) {
-            receive_pieces(comm, file, rank, chunk, failure);
+            receive_extents(comm, file, rank, chunk, failure);
         }
         if (failure) {
             throw Error(*failure);

@@ -3,8 +3,8 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file_kind.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/checksum_header.hpp"
 #include "lockstep/checkpoint/safetensors.hpp"
-#include "lockstep/checkpoint/seal.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/h5/file.hpp"
 
@@ -20,7 +20,7 @@ namespace lockstep::checkpoint {
 
 namespace {
 
-constexpr std::string_view sealed = "LOCKSTEPSEAL";
+constexpr std::string_view recorded = "LOCKSTEPSEAL";
 
 /// Every `stride`th block from `first` on.
 struct Share {
@@ -28,38 +28,38 @@ struct Share {
     std::uint64_t stride = 1;
 };
 
-std::optional<Damage> length_damage(std::uint64_t length, std::uint64_t sealed) {
-    if (length < sealed) {
-        return Damage{length, sealed - 1,
-                      concat("the file was cut short at byte ", length, " of ", sealed)};
+std::optional<Damage> length_damage(std::uint64_t length, std::uint64_t recorded) {
+    if (length < recorded) {
+        return Damage{length, recorded - 1,
+                      concat("the file was cut short at byte ", length, " of ", recorded)};
     }
-    if (length > sealed) {
-        return Damage{sealed, length - 1,
-                      concat("the file was sealed with ", sealed, " bytes and has ", length)};
+    if (length > recorded) {
+        return Damage{recorded, length - 1,
+                      concat("the file was recorded with ", recorded, " bytes and has ", length)};
     }
     return std::nullopt;
 }
 
 std::vector<Damage> damages(File const& file, Share share) {
-    Seal seal;
+    ChecksumHeader checksums;
     try {
-        seal = read_seal(file);
+        checksums = read_checksum_header(file);
     } catch (Error const& error) {
         if (error.code() != ExitCode::data) {
             throw;
         }
-        return {{0, seal_bytes - 1, error.text().why}};
+        return {{0, checksum_header_bytes - 1, error.text().why}};
     }
     std::vector<Damage> found;
     auto const length = file.size();
-    if (auto const damage = length_damage(length, seal.length)) {
+    if (auto const damage = length_damage(length, checksums.length)) {
         found.push_back(*damage);
     }
-    for (auto block = share.first; block < seal.hashes.size(); block += share.stride) {
-        bool const whole = seal.last_byte(block) < length;
-        if (whole && hash_of_block(file, seal, block) != seal.hashes[block]) {
-            found.push_back({seal.first_byte(block), seal.last_byte(block),
-                             concat("block ", block, " has changed since it was sealed")});
+    for (auto block = share.first; block < checksums.hashes.size(); block += share.stride) {
+        bool const whole = checksums.last_byte(block) < length;
+        if (whole && hash_of_block(file, checksums, block) != checksums.hashes[block]) {
+            found.push_back({checksums.first_byte(block), checksums.last_byte(block),
+                             concat("block ", block, " has changed since it was written")});
         }
     }
     return found;
@@ -79,18 +79,18 @@ std::optional<ErrorText> of_others(std::filesystem::path const& path) {
             samples ? concat("lockstep data info and data verify look into it: ", path.string())
                     : std::string("Name a checkpoint, a best.h5 or a safetensors file")};
     } catch (Error const&) {
-        return std::nullopt; // damaged: the seal tells where
+        return std::nullopt; // damaged: the checksum header tells where
     }
 }
 
 /// A file of another kind is not a damaged one.
 void require_of_ours(std::filesystem::path const& path) {
     auto const file = File::open_read(path);
-    std::array<std::byte, sealed.size()> first{};
-    if (file.size() >= seal_bytes) {
+    std::array<std::byte, recorded.size()> first{};
+    if (file.size() >= checksum_header_bytes) {
         file.read_at(0, first);
     }
-    if (std::memcmp(first.data(), sealed.data(), sealed.size()) == 0) {
+    if (std::memcmp(first.data(), recorded.data(), recorded.size()) == 0) {
         return;
     }
     auto const kind = kind_of_file(path);

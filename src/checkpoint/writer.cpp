@@ -6,7 +6,7 @@
 #include "lockstep/base/hash.hpp"
 #include "lockstep/base/inject.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/seal.hpp"
+#include "lockstep/checkpoint/checksum_header.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
 
@@ -30,17 +30,17 @@ Error wrong_snapshot(std::string const& what, std::string const& why) {
     return {ExitCode::software, {what, why, "Please report this"}};
 }
 
-/// Where pieces, given as first, count, first, count ..., leave off or overlap.
+/// Where ranges, given as first, count, first, count ..., leave off or overlap.
 std::uint64_t tiled_up_to(std::vector<std::uint64_t> const& bounds) {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> pieces;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
     for (std::size_t at = 0; at < bounds.size(); at += 2) {
         if (bounds[at + 1] > 0) {
-            pieces.emplace_back(bounds[at], bounds[at + 1]);
+            ranges.emplace_back(bounds[at], bounds[at + 1]);
         }
     }
-    std::sort(pieces.begin(), pieces.end());
+    std::sort(ranges.begin(), ranges.end());
     std::uint64_t reached = 0;
-    for (auto const& [first, count] : pieces) {
+    for (auto const& [first, count] : ranges) {
         if (first != reached) {
             break;
         }
@@ -49,7 +49,7 @@ std::uint64_t tiled_up_to(std::vector<std::uint64_t> const& bounds) {
     return reached;
 }
 
-/// One checkpoint on its way to the disk; each member is a phase that ends in a vote.
+/// One checkpoint on its way to the disk; each member is a phase that ends in a status reduction.
 class Commit {
   public:
     Commit(comm::Communicator const& comm, Snapshot const& snapshot, std::filesystem::path path,
@@ -61,7 +61,7 @@ class Commit {
     void lay_out();
     bool write_parts();
     void read_back();
-    void seal();
+    void checksums();
     void rename(std::function<void()> const& still_ours);
     void spoil() const;
 
@@ -89,7 +89,7 @@ class Commit {
     std::vector<std::uint64_t> offsets_; ///< in the file, of each array
     std::uint64_t length_ = 0;           ///< of the file
     std::optional<File> file_;           ///< behind HDF5, from `read_back` on
-    Seal seal_;
+    ChecksumHeader checksums_;
     std::vector<std::uint64_t> known_; ///< 1 for each block whose hash a rank knows
 };
 
@@ -183,7 +183,7 @@ void Commit::create_file() {
     }
     try_space(partial_, disk_ == DiskFault::full ? more_than_any_disk : bytes);
 
-    auto file = h5::File::create(partial_, {.user_block = seal_bytes});
+    auto file = h5::File::create(partial_, {.user_block = checksum_header_bytes});
     for (auto const& array : arrays()) {
         file.create_dataset(array.name, array.type, {array.elements});
     }
@@ -225,12 +225,13 @@ bool Commit::write_parts() {
 void Commit::read_back() {
     comm::agree(comm_, "reading the checkpoint back", [&] {
         file_.emplace(File::open_write(partial_));
-        seal_ = Seal::for_length(length_);
-        known_.assign(seal_.hashes.size(), 0);
+        checksums_ = ChecksumHeader::for_length(length_);
+        known_.assign(checksums_.hashes.size(), 0);
         for (std::size_t i = 0; i < arrays().size(); ++i) {
             for (auto const& part : snapshot_.parts[i]) {
                 auto const offset = offsets_[i] + part.first * h5::size_of(arrays()[i].type);
-                auto const same = checkpoint::read_back(*file_, offset, part.bytes, seal_, known_);
+                auto const same =
+                    checkpoint::read_back(*file_, offset, part.bytes, checksums_, known_);
                 if (same != part.bytes.size()) {
                     throw Error(ExitCode::io,
                                 {concat("byte ", offset + same, " of ", partial_.string(), " (",
@@ -244,27 +245,27 @@ void Commit::read_back() {
 }
 
 /// The blocks of no single rank hold HDF5's own bytes, or the edge of a part: they are few.
-void Commit::seal() {
+void Commit::checksums() {
     comm::all_reduce(comm_, std::span(known_), comm::Reduce::sum);
     comm::agree(comm_, "hashing the checkpoint", [&] {
         std::uint64_t left = 0;
         for (std::uint64_t block = 0; block < known_.size(); ++block) {
             if (known_[block] == 0 && left++ % static_cast<std::uint64_t>(comm_.size()) ==
                                           static_cast<std::uint64_t>(comm_.rank())) {
-                seal_.hashes[block] = hash_of_block(*file_, seal_, block);
+                checksums_.hashes[block] = hash_of_block(*file_, checksums_, block);
             }
         }
     });
     // Each is zero on all ranks but one.
-    comm::all_reduce(comm_, std::span(seal_.hashes), comm::Reduce::sum);
-    comm::agree(comm_, "sealing the checkpoint", [&] {
+    comm::all_reduce(comm_, std::span(checksums_.hashes), comm::Reduce::sum);
+    comm::agree(comm_, "writing the checksum header the checkpoint", [&] {
         if (comm_.is_root()) {
             if (auto const found = file_->size(); found != length_) {
                 throw Error(ExitCode::io, {concat(partial_.string(), " has ", found, " bytes"),
                                            concat("it was laid out with ", length_),
                                            "Check MPI-IO on this file system"});
             }
-            file_->write_at(0, seal_.encoded());
+            file_->write_at(0, checksums_.encoded());
         }
         file_->sync();
     });
@@ -319,8 +320,8 @@ Written write(comm::Communicator const& comm, Snapshot const& snapshot,
         bool const collective = commit.write_parts();
         reach("read-back");
         commit.read_back();
-        reach("seal");
-        commit.seal();
+        reach("checksums");
+        commit.checksums();
         reach("rename");
         commit.rename(still_ours);
         commit.spoil();

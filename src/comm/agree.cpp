@@ -1,8 +1,8 @@
 #include "lockstep/comm/agree.hpp"
 
 #include "lockstep/base/text.hpp"
-#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 
 #include <array>
 

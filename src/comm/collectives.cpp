@@ -2,7 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -29,14 +29,14 @@ MPI_Op raw(Reduce operation) {
 }
 
 template <Element T>
-constexpr std::size_t most_of = call_bytes / sizeof(T);
+constexpr std::size_t max_of_ = call_bytes / sizeof(T);
 
 } // namespace
 
 template <Element T>
 void broadcast(Communicator const& comm, std::span<T> values, int root) {
     WaitScope const wait(comm, Wait::broadcast);
-    in_pieces(values.size(), most_of<T>, [&](std::size_t first, int length) {
+    in_parts(values.size(), max_of_<T>, [&](std::size_t first, int length) {
         check(MPI_Bcast(values.data() + first, length, datatype<T>(), root, comm.raw()),
               "MPI_Bcast");
     });
@@ -52,7 +52,7 @@ void broadcast_text(Communicator const& comm, std::string& text, int root) {
 template <Element T>
 void all_reduce(Communicator const& comm, std::span<T> values, Reduce operation) {
     WaitScope const wait(comm, Wait::all_reduce);
-    in_pieces(values.size(), most_of<T>, [&](std::size_t first, int length) {
+    in_parts(values.size(), max_of_<T>, [&](std::size_t first, int length) {
         check(MPI_Allreduce(MPI_IN_PLACE, values.data() + first, length, datatype<T>(),
                             raw(operation), comm.raw()),
               "MPI_Allreduce");

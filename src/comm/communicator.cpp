@@ -3,7 +3,7 @@
 #include "lockstep/base/code_place.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 
 #include <array>
 #include <exception>
@@ -32,7 +32,7 @@ Communicator::Communicator(Adopt, MPI_Comm handle) : raw_(handle) {
 Communicator::Communicator(Adopt, MPI_Comm handle, Communicator const& parent)
     : Communicator(Adopt{}, handle) {
     device_ = parent.device_;
-    board_ = parent.board_;
+    heartbeats_ = parent.heartbeats_;
 }
 
 Communicator::Communicator(MPI_Comm parent)
@@ -48,14 +48,14 @@ Communicator Communicator::self() {
 
 Communicator::Communicator(Communicator&& other) noexcept
     : raw_(std::exchange(other.raw_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_),
-      device_(std::move(other.device_)), board_(std::move(other.board_)) {}
+      device_(std::move(other.device_)), heartbeats_(std::move(other.heartbeats_)) {}
 
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
     std::swap(raw_, other.raw_);
     std::swap(rank_, other.rank_);
     std::swap(size_, other.size_);
     std::swap(device_, other.device_);
-    std::swap(board_, other.board_);
+    std::swap(heartbeats_, other.heartbeats_);
     return *this;
 }
 

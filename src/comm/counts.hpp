@@ -18,15 +18,14 @@ template <std::integral T>
     if (!std::in_range<int>(count)) {
         throw Error(ExitCode::software,
                     {concat("a message of ", count, " elements"),
-                     "MPI counts with int, and this one was not cut into pieces",
-                     "Please report this"});
+                     "MPI counts with int, and this one was not split", "Please report this"});
     }
     return static_cast<int>(count);
 }
 
-/// Calls call(first, length) for the pieces of a long array, in order, each of at most `most`.
+/// Calls call(first, length) for the parts of a long array, in order, each of at most `most`.
 template <std::integral T, class Call>
-void in_pieces(T elements, T most, Call const& call) {
+void in_parts(T elements, T most, Call const& call) {
     for (T first = 0; first < elements; first += most) {
         call(first, mpi_count(std::min<T>(most, elements - first)));
     }

@@ -31,9 +31,9 @@ HostMemory::HostMemory(Form const& form, std::byte* data, std::shared_ptr<void c
     auto const ranks = static_cast<std::size_t>(form.ranks);
     auto const size = static_cast<std::size_t>(form.size);
     slots_ = cut.take<Arrivals::Slot>(ranks);
-    votes_ = cut.take<double>(2 * ranks * form.votes);
-    notice_ = cut.take<std::byte>(2 * form.notice);
-    squares_ = cut.take<double>(static_cast<std::size_t>(form.grains));
+    step_sums_ = cut.take<double>(2 * ranks * form.step_sums);
+    payload_ = cut.take<std::byte>(2 * form.payload);
+    squares_ = cut.take<double>(static_cast<std::size_t>(form.reduction_blocks));
     gradients_ = cut.take<float>(ranks * size);
     parameters_ = cut.take<float>((form.private_parameters ? ranks : 1) * size);
 }
@@ -42,8 +42,8 @@ std::size_t HostMemory::Form::bytes() const {
     auto const pages = [](std::size_t bytes) { return (bytes + page - 1) / page * page; };
     auto const of = static_cast<std::size_t>(ranks);
     auto const arena = static_cast<std::size_t>(size) * sizeof(float);
-    return pages(of * sizeof(Arrivals::Slot)) + pages(2 * of * votes * sizeof(double)) +
-           pages(2 * notice) + pages(static_cast<std::size_t>(grains) * sizeof(double)) +
+    return pages(of * sizeof(Arrivals::Slot)) + pages(2 * of * step_sums * sizeof(double)) +
+           pages(2 * payload) + pages(static_cast<std::size_t>(reduction_blocks) * sizeof(double)) +
            pages(of * arena) + pages((private_parameters ? of : 1) * arena);
 }
 

@@ -15,9 +15,9 @@ class HostMemory {
     struct Form {
         int ranks = 1;
         std::int64_t size = 0; ///< elements of an arena
-        std::int64_t grains = 0;
-        std::size_t votes = 0;
-        std::size_t notice = 0;
+        std::int64_t reduction_blocks = 0;
+        std::size_t step_sums = 0;
+        std::size_t payload = 0;
         bool private_parameters = false;
 
         std::size_t bytes() const;
@@ -30,10 +30,10 @@ class HostMemory {
     std::shared_ptr<void const> const& owner() const { return owner_; }
     Arrivals::Slot* slots() const { return slots_; }
     /// Of even and of odd steps: a fast rank may write the next while a slow one still reads.
-    double* votes(int rank, bool odd) const {
-        return votes_ + static_cast<std::size_t>(2 * rank + (odd ? 1 : 0)) * form_.votes;
+    double* step_sums(int rank, bool odd) const {
+        return step_sums_ + static_cast<std::size_t>(2 * rank + (odd ? 1 : 0)) * form_.step_sums;
     }
-    std::byte* notice(bool odd) const { return notice_ + (odd ? form_.notice : 0); }
+    std::byte* payload(bool odd) const { return payload_ + (odd ? form_.payload : 0); }
     double* squares() const { return squares_; }
     float* gradients(int rank) const { return gradients_ + rank * form_.size; }
     float* parameters(int rank) const {
@@ -44,8 +44,8 @@ class HostMemory {
     Form form_;
     std::shared_ptr<void const> owner_;
     Arrivals::Slot* slots_ = nullptr;
-    double* votes_ = nullptr;
-    std::byte* notice_ = nullptr;
+    double* step_sums_ = nullptr;
+    std::byte* payload_ = nullptr;
     double* squares_ = nullptr;
     float* gradients_ = nullptr;
     float* parameters_ = nullptr;

@@ -22,7 +22,7 @@ HostMessages::HostMessages(Parts const& parts)
         for (auto const& partial : partials_) {
             bool const foreign = partial.host != host_;
             incoming.push_back(foreign ? at : nullptr);
-            at += foreign ? partition_.piece(bucket, rank_).count() : 0;
+            at += foreign ? partition_.shard(bucket, rank_).count() : 0;
         }
     }
 }
@@ -43,7 +43,7 @@ std::int64_t HostMessages::elements_sent() const {
                                             [this](auto& each) { return each.host == host_; });
     std::int64_t elements = 0;
     for_each_taken([&](int owner, int bucket) {
-        elements += partition_.piece(bucket, owner).count() * own_partials;
+        elements += partition_.shard(bucket, owner).count() * own_partials;
     });
     return elements;
 }
@@ -57,7 +57,7 @@ void HostMessages::begin() {
     packed_until_ = 0;
     for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
         auto const at = static_cast<std::size_t>(bucket);
-        auto const count = partition_.piece(bucket, rank_).count();
+        auto const count = partition_.shard(bucket, rank_).count();
         for (std::size_t i = 0; i < partials_.size(); ++i) {
             auto* const into = incoming_[at][i];
             if (partials_[i].host == host_) {
@@ -74,7 +74,7 @@ void HostMessages::begin() {
 }
 
 void HostMessages::unpack(int bucket) {
-    auto const count = static_cast<std::size_t>(partition_.piece(bucket, rank_).count());
+    auto const count = static_cast<std::size_t>(partition_.shard(bucket, rank_).count());
     for (auto* const into : incoming_[static_cast<std::size_t>(bucket)]) {
         if (rounds() && into != nullptr) {
             comm::unpack(rounding_, {packed(into), count}, into);
@@ -101,17 +101,17 @@ void HostMessages::wait_sent() {
 std::int64_t HostMessages::spread(float* array) {
     Pending receives(buffers_);
     for_each_taken([&](int owner, int bucket) {
-        auto const piece = partition_.piece(bucket, owner);
-        receives.receive(*world_, owner, array + piece.first, piece.count());
+        auto const shard = partition_.shard(bucket, owner);
+        receives.receive(*world_, owner, array + shard.first, shard.count());
     });
     std::int64_t bytes = 0;
     for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
-        auto const piece = partition_.piece(bucket, rank_);
+        auto const shard = partition_.shard(bucket, rank_);
         for (int host = 0; host < hosts_.count(); ++host) {
             if (host != host_) {
-                sends_.send(*world_, hosts_.delegate(host, rank_), array + piece.first,
-                            piece.count());
-                bytes += static_cast<std::int64_t>(sizeof(float)) * piece.count();
+                sends_.send(*world_, hosts_.delegate(host, rank_), array + shard.first,
+                            shard.count());
+                bytes += static_cast<std::int64_t>(sizeof(float)) * shard.count();
             }
         }
     }

@@ -12,8 +12,8 @@
 
 namespace lockstep::comm {
 
-/// What a rank sends to other hosts in a step, and gets from them: partials of pieces, each to the
-/// piece's owner, in 16 bits where sums are rounded; and whole pieces, from their owners to all
+/// What a rank sends to other hosts in a step, and gets from them: partials of shards, each to the
+/// shard's owner, in 16 bits where sums are rounded; and whole shards, from their owners to all
 /// hosts.
 class HostMessages {
   public:
@@ -28,7 +28,7 @@ class HostMessages {
     };
     explicit HostMessages(Parts const& parts);
 
-    /// Where partial `which`, of another host, has this rank's piece of `bucket` after `unpack`.
+    /// Where partial `which`, of another host, has this rank's shard of `bucket` after `unpack`.
     float const* received(int bucket, std::size_t which) const {
         return incoming_[static_cast<std::size_t>(bucket)][which];
     }
@@ -38,7 +38,7 @@ class HostMessages {
     /// Whether all partials of a bucket are there; does not wait.
     bool arrived(int bucket) { return receives_[static_cast<std::size_t>(bucket)].done(); }
     void unpack(int bucket);
-    /// Sends a partial's piece to its owner. `values` stay as they are until `wait_sent`, unless
+    /// Sends a partial's shard to its owner. `values` stay as they are until `wait_sent`, unless
     /// sums are rounded.
     ///
     /// Returns  the bytes that travel
@@ -46,14 +46,14 @@ class HostMessages {
     /// Throws  Error 76 when what was sent has not left in time
     void wait_sent();
 
-    /// Sends the own pieces of an array to the other hosts, each to the rank that takes them there,
+    /// Sends the own shards of an array to the other hosts, each to the rank that takes them there,
     /// and receives theirs.
     ///
     /// Returns  the bytes that travel from here
     /// Throws   Error 76 when they do not come in time
     std::int64_t spread(float* array);
 
-    /// Calls action(owner, bucket) for all pieces of other hosts that this rank takes on its own.
+    /// Calls action(owner, bucket) for all shards of other hosts that this rank takes on its own.
     template <class Action>
     void for_each_taken(Action const& action) const {
         for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
@@ -69,7 +69,7 @@ class HostMessages {
     /// What MPI may read and write while messages are under way.
     struct Buffers {
         std::shared_ptr<void const> arena;
-        std::vector<float> received; ///< partials of other hosts for the own pieces, by bucket
+        std::vector<float> received; ///< partials of other hosts for the own shards, by bucket
         std::vector<std::uint16_t> packed_received{}; ///< the same, as they come; where rounded
         std::vector<std::uint16_t> packed_sent{};     ///< stays until the step is finished
     };

@@ -19,7 +19,7 @@ struct Hosts {
     }
     int host(int rank) const { return of_rank[static_cast<std::size_t>(rank)]; }
     int count() const { return static_cast<int>(ranks.size()); }
-    /// The rank of a host that works on `owner`'s pieces there: the owner itself on its own.
+    /// The rank of a host that works on `owner`'s shards there: the owner itself on its own.
     int delegate(int host, int owner) const {
         auto const& group = ranks[static_cast<std::size_t>(host)];
         return group[static_cast<std::size_t>(local(owner)) % group.size()];

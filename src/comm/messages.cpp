@@ -12,13 +12,13 @@ constexpr int tag = 1;
 } // namespace
 
 void send(Communicator const& comm, std::span<std::byte const> bytes, int to) {
-    in_pieces(bytes.size(), call_bytes, [&](std::size_t first, int length) {
+    in_parts(bytes.size(), call_bytes, [&](std::size_t first, int length) {
         check(MPI_Send(bytes.data() + first, length, MPI_BYTE, to, tag, comm.raw()), "MPI_Send");
     });
 }
 
 void receive(Communicator const& comm, std::span<std::byte> into, int from) {
-    in_pieces(into.size(), call_bytes, [&](std::size_t first, int length) {
+    in_parts(into.size(), call_bytes, [&](std::size_t first, int length) {
         check(MPI_Recv(into.data() + first, length, MPI_BYTE, from, tag, comm.raw(),
                        MPI_STATUS_IGNORE),
               "MPI_Recv");

@@ -20,7 +20,7 @@ class NativeExchange : public Exchange {
           alone_(Communicator::self()),
           memory_(std::make_shared<SharedBlock>(
               alone_, 2 * static_cast<std::size_t>(partition_.size()) * sizeof(float))),
-          squares_(static_cast<std::size_t>(partition_.grains())), pending_(memory_) {}
+          squares_(static_cast<std::size_t>(partition_.reduction_blocks())), pending_(memory_) {}
 
     std::string name() const override { return "MPI_Iallreduce"; }
     int rank() const noexcept override { return world_.rank(); }
@@ -38,15 +38,16 @@ class NativeExchange : public Exchange {
         static_cast<void>(pending_.done()); // messages move only while MPI is called
         cost_.hidden_s += watch.seconds();
     }
-    void finish(std::span<double> votes, std::span<std::byte> notice) override {
+    void finish(std::span<double> step_sums, std::span<std::byte> payload) override {
         Stopwatch watch;
         barrier_with_deadline(world_, timeout_);
         cost_.imbalance_s = watch.restart();
         pending_.wait(timeout_);
-        sum_with_deadline(world_, votes, timeout_);
-        broadcast_with_deadline(world_, notice, timeout_);
+        sum_with_deadline(world_, step_sums, timeout_);
+        broadcast_with_deadline(world_, payload, timeout_);
         for (std::size_t at = 0; at < squares_.size(); ++at) {
-            squares_[at] = grain_squares(gradients() + static_cast<std::int64_t>(at) * grain);
+            squares_[at] =
+                block_squares(gradients() + static_cast<std::int64_t>(at) * reduction_block);
         }
         cost_.exposed_s += watch.seconds();
     }
@@ -60,7 +61,7 @@ class NativeExchange : public Exchange {
             auto const whole = partition_.bucket(bucket);
             std::vector<std::int64_t> bounds{0};
             for (int rank = 0; rank < partition_.ranks(); ++rank) {
-                bounds.push_back(partition_.piece(bucket, rank).last - whole.first);
+                bounds.push_back(partition_.shard(bucket, rank).last - whole.first);
             }
             pending_.gather(world_, parameters() + whole.first, bounds);
         }

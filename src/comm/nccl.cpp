@@ -164,7 +164,7 @@ void NcclCommunicator::broadcast(DeviceSpan values, int root, DeviceStream compu
                      "ncclBroadcast");
 }
 
-void NcclCommunicator::exchange(std::span<DeviceExchange const> pieces, DeviceStream compute) {
+void NcclCommunicator::exchange(std::span<DeviceExchange const> shards, DeviceStream compute) {
     state_->follow(compute);
     // Inside a group nothing is sent yet, and a group that was opened must be closed.
     auto result = ncclGroupStart();
@@ -172,8 +172,8 @@ void NcclCommunicator::exchange(std::span<DeviceExchange const> pieces, DeviceSt
         bool const good = result == ncclSuccess || result == ncclInProgress;
         result = good && of_call != ncclSuccess ? of_call : result;
     };
-    for (auto const& piece : pieces) {
-        auto const& [peer, send, receive] = piece;
+    for (auto const& shard : shards) {
+        auto const& [peer, send, receive] = shard;
         if (send.count > 0) {
             note(ncclSend(send.data, send.count, raw_type(send.type), peer, state_->raw,
                           state_->stream.get()));

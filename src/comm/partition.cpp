@@ -6,18 +6,19 @@ namespace lockstep::comm {
 
 namespace {
 
-std::int64_t whole_grains(std::int64_t elements) {
-    return std::max<std::int64_t>((elements + grain - 1) / grain, 1) * grain;
+std::int64_t whole_blocks(std::int64_t elements) {
+    return std::max<std::int64_t>((elements + reduction_block - 1) / reduction_block, 1) *
+           reduction_block;
 }
 
 } // namespace
 
 Partition::Partition(std::int64_t size, int ranks, std::int64_t first_bucket, std::int64_t bucket)
     : ranks_(ranks), bounds_{0} {
-    auto next = whole_grains(first_bucket);
+    auto next = whole_blocks(first_bucket);
     while (bounds_.back() + next < size) {
         bounds_.push_back(bounds_.back() + next);
-        next = whole_grains(bucket);
+        next = whole_blocks(bucket);
     }
     bounds_.push_back(size);
 }
@@ -27,17 +28,17 @@ Range Partition::bucket(int index) const {
     return {bounds_[at], bounds_[at + 1]};
 }
 
-Range Partition::piece(int index, int rank) const {
+Range Partition::shard(int index, int rank) const {
     auto const whole = bucket(index);
-    auto const count = whole.count() / grain;
-    return {whole.first + count * rank / ranks_ * grain,
-            whole.first + count * (rank + 1) / ranks_ * grain};
+    auto const count = whole.count() / reduction_block;
+    return {whole.first + count * rank / ranks_ * reduction_block,
+            whole.first + count * (rank + 1) / ranks_ * reduction_block};
 }
 
 std::vector<Range> Partition::owned(int rank) const {
     std::vector<Range> all;
     for (int index = 0; index < buckets(); ++index) {
-        auto const range = piece(index, rank);
+        auto const range = shard(index, rank);
         if (range.count() == 0) {
             continue;
         }

@@ -2,7 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 
 #include <chrono>
 #include <thread>
@@ -14,7 +14,7 @@ namespace lockstep::comm {
 namespace {
 
 // Messages of at most this many elements, far below MPI's limit.
-constexpr std::int64_t most_elements = std::int64_t{1} << 28;
+constexpr std::int64_t max_elements = std::int64_t{1} << 28;
 
 template <class T>
 MPI_Datatype sent_as() {
@@ -28,7 +28,7 @@ MPI_Datatype sent_as() {
 template <class T>
 void post_sends(std::vector<MPI_Request>& requests, Communicator const& comm, int to,
                 std::span<T const> values) {
-    in_pieces(std::ssize(values), most_elements, [&](std::int64_t first, int length) {
+    in_parts(std::ssize(values), max_elements, [&](std::int64_t first, int length) {
         check(MPI_Isend(values.data() + first, length, sent_as<T>(), to, 0, comm.raw(),
                         &requests.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Isend");
@@ -38,7 +38,7 @@ void post_sends(std::vector<MPI_Request>& requests, Communicator const& comm, in
 template <class T>
 void post_receives(std::vector<MPI_Request>& requests, Communicator const& comm, int from,
                    std::span<T> values) {
-    in_pieces(std::ssize(values), most_elements, [&](std::int64_t first, int length) {
+    in_parts(std::ssize(values), max_elements, [&](std::int64_t first, int length) {
         check(MPI_Irecv(values.data() + first, length, sent_as<T>(), from, 0, comm.raw(),
                         &requests.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Irecv");
@@ -121,7 +121,7 @@ void Pending::receive(Communicator const& comm, int from, std::uint16_t* values,
 
 template <Element T>
 void Pending::sum(Communicator const& comm, std::span<T> values) {
-    in_pieces(std::ssize(values), most_elements, [&](std::int64_t first, int length) {
+    in_parts(std::ssize(values), max_elements, [&](std::int64_t first, int length) {
         check(MPI_Iallreduce(MPI_IN_PLACE, values.data() + first, length, datatype<T>(), MPI_SUM,
                              comm.raw(), &others_.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Iallreduce");
@@ -145,7 +145,7 @@ void Pending::gather(Communicator const& comm, float* whole,
 }
 
 void Pending::broadcast(Communicator const& comm, std::span<std::byte> bytes) {
-    in_pieces(std::ssize(bytes), most_elements, [&](std::int64_t first, int length) {
+    in_parts(std::ssize(bytes), max_elements, [&](std::int64_t first, int length) {
         check(MPI_Ibcast(bytes.data() + first, length, MPI_BYTE, 0, comm.raw(),
                          &others_.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Ibcast");
@@ -174,7 +174,7 @@ void sum_with_deadline(Communicator const& comm, std::span<double> values, doubl
     auto const copy = copy_of(std::span<double const>(values));
     Pending pending(copy);
     pending.sum(comm, std::span(*copy));
-    pending.wait(timeout_seconds, "the vote of all ranks");
+    pending.wait(timeout_seconds, "the status reduction");
     std::ranges::copy(*copy, values.begin());
 }
 

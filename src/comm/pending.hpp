@@ -27,8 +27,8 @@ class Backoff {
 };
 
 /// Messages under way. Where an error ends this object before them, receives are taken back; what
-/// cannot be taken back keeps its memory for as long as the process lives, so that MPI never writes
-/// to memory that has another use by then.
+/// cannot be taken back keeps its memory for as long as the process is alive, so that MPI never
+/// writes to memory that has another use by then.
 class Pending {
   public:
     /// `memory` holds all that its messages read and write.
@@ -45,7 +45,7 @@ class Pending {
     /// Adds up `values` over all ranks, in place.
     template <Element T>
     void sum(Communicator const& comm, std::span<T> values);
-    /// Makes each rank's piece of `whole` known: bounds [ranks + 1], less than 2^31 elements.
+    /// Makes each rank's shard of `whole` known: bounds [ranks + 1], less than 2^31 elements.
     void gather(Communicator const& comm, float* whole, std::vector<std::int64_t> const& bounds);
     /// Copies rank 0's bytes to all ranks.
     void broadcast(Communicator const& comm, std::span<std::byte> bytes);

@@ -18,7 +18,7 @@ double on_line(double one, double measured, int measured_ranks, int ranks) {
     return one + (measured - one) * (ranks - 1) / (measured_ranks - 1);
 }
 
-/// Share of an array that a rank reads from others: all but its own piece.
+/// Share of an array that a rank reads from others: all but its own shard.
 double of_others(int ranks) {
     return static_cast<double>(ranks - 1) / ranks;
 }

@@ -4,7 +4,7 @@
 #include "lockstep/base/environment.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 
 #include <csignal>
 #include <cstdio>
@@ -74,7 +74,7 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
         MPI_Finalize();
         throw Error(ExitCode::unavailable,
                     {"MPI lets one thread alone speak",
-                     "replicas side by side exchange from threads of their own "
+                     "concurrent replicas exchange from threads of their own "
                      "(MPI_THREAD_SERIALIZED)",
                      "Use an MPI that was built with MPI_THREAD_MULTIPLE"});
     }
@@ -96,26 +96,27 @@ MpiSession::Environment::~Environment() {
 }
 
 MpiSession::MpiSession(int& argc, char**& argv)
-    : environment_(argc, argv), world_(MPI_COMM_WORLD), board_(std::make_shared<Board>(world_)),
+    : environment_(argc, argv), world_(MPI_COMM_WORLD),
+      heartbeats_(std::make_shared<HeartbeatTable>(world_)),
       thread_level_(environment_.thread_level) {
-    world_.set_board(board_);
+    world_.set_heartbeats(heartbeats_);
 }
 
 MpiSession::~MpiSession() {
-    if (board_->others_speak()) {
+    if (heartbeats_->others_speak()) {
         static_cast<void>(std::fputs(
             "lockstep: MPI ends while a thread still writes a checkpoint: the job is aborted\n",
             stderr));
         abort_job(static_cast<int>(ExitCode::software));
     }
-    auto& slot = board_->own();
+    auto& slot = heartbeats_->own();
     slot.phase.store(Phase::end);
     slot.wait.store(Wait::finalize);
-    board_->progressed();
+    heartbeats_->progressed();
 }
 
 void MpiSession::bind_device(std::string device) {
-    board_->set_device(device);
+    heartbeats_->set_device(device);
     world_.set_device(std::move(device));
 }
 

@@ -45,15 +45,17 @@ class TreeExchange : public Exchange {
 
     void begin() override;
     void ready(int index) override;
-    void finish(std::span<double> votes, std::span<std::byte> notice) override;
+    void finish(std::span<double> step_sums, std::span<std::byte> payload) override;
     std::span<double const> squares() const override {
-        return one_host() ? std::span<double const>(memory_.squares(), grains())
-                          : std::span<double const>(all_squares_).last(grains());
+        return one_host() ? std::span<double const>(memory_.squares(), reduction_blocks())
+                          : std::span<double const>(all_squares_).last(reduction_blocks());
     }
     void publish() override;
 
   private:
-    std::size_t grains() const { return static_cast<std::size_t>(partition_.grains()); }
+    std::size_t reduction_blocks() const {
+        return static_cast<std::size_t>(partition_.reduction_blocks());
+    }
     bool one_host() const { return hosts_.count() == 1; }
     int delegate(int owner) const { return hosts_.delegate(host_, owner); }
     float* gradients_of(int rank) { return memory_.gradients(hosts_.local(rank)); }
@@ -63,7 +65,7 @@ class TreeExchange : public Exchange {
     void sum_partials(int bucket);
     void send_partials(int bucket, int owner);
     std::vector<float*> destinations(std::int64_t first);
-    void share_votes(std::span<double> votes, std::span<std::byte> notice);
+    void share_step_sums(std::span<double> step_sums, std::span<std::byte> payload);
     void spread(float* array);
     void poll_until_summed(std::uint32_t computed);
 
@@ -85,11 +87,11 @@ class TreeExchange : public Exchange {
     std::uint32_t start_ = 0; ///< arrivals of this rank when the step began
     int announced_ = 0;       ///< buckets that this rank has given
     int summed_ = 0;          ///< buckets summed on this host
-    int finished_ = 0;        ///< buckets whose own pieces are summed over all hosts
+    int finished_ = 0;        ///< buckets whose own shards are summed over all hosts
     bool in_backward_ = false;
     bool odd_step_ = false;
     std::vector<std::vector<float const*>> sources_; ///< of each bucket's final sum
-    std::vector<double> all_squares_;                ///< behind the votes; with several hosts only
+    std::vector<double> all_squares_; ///< behind the step_sums; with several hosts only
 };
 
 TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts,
@@ -116,17 +118,17 @@ TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory
         host_sums_.push_back(sum_over_ranks(partial, options_.nodes, options_.rounding));
     }
     for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
-        auto const piece = partition_.piece(bucket, rank_);
+        auto const shard = partition_.shard(bucket, rank_);
         auto& sources = sources_.emplace_back();
         for (std::size_t i = 0; i < partials_.size(); ++i) {
             auto const& partial = partials_[i];
             sources.push_back(partial.host == host_
-                                  ? gradients_of(partial.ranks.front()) + piece.first
+                                  ? gradients_of(partial.ranks.front()) + shard.first
                                   : messages_.received(bucket, i));
         }
     }
     if (!one_host()) {
-        all_squares_.resize(options_.votes + grains());
+        all_squares_.resize(options_.step_sums + reduction_blocks());
     }
 }
 
@@ -181,15 +183,15 @@ std::vector<float*> TreeExchange::destinations(std::int64_t first) {
     return all;
 }
 
-/// Nobody else touches these pieces of the host's arrays: the sum of a partial goes where its first
+/// Nobody else touches these shards of the host's arrays: the sum of a partial goes where its first
 /// rank's gradients lie.
 void TreeExchange::sum_on_host(int bucket) {
     for (int owner = 0; owner < partition_.ranks(); ++owner) {
         if (delegate(owner) != rank_) {
             continue;
         }
-        auto const piece = partition_.piece(bucket, owner);
-        if (piece.count() == 0) {
+        auto const shard = partition_.shard(bucket, owner);
+        if (shard.count() == 0) {
             continue;
         }
         for (std::size_t i = 0; i < partials_.size(); ++i) {
@@ -199,16 +201,16 @@ void TreeExchange::sum_on_host(int bucket) {
             }
             std::vector<float const*> sources;
             for (int const rank : partial.ranks) {
-                sources.push_back(gradients_of(rank) + piece.first);
+                sources.push_back(gradients_of(rank) + shard.first);
             }
-            cost_.bytes += static_cast<std::int64_t>(sizeof(float)) * piece.count() *
+            cost_.bytes += static_cast<std::int64_t>(sizeof(float)) * shard.count() *
                            static_cast<std::int64_t>(sources.size() - 1);
             if (one_host()) {
-                host_sums_[i].add(sources, destinations(piece.first), piece.count(),
-                                  memory_.squares() + piece.first / grain);
+                host_sums_[i].add(sources, destinations(shard.first), shard.count(),
+                                  memory_.squares() + shard.first / reduction_block);
             } else {
-                float* const into = gradients_of(partial.ranks.front()) + piece.first;
-                host_sums_[i].add(sources, std::span(&into, 1), piece.count());
+                float* const into = gradients_of(partial.ranks.front()) + shard.first;
+                host_sums_[i].add(sources, std::span(&into, 1), shard.count());
             }
         }
         if (hosts_.host(owner) != host_) {
@@ -218,30 +220,30 @@ void TreeExchange::sum_on_host(int bucket) {
 }
 
 void TreeExchange::send_partials(int bucket, int owner) {
-    auto const piece = partition_.piece(bucket, owner);
+    auto const shard = partition_.shard(bucket, owner);
     for (auto const& partial : partials_) {
         if (partial.host == host_) {
-            auto const* const values = gradients_of(partial.ranks.front()) + piece.first;
-            cost_.bytes += messages_.send(owner, values, piece.count());
+            auto const* const values = gradients_of(partial.ranks.front()) + shard.first;
+            cost_.bytes += messages_.send(owner, values, shard.count());
         }
     }
 }
 
 void TreeExchange::sum_partials(int bucket) {
-    auto const piece = partition_.piece(bucket, rank_);
-    if (!one_host() && piece.count() > 0) {
+    auto const shard = partition_.shard(bucket, rank_);
+    if (!one_host() && shard.count() > 0) {
         messages_.unpack(bucket);
-        final_sum_.add(sources_[static_cast<std::size_t>(bucket)], destinations(piece.first),
-                       piece.count(), memory_.squares() + piece.first / grain);
+        final_sum_.add(sources_[static_cast<std::size_t>(bucket)], destinations(shard.first),
+                       shard.count(), memory_.squares() + shard.first / reduction_block);
     }
 }
 
-void TreeExchange::finish(std::span<double> votes, std::span<std::byte> notice) {
+void TreeExchange::finish(std::span<double> step_sums, std::span<std::byte> payload) {
     in_backward_ = false;
     Stopwatch const watch;
-    std::copy(votes.begin(), votes.end(), memory_.votes(local_, odd_step_));
+    std::copy(step_sums.begin(), step_sums.end(), memory_.step_sums(local_, odd_step_));
     if (rank_ == 0) {
-        std::copy(notice.begin(), notice.end(), memory_.notice(odd_step_));
+        std::copy(payload.begin(), payload.end(), memory_.payload(odd_step_));
     }
     arrivals_.arrive_stamped();
     auto const computed = start_ + static_cast<std::uint32_t>(partition_.buckets()) + 1;
@@ -262,7 +264,7 @@ void TreeExchange::finish(std::span<double> votes, std::span<std::byte> notice) 
     }
     arrivals_.arrive();
     arrivals_.wait_all(computed + 1);
-    share_votes(votes, notice);
+    share_step_sums(step_sums, payload);
     cost_.exposed_s += std::max(0.0, watch.seconds() - cost_.imbalance_s);
 }
 
@@ -279,30 +281,31 @@ void TreeExchange::poll_until_summed(std::uint32_t computed) {
 }
 
 /// Each value is non-zero on one rank only, so these sums are exact in any order.
-void TreeExchange::share_votes(std::span<double> votes, std::span<std::byte> notice) {
+void TreeExchange::share_step_sums(std::span<double> step_sums, std::span<std::byte> payload) {
     if (one_host()) {
-        for (std::size_t i = 0; i < votes.size(); ++i) {
-            votes[i] = 0;
+        for (std::size_t i = 0; i < step_sums.size(); ++i) {
+            step_sums[i] = 0;
             for (int other = 0; other < arrivals_.size(); ++other) {
-                votes[i] += memory_.votes(other, odd_step_)[i];
+                step_sums[i] += memory_.step_sums(other, odd_step_)[i];
             }
         }
-        std::copy_n(memory_.notice(odd_step_), notice.size(), notice.begin());
+        std::copy_n(memory_.payload(odd_step_), payload.size(), payload.begin());
         return;
     }
-    auto const own = all_squares_.begin() + static_cast<std::ptrdiff_t>(options_.votes);
+    auto const own = all_squares_.begin() + static_cast<std::ptrdiff_t>(options_.step_sums);
     std::fill(all_squares_.begin(), all_squares_.end(), 0);
-    std::copy(votes.begin(), votes.end(), all_squares_.begin());
+    std::copy(step_sums.begin(), step_sums.end(), all_squares_.begin());
     for (auto const& range : partition_.owned(rank_)) {
-        std::copy(memory_.squares() + range.first / grain, memory_.squares() + range.last / grain,
-                  own + range.first / grain);
+        std::copy(memory_.squares() + range.first / reduction_block,
+                  memory_.squares() + range.last / reduction_block,
+                  own + range.first / reduction_block);
     }
     sum_with_deadline(*world_, all_squares_, options_.timeout_seconds);
-    std::copy_n(all_squares_.begin(), votes.size(), votes.begin());
-    broadcast_with_deadline(*world_, notice, options_.timeout_seconds);
+    std::copy_n(all_squares_.begin(), step_sums.size(), step_sums.begin());
+    broadcast_with_deadline(*world_, payload, options_.timeout_seconds);
 }
 
-/// Makes the pieces of an array known to the other hosts; where each rank has an array of its own,
+/// Makes the shards of an array known to the other hosts; where each rank has an array of its own,
 /// to all ranks of them.
 void TreeExchange::spread(float* array) {
     cost_.bytes += messages_.spread(array);
@@ -310,11 +313,11 @@ void TreeExchange::spread(float* array) {
         return;
     }
     messages_.for_each_taken([&](int owner, int bucket) {
-        auto const piece = partition_.piece(bucket, owner);
+        auto const shard = partition_.shard(bucket, owner);
         for (int other = 0; other < arrivals_.size(); ++other) {
             if (other != local_) {
-                std::copy(array + piece.first, array + piece.last,
-                          memory_.gradients(other) + piece.first);
+                std::copy(array + shard.first, array + shard.last,
+                          memory_.gradients(other) + shard.first);
             }
         }
     });
@@ -336,9 +339,9 @@ void TreeExchange::publish() {
 HostMemory::Form form_of(TreeExchangeOptions const& options, int ranks) {
     return {.ranks = ranks,
             .size = options.partition.size(),
-            .grains = options.partition.grains(),
-            .votes = options.votes,
-            .notice = options.notice,
+            .reduction_blocks = options.partition.reduction_blocks(),
+            .step_sums = options.step_sums,
+            .payload = options.payload,
             .private_parameters = options.sums_everywhere};
 }
 

@@ -13,9 +13,9 @@ namespace lockstep::comm {
 namespace {
 
 /// `result` is an operand itself or does not overlap them.
-LOCKSTEP_VECTOR_CLONES void add_grain(float* result, float const* left, float const* right) {
+LOCKSTEP_VECTOR_CLONES void add_block(float* result, float const* left, float const* right) {
 #pragma GCC ivdep
-    for (std::int64_t i = 0; i < grain; ++i) {
+    for (std::int64_t i = 0; i < reduction_block; ++i) {
         result[i] = left[i] + right[i];
     }
 }
@@ -38,7 +38,7 @@ TreeSum::TreeSum(TreeNode root, std::vector<TreeNode> const& leaves, Rounding ro
     for (auto const& addition : additions_) {
         slots = std::max(slots, addition.slot + 1);
     }
-    scratch_.resize(static_cast<std::size_t>(slots * grain));
+    scratch_.resize(static_cast<std::size_t>(slots * reduction_block));
 }
 
 int TreeSum::plan(TreeNode node, std::vector<TreeNode> const& leaves, int slot) {
@@ -61,40 +61,41 @@ void TreeSum::add(std::span<float const* const> sources, std::span<float* const>
 
 void TreeSum::add(std::span<float const* const> sources, std::span<float* const> into,
                   std::int64_t count, double* squares) {
-    for (std::int64_t at = 0; at < count; at += grain) {
+    for (std::int64_t at = 0; at < count; at += reduction_block) {
         auto const operand = [&](int which) {
             return which >= 0 ? sources[static_cast<std::size_t>(which)] + at
-                              : scratch_.data() + (-1 - which) * grain;
+                              : scratch_.data() + (-1 - which) * reduction_block;
         };
         float const* sum = sources[0] + at;
         for (auto const& addition : additions_) {
             bool const is_last = &addition == &additions_.back();
             float const* const left = operand(addition.left);
             float const* const right = operand(addition.right);
-            float* const result = is_last ? into[0] + at : scratch_.data() + addition.slot * grain;
-            add_grain(result, left, right);
-            round_to(rounding_, {result, static_cast<std::size_t>(grain)});
+            float* const result =
+                is_last ? into[0] + at : scratch_.data() + addition.slot * reduction_block;
+            add_block(result, left, right);
+            round_to(rounding_, {result, static_cast<std::size_t>(reduction_block)});
             sum = result;
         }
         for (float* const other : into) {
             if (other + at != sum) {
-                std::copy(sum, sum + grain, other + at);
+                std::copy(sum, sum + reduction_block, other + at);
             }
         }
         if (squares != nullptr) {
-            squares[at / grain] = grain_squares(sum);
+            squares[at / reduction_block] = block_squares(sum);
         }
     }
 }
 
-LOCKSTEP_VECTOR_CLONES double grain_squares(float const* values) {
-    // Eight lanes, so that the compiler can use vector units, added in a fixed order.
-    constexpr std::size_t lanes = 8;
-    std::array<double, lanes> sums{};
-    for (std::int64_t i = 0; i < grain; i += lanes) {
-        for (std::size_t lane = 0; lane < lanes; ++lane) {
-            double const value = values[i + static_cast<std::int64_t>(lane)];
-            sums[lane] += value * value;
+LOCKSTEP_VECTOR_CLONES double block_squares(float const* values) {
+    // Eight sums, so that the compiler can use vector units, added in a fixed order.
+    constexpr std::size_t width = 8;
+    std::array<double, width> sums{};
+    for (std::int64_t i = 0; i < reduction_block; i += width) {
+        for (std::size_t slot = 0; slot < width; ++slot) {
+            double const value = values[i + static_cast<std::int64_t>(slot)];
+            sums[slot] += value * value;
         }
     }
     return ((sums[0] + sums[4]) + (sums[1] + sums[5])) +

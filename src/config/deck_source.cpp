@@ -18,7 +18,7 @@ namespace lockstep::config {
 namespace {
 
 constexpr int deepest_include = 8;
-constexpr int most_decks = 64;
+constexpr int max_decks = 64;
 constexpr char const* command_line = "command line";
 
 struct Names {
@@ -140,12 +140,12 @@ void DeckSource::read(std::filesystem::path const& path) {
 }
 
 void DeckSource::read(std::filesystem::path const& path, std::string const& named_by, int depth) {
-    if (depth > deepest_include || ++decks_ > most_decks) {
+    if (depth > deepest_include || ++decks_ > max_decks) {
         throw Error(ExitCode::usage,
                     {concat("include = ", shown(path.string()), " (", named_by, ")"),
                      depth > deepest_include
                          ? "decks include each other without end"
-                         : concat("more than ", most_decks, " decks are taken in"),
+                         : concat("more than ", max_decks, " decks are taken in"),
                      "Take one of the include lines out"});
     }
     std::map<std::string, Written> own;

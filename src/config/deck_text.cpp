@@ -18,7 +18,7 @@ namespace {
 namespace options = boost::program_options;
 
 // A deck is written by people: what is larger is another file, and would take long to look through.
-constexpr std::uintmax_t most_bytes = 1 << 20;
+constexpr std::uintmax_t max_bytes = 1 << 20;
 constexpr std::size_t longest_value = 1 << 16;
 constexpr std::size_t longest_key = 200;
 
@@ -74,10 +74,10 @@ std::string text_of(std::filesystem::path const& path, std::string const& named_
                      "Name a file"});
     }
     auto const bytes = std::filesystem::file_size(path);
-    if (bytes > most_bytes) {
+    if (bytes > max_bytes) {
         throw Error(ExitCode::usage, {what,
                                       concat("it has ", bytes_text(bytes), ", and a deck at most ",
-                                             bytes_text(most_bytes)),
+                                             bytes_text(max_bytes)),
                                       "Name a deck"});
     }
     return read_text(path);

@@ -57,7 +57,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     auto const fixed = AtResume::forced;
     // What is multiplied stays within 64 bits.
     constexpr double longest_s = 1e9;
-    constexpr double most_epochs = 1e9;
+    constexpr double max_epochs = 1e9;
     constexpr double below_1 = 0.999999999; // of averages that would never move at 1
 
     visit("run.name", deck.run.name, such_as(check_run_directory, AtResume::renewed),
@@ -71,7 +71,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.devices", deck.run.devices, any(),
           "GPUs of a host that are used: all, how many, or their numbers with commas");
     visit("run.mode", deck.run.mode, one_of({"auto", "single", "dp", "ddp"}),
-          "single: one rank, replicas in turn; dp: one rank, replicas side by side; ddp: ranks");
+          "single: one rank, replicas sequentially; dp: one rank, concurrent replicas; ddp: ranks");
     visit("run.placement", deck.run.placement, one_of({"even", "speed"}),
           "replicas of a rank: even shares, or by measured speed; the same bits");
     visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads of one replica");
@@ -98,7 +98,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("data.workers", deck.data.workers, between(1, 256), "loader threads per rank");
     visit("data.prefetch", deck.data.prefetch, between(1, 1024), "batches read ahead");
     visit("data.cache", deck.data.cache, one_of({"none", "memory", "local:DIRECTORY"}),
-          "read everything into memory once a host, or copy files to a disk of the host first");
+          "read everything into memory once per host, or copy files to a disk of the host first");
     visit("data.augment", deck.data.augment, any(fixed),
           "what happens to training samples: flip, crop:PIXELS, noise:AMOUNT, mask:ROWS:COLUMNS");
     visit("data.shuffle", deck.data.shuffle, one_of({"full", "block", "none"}, fixed),
@@ -153,13 +153,13 @@ void describe(SomeDeck& deck, Visitor& visit) {
 
     visit("schedule.name", deck.schedule.name, one_of({"constant", "cosine", "step"}, fixed),
           "of the learning rate");
-    visit("schedule.warmup-epochs", deck.schedule.warmup_epochs, between(0, most_epochs, fixed),
+    visit("schedule.warmup-epochs", deck.schedule.warmup_epochs, between(0, max_epochs, fixed),
           "linear from 0 to the peak");
     visit("schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
           "the same, in steps");
     visit("schedule.minimum", deck.schedule.minimum, between(0, 1, fixed),
           "cosine's end, as a share of the peak");
-    visit("schedule.step-epochs", deck.schedule.step_epochs, between(1, most_epochs, fixed),
+    visit("schedule.step-epochs", deck.schedule.step_epochs, between(1, max_epochs, fixed),
           "epochs between falls of step");
     visit("schedule.factor", deck.schedule.factor, between(0, 1, fixed), "of each fall of step");
 
@@ -208,7 +208,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("checkpoint.keep", deck.checkpoint.keep, between(1, 1 << 20),
           "checkpoints that are kept");
     visit("checkpoint.asynchronous", deck.checkpoint.asynchronous, any(),
-          "checkpoints are written while training goes on");
+          "checkpoints are written while training continues");
     visit("checkpoint.resume", deck.checkpoint.resume, such_as(check_paths, AtResume::renewed),
           "auto, none, or a file");
     visit("checkpoint.best", deck.checkpoint.best, any(), "metric of best.h5; task.metric");
@@ -233,7 +233,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("monitor.weight-hash", deck.monitor.weight_hash, any(),
           "a hash of the weights in each step record, to find where two runs part");
 
-    visit("train.epochs", deck.train.epochs, between(0, most_epochs),
+    visit("train.epochs", deck.train.epochs, between(0, max_epochs),
           "passes over data.train; 0: no limit");
     visit("train.steps", deck.train.steps, at_least(0), "optimizer steps; 0: no limit");
     visit("train.validate-every", deck.train.validate_every, at_least(0),

@@ -48,7 +48,7 @@ std::vector<std::string> idle_keys(DeckSource const& source, Deck const& deck) {
         if (is_met || written == values.end()) {
             continue;
         }
-        // Who chooses anew in a deck that takes in another's need not hear of what that one has.
+        // Who chooses again in a deck that takes in another's need not hear of what that one has.
         if (chosen == values.end() || written->second.layer >= chosen->second.layer) {
             sentences.push_back(concat("ignored: ", key, " (", written->second.origin, ") is of ",
                                        chooser, " = ", wanted));

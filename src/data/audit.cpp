@@ -22,9 +22,10 @@ namespace lockstep::data {
 namespace {
 
 constexpr char const* heading = "lockstep data 1";
-constexpr std::size_t sampled = 16;     ///< samples that are compared at once
-constexpr std::size_t most_groups = 64; ///< of files; a record is no longer for more of them
-/// Bytes that are looked at before a run goes on with them, where their files' times have changed.
+constexpr std::size_t sampled = 16;    ///< samples that are compared at once
+constexpr std::size_t max_groups = 64; ///< of files; a record is no longer for more of them
+/// Bytes that are looked at before a run continues with them, where their files' times have
+/// changed.
 constexpr std::uint64_t soon_read = std::uint64_t{1} << 30;
 
 /// A share of a busy core of less than two in a hundred, and the disk when nobody else wants it.
@@ -50,7 +51,7 @@ Error changed(std::string const& dataset, std::filesystem::path const& file,
             {concat("data.train is not what this run was trained on: dataset ", dataset, " of ",
                     file.string()),
              concat("its contents have changed", where),
-             "Bring the old files back, allow it with --force, or begin anew with "
+             "Bring the old files back, allow it with --force, or start over with "
              "--checkpoint.resume none"}};
 }
 
@@ -141,7 +142,7 @@ void Audit::end_thread() {
 void Audit::add_groups(Dataset const& set, bool recorded) {
     auto const& parts = *set.parts_;
     auto const files = parts.source.named.size();
-    auto const groups = std::min(files, most_groups);
+    auto const groups = std::min(files, max_groups);
     for (auto const* const fields : {&parts.inputs, &parts.targets}) {
         for (auto const& field : *fields) {
             for (std::size_t i = 0; i < groups; ++i) {

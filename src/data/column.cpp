@@ -17,7 +17,7 @@ namespace {
 /// Rows of so many bytes cost more to read one by one than to keep.
 constexpr std::size_t small_row = 64;
 /// Deflate makes no more than 1,032 bytes of one; whoever says so wants our memory.
-constexpr std::uint64_t most_growth = 1040;
+constexpr std::uint64_t max_growth = 1040;
 
 void swap_bytes(std::span<std::byte> elements, std::size_t width) {
     for (std::size_t at = 0; width > 1 && at + width <= elements.size(); at += width) {
@@ -161,7 +161,7 @@ void Column::require_within(std::uint64_t file_bytes, std::filesystem::path cons
         }
         bool const plausible = form_->filters.empty()
                                    ? chunk.bytes == 0 || chunk.bytes == chunk_bytes_
-                                   : chunk_bytes_ / most_growth <= file_bytes;
+                                   : chunk_bytes_ / max_growth <= file_bytes;
         if (!plausible) {
             refuse(what);
         }
@@ -222,7 +222,7 @@ Span Column::rows_of(std::uint64_t place) const {
     return {first, std::min(extent, rows() - first)};
 }
 
-/// Whether the rows in a chunk are rows of the dataset, side by side.
+/// Whether the rows in a chunk are rows of the dataset, contiguous.
 bool Column::whole_rows() const {
     return std::equal(form_->chunk.begin() + 1, form_->chunk.end(), form_->shape.begin() + 1);
 }

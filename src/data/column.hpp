@@ -109,7 +109,7 @@ class Column {
     std::size_t element_bytes_ = 1;
     std::size_t row_bytes_ = 0;
     std::size_t chunk_bytes_ = 0;     ///< decoded
-    std::uint64_t chunks_in_row_ = 1; ///< chunks side by side
+    std::uint64_t chunks_in_row_ = 1; ///< neighbouring chunks
     std::vector<std::byte> kept_;
     std::span<std::byte const> view_; ///< of `kept_`, or of memory that is not ours
 };

@@ -69,9 +69,9 @@ class CsvReader {
             if (end == text_.npos) {
                 refuse("a quote is not closed");
             }
-            auto const piece = text_.substr(0, end);
-            line_ += std::count(piece.begin(), piece.end(), '\n');
-            field += piece;
+            auto const text = text_.substr(0, end);
+            line_ += std::count(text.begin(), text.end(), '\n');
+            field += text;
             text_.remove_prefix(end + 1);
             if (!take('"')) {
                 return field;

@@ -270,7 +270,7 @@ void Dataset::look_through_labels(std::size_t file, Hasher& hasher) {
         hasher.add(std::as_bytes(labels));
         auto const largest = *std::max_element(labels.begin(), labels.end());
         auto const needed =
-            static_cast<std::size_t>(std::clamp<std::int64_t>(largest, -1, most_classes - 1) + 1);
+            static_cast<std::size_t>(std::clamp<std::int64_t>(largest, -1, max_classes - 1) + 1);
         counts_.resize(std::max(counts_.size(), declared ? names_.size() : needed), 0);
         require_labels(indices, labels);
         for (auto const label : labels) {

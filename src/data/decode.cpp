@@ -82,13 +82,13 @@ std::vector<std::optional<std::size_t>> sizes_before(std::span<h5::Filter const>
 
 std::uint32_t fletcher32(std::span<std::byte const> bytes) {
     // The most words for which neither sum overflows.
-    constexpr std::size_t most_words = 360;
+    constexpr std::size_t max_words = 360;
     auto const folded = [](std::uint32_t sum) { return (sum & 0xffffU) + (sum >> 16U); };
     std::uint32_t low = 0;
     std::uint32_t high = 0;
     std::size_t const words = bytes.size() / 2;
     for (std::size_t word = 0; word < words;) {
-        for (auto const end = std::min(words, word + most_words); word < end; ++word) {
+        for (auto const end = std::min(words, word + max_words); word < end; ++word) {
             low += (std::to_integer<std::uint32_t>(bytes[2 * word]) << 8U) |
                    std::to_integer<std::uint32_t>(bytes[2 * word + 1]);
             high += low;

@@ -13,8 +13,8 @@ namespace lockstep::data {
 
 namespace {
 
-/// Samples side by side are read at once, but not so many that they fill the memory.
-constexpr std::size_t most_bytes_at_once = std::size_t{8} << 20;
+/// Neighbouring samples are read at once, but not so many that they fill the memory.
+constexpr std::size_t max_bytes_at_once = std::size_t{8} << 20;
 
 } // namespace
 
@@ -65,7 +65,7 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
     if (!is_whole(offsets_.back().type()) || offsets_.back().row_bytes() > sizeof(std::int64_t)) {
         throw Error(ExitCode::data,
                     {file.path().string(),
-                     concat("dataset ", offsets, " does not hold one whole number a sample"),
+                     concat("dataset ", offsets, " does not hold one whole number per sample"),
                      "Store [samples + 1] integers, the first row of each sample and the end"});
     }
     return offsets_.back().rows() - 1;
@@ -86,7 +86,7 @@ void Field::require_alike(FieldInfo const& other, h5::File const& file) const {
 }
 
 void Field::prepare(std::vector<double> const& mean, std::vector<double> const& std) {
-    // Tokens are numbers of things, labels are too; other inputs are amounts.
+    // Tokens are numbers of things, labels are too; other inputs are real values.
     bool const tokens = info_.type == h5::Type::i64 || info_.type == h5::Type::u64;
     info_.whole = info_.whole && (tokens || !is_input_);
     if (!info_.whole) {
@@ -196,7 +196,7 @@ void Field::for_runs(Source const& source, std::span<std::int64_t const> indices
     }
     auto const row_bytes = std::max<std::size_t>(columns_.front().row_bytes(), 1);
     auto const most =
-        static_cast<std::int64_t>(std::max<std::size_t>(most_bytes_at_once / row_bytes, 1));
+        static_cast<std::int64_t>(std::max<std::size_t>(max_bytes_at_once / row_bytes, 1));
     for (std::size_t i = 0; i < order.size();) {
         auto const first = indices[order[i]];
         auto const file = source.file_of(first);

@@ -75,7 +75,7 @@ class Field {
                      std::span<std::int64_t> into, Scratch& scratch) const;
 
   private:
-    /// Samples that lie side by side in a file; one may be wanted more than once.
+    /// Samples that lie contiguously in a file; one may be wanted more than once.
     struct Run {
         std::size_t file = 0;
         Span rows;

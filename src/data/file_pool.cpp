@@ -67,7 +67,7 @@ std::shared_ptr<File const> FilePool::get(std::size_t number) const {
     }
     auto file = std::make_shared<File const>(File::open_read(entry.path));
     require_same(entry, as_it_is(entry.path));
-    if (open_ == most_open_) {
+    if (open_ == max_open_) {
         close_oldest();
     }
     entry.open = std::move(file);

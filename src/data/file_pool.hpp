@@ -16,7 +16,7 @@ namespace lockstep::data {
 /// since systems limit how many a process may have.
 class FilePool {
   public:
-    explicit FilePool(std::size_t most_open = 256) : most_open_(most_open) {}
+    explicit FilePool(std::size_t max_open = 256) : max_open_(max_open) {}
 
     /// Takes a file in as it is now. Throws Error 66.
     std::size_t add(std::filesystem::path const& path);
@@ -50,7 +50,7 @@ class FilePool {
     static void require_same(Entry const& entry, Entry const& now);
     void close_oldest() const;
 
-    std::size_t most_open_;
+    std::size_t max_open_;
     std::vector<Entry> files_;
     std::size_t last_added_ = 0;
     std::map<std::string, std::size_t> linked_;

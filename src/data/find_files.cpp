@@ -86,8 +86,8 @@ class TreeWalk {
     }
 
     FoundTree result() && {
-        for (auto const& [kind, found] : passed_over_) {
-            tree_.passed_over.push_back(concat(found.count, " ", kind, ", such as ", found.first));
+        for (auto const& [kind, found] : skipped_) {
+            tree_.skipped.push_back(concat(found.count, " ", kind, ", such as ", found.first));
         }
         std::sort(tree_.files.begin(), tree_.files.end(),
                   [](FoundFile const& a, FoundFile const& b) {
@@ -97,7 +97,7 @@ class TreeWalk {
     }
 
   private:
-    struct PassedOver {
+    struct Skipped {
         std::int64_t count = 0;
         std::string first;
     };
@@ -125,7 +125,7 @@ class TreeWalk {
         names_.pop_back();
     }
     void pass_over(std::string const& kind, fs::path const& path) {
-        auto& found = passed_over_[kind];
+        auto& found = skipped_[kind];
         if (found.count++ == 0) {
             found.first = path.string();
         }
@@ -135,7 +135,7 @@ class TreeWalk {
     std::vector<std::string> const& frame_endings_;
     std::vector<std::pair<dev_t, ino_t>> above_; ///< the folders that are being walked through
     std::vector<std::string> names_;             ///< of those, below the source
-    std::map<std::string, PassedOver> passed_over_;
+    std::map<std::string, Skipped> skipped_;
     FoundTree tree_;
 };
 

@@ -16,13 +16,13 @@ struct FoundFile {
 struct FoundTree {
     std::vector<FoundFile> files; ///< in natural order
     std::vector<std::vector<std::string>>
-        folders;                          ///< all of them, each as the names that lead there
-    std::vector<std::string> passed_over; ///< a line for each kind of what does not count
+        folders;                      ///< all of them, each as the names that lead there
+    std::vector<std::string> skipped; ///< a line for each kind of what does not count
 };
 
 /// Files that end like one of `endings` in a folder and those below it, through links. Folders of
 /// files that end like one of `frame_endings` count as one, and their files do not. What is hidden
-/// (.name), ends otherwise, or links back to where it lies is passed over.
+/// (.name), ends otherwise, or links back to where it lies is skipped.
 ///
 /// Throws  Error 66 for a folder that cannot be read, or a link to nothing
 FoundTree find_files(std::filesystem::path const& source, std::vector<std::string> const& endings,

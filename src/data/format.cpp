@@ -94,7 +94,7 @@ std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& 
     auto const info = readable_dataset(file, name);
     auto const type = *info.readable_as;
     if (h5::elements(info.shape) != info.shape.front() || !is_whole(type)) {
-        refuse(file.path(), concat("dataset ", name, " does not hold one whole number a sample"),
+        refuse(file.path(), concat("dataset ", name, " does not hold one whole number per sample"),
                "Store classes or groups as [samples] integers");
     }
     if (info.shape.front() != samples) {
@@ -110,10 +110,10 @@ std::vector<std::string> complete_names(std::vector<std::string> given,
                                         std::span<std::int64_t const> targets,
                                         std::filesystem::path const& path, ExitCode at_fault) {
     auto const [least, largest] = std::minmax_element(targets.begin(), targets.end());
-    if (least != targets.end() && (*least < 0 || *largest >= most_classes)) {
+    if (least != targets.end() && (*least < 0 || *largest >= max_classes)) {
         auto const wrong = *least < 0 ? least : largest;
         refuse(path, concat("label ", *wrong, " of sample ", wrong - targets.begin()),
-               concat("Labels must be 0 to ", most_classes - 1));
+               concat("Labels must be 0 to ", max_classes - 1));
     }
     auto const needed = least == targets.end() ? 0 : static_cast<std::size_t>(*largest) + 1;
     if (!given.empty() && given.size() < needed) {

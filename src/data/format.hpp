@@ -18,7 +18,7 @@ namespace lockstep::data {
 constexpr char const* format_name = "lockstep-dataset";
 constexpr std::int64_t format_version = 1;
 constexpr std::uint64_t checksum_block = std::uint64_t{1} << 20; ///< bytes under one checksum
-constexpr std::int64_t most_classes = 100000;
+constexpr std::int64_t max_classes = 100000;
 
 /// What a dataset's first extent counts: samples, or nothing, since all of it is one.
 enum class Entries { samples, one };

@@ -14,9 +14,9 @@ namespace lockstep::data {
 
 namespace {
 
-constexpr std::uint32_t most_dimensions = 8;
+constexpr std::uint32_t max_dimensions = 8;
 // Deflate makes at most 1032 bytes of one (https://zlib.net/zlib_tech.html).
-constexpr std::uint64_t most_expansion = 1032;
+constexpr std::uint64_t max_expansion = 1032;
 
 } // namespace
 
@@ -31,11 +31,11 @@ IdxFile::IdxFile(std::filesystem::path path)
     if ((magic >> 8) != 0x08) { // two zero bytes, then the type: unsigned bytes
         refuse("it does not begin like an IDX file of bytes");
     }
-    if (dimensions == 0 || dimensions > most_dimensions) {
+    if (dimensions == 0 || dimensions > max_dimensions) {
         refuse(concat("its header names ", dimensions, " dimensions"));
     }
     std::uint64_t values = 1;
-    auto const most = most_expansion * std::filesystem::file_size(path_);
+    auto const most = max_expansion * std::filesystem::file_size(path_);
     for (std::uint32_t i = 0; i < dimensions; ++i) {
         auto const extent = shape_.emplace_back(number());
         if (extent == 0) {

@@ -188,7 +188,7 @@ class Hdf5Source : public ImportSource {
         }
     }
 
-    /// Where the first target is one whole number a sample, it is a class.
+    /// Where the first target is one whole number per sample, it is a class.
     void name_classes(SourceField& target) {
         if (!target.is_label()) {
             return;

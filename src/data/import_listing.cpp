@@ -47,9 +47,7 @@ void require_files(FoundTree const& tree, ListingOptions const& options) {
             ExitCode::data,
             {path.string(),
              concat("this class or set has no file that ends with ", joined(options.endings, ", "),
-                    tree.passed_over.empty()
-                        ? ""
-                        : concat("; passed over were ", joined(tree.passed_over, "; "))),
+                    tree.skipped.empty() ? "" : concat("; skipped: ", joined(tree.skipped, "; "))),
              "Convert its files, or take the folder out"});
     }
 }
@@ -74,8 +72,8 @@ Listing from_folders(ListingOptions const& options) {
     if (!tree.files.empty()) {
         require_files(tree, options);
     }
-    for (auto const& kind : tree.passed_over) {
-        listing.remarks.push_back(concat("passed over ", kind));
+    for (auto const& kind : tree.skipped) {
+        listing.remarks.push_back(concat("skipped ", kind));
     }
     for (auto& file : tree.files) {
         auto& folders = file.folders;

@@ -95,16 +95,16 @@ class SeriesSource : public ImportSource {
     ImportForm const& form() const override { return form_; }
     std::vector<std::string> remarks() const override {
         auto const classes = form_.class_names.size();
-        bool const amounts =
+        bool const real_values =
             !options_.target.empty() && classes > many_classes && 2 * classes > items_.size() &&
             std::ranges::all_of(form_.class_names,
                                 [](auto const& name) { return number(name).has_value(); });
-        if (!amounts) {
+        if (!real_values) {
             return {};
         }
         return {concat("warning: the numbers in ", options_.target, " became ", classes,
                        " classes of ", items_.size(),
-                       " samples: if they are amounts, import it with --regression")};
+                       " samples: if they are real values, import it with --regression")};
     }
     std::int64_t items() const override { return static_cast<std::int64_t>(items_.size()); }
     std::string name(std::int64_t item) const override {

@@ -67,7 +67,7 @@ class Import {
     }
 
     /// After a failure that all ranks agreed on: nobody would look for the parts of an import whose
-    /// source or command was wrong. Others can go on: whether this one can.
+    /// source or command was wrong. Others can continue: whether this one can.
     bool keeps_parts(ExitCode code) const {
         std::error_code ignored; // the failure that brought us here is the one to tell
         bool const keeps = (code == ExitCode::interrupted || code == ExitCode::io ||
@@ -168,10 +168,10 @@ void Import::agree_on_identity() {
 void Import::prepare() {
     auto const note = spool_ / "identity";
     auto const identity = hex(plan_.identity);
-    bool const goes_on = std::filesystem::exists(note) && read_text(note) == identity;
+    bool const continues = std::filesystem::exists(note) && read_text(note) == identity;
     bool const several = std::any_of(sets_.begin(), sets_.end(),
                                      [](ItemSet const& set) { return !set.name.empty(); });
-    require_place(options_.out, several, options_.overwrite || goes_on);
+    require_place(options_.out, several, options_.overwrite || continues);
     make_directories(spool_);
     lock_.emplace(spool_ / "lock");
     if (lock_->is_held_elsewhere()) {
@@ -192,7 +192,8 @@ void Import::require_same_source() const {
     });
 }
 
-/// Rank r makes parts r, r + ranks, …; a vote after each round ends all at the first failure.
+/// Rank r makes parts r, r + ranks, …; a status reduction after each round ends all at the first
+/// failure.
 void Import::make_parts() {
     auto const ranks = static_cast<std::size_t>(comm_.size());
     std::int64_t kept = 0;
@@ -350,7 +351,7 @@ ImportReport import_set(comm::Communicator const& comm, ImportSource const& sour
         }
         auto text = failure.text();
         text.next += concat("; the parts that are done are kept in ", import.parts().string(),
-                            ", and the same command goes on");
+                            ", and the same command resumes");
         throw AgreedError(failure.code(), text, failure.rank(), failure.cause());
     }
 }

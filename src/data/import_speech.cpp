@@ -59,7 +59,7 @@ class SpeechSource : public ListedSource {
         if (mel_) {
             if (mel_->frames(sound.values.size()) == 0) {
                 refuse(item, concat("its ", sound.values.size(), " values are fewer than a window"),
-                       "Take it out of the list, or pass over such files: --skip-bad");
+                       "Take it out of the list, or skip such files: --skip-bad");
             }
             sound.values = (*mel_)(sound.values);
         }

@@ -118,7 +118,7 @@ class VideoSource : public ListedSource {
                 ExitCode::data,
                 {path.string(),
                  concat("its ", cutter.seen(), " frames are fewer than a clip's ", options_.frames),
-                 "Ask for fewer by --frames, or pass over such files: --skip-bad"});
+                 "Ask for fewer by --frames, or skip such files: --skip-bad"});
         }
     }
 

@@ -46,7 +46,7 @@ void Loader::work() {
             return;
         }
         auto const k = claimed_++;
-        // Of a loader that is waited for, few slots are in turn: large ones stay in the cache.
+        // Of a loader that is waited for, few slots are in use: large ones stay in the cache.
         place_of(k) = free_.back();
         free_.pop_back();
         auto& slot = slots_[place_of(k)];

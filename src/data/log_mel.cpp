@@ -12,7 +12,7 @@ namespace lockstep::data {
 
 namespace {
 
-constexpr double least_energy = 1e-10;
+constexpr double min_energy = 1e-10;
 
 double mel(double frequency) {
     return 2595 * std::log10(1 + frequency / 700);
@@ -108,7 +108,7 @@ std::vector<float> LogMel::operator()(std::span<float const> values) const {
             for (std::size_t k = 0; k < band.weights.size(); ++k) {
                 energy += band.weights[k] * std::norm(spectrum[band.first + k]);
             }
-            features.push_back(static_cast<float>(std::log(std::max(energy, least_energy))));
+            features.push_back(static_cast<float>(std::log(std::max(energy, min_energy))));
         }
     }
     return features;

@@ -142,7 +142,7 @@ std::vector<std::int64_t> TrainPlan::in_order(std::int64_t epoch, Span positions
 }
 
 /// Positions in the order in which replicas, one after the other, take them: what one replica
-/// learns in a row lies side by side then, so that it need not read the blocks of the others.
+/// learns in a row lies contiguously then, so that it need not read the blocks of the others.
 std::int64_t TrainPlan::position_by_replica(std::int64_t position) const {
     std::int64_t const replicas = options_.replicas;
     // All micro-batches before the last are full.

@@ -15,7 +15,7 @@ namespace lockstep::data {
 
 namespace {
 
-constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20; ///< that a rank copies at once
+constexpr std::uint64_t bytes_at_once = std::uint64_t{16} << 20; ///< that a rank copies at once
 
 struct Copy {
     std::filesystem::path from;
@@ -43,10 +43,10 @@ Copy copy_of(std::filesystem::path const& from, std::filesystem::path const& dir
     return copy;
 }
 
-void copy_piece(Copy const& copy, std::uint64_t at) {
+void copy_part(Copy const& copy, std::uint64_t at) {
     auto const source = File::open_read(copy.from);
     auto const target = File::open_write(copy.partial);
-    std::vector<std::byte> bytes(std::min(piece_bytes, copy.bytes - at));
+    std::vector<std::byte> bytes(std::min(bytes_at_once, copy.bytes - at));
     source.read_at(at, bytes);
     auto const hash = hash64(bytes);
     target.write_at(at, bytes);
@@ -58,12 +58,12 @@ void copy_piece(Copy const& copy, std::uint64_t at) {
     }
 }
 
-void copy_own_pieces(std::vector<Copy> const& copies, comm::Communicator const& host) {
+void copy_own_parts(std::vector<Copy> const& copies, comm::Communicator const& host) {
     int turn = 0;
     for (auto const& copy : copies) {
-        for (std::uint64_t at = 0; at < copy.bytes; at += piece_bytes) {
+        for (std::uint64_t at = 0; at < copy.bytes; at += bytes_at_once) {
             if (turn++ % host.size() == host.rank()) {
-                copy_piece(copy, at);
+                copy_part(copy, at);
             }
         }
     }
@@ -118,7 +118,7 @@ std::vector<std::filesystem::path> stage_in(std::vector<std::filesystem::path> c
                 }
             }
         });
-        comm::agree(host, "copying data", [&] { copy_own_pieces(missing, host); });
+        comm::agree(host, "copying data", [&] { copy_own_parts(missing, host); });
         comm::agree(host, "naming copies of data", [&] {
             if (host.is_root()) {
                 give_names(missing);

@@ -19,7 +19,7 @@ std::vector<double> read_weights(h5::File const& file, std::string const& name,
             ExitCode::data,
             {file.path().string(),
              concat("dataset ", name, " holds ", count, " weights for ", samples, " samples"),
-             "Store one number a sample, or leave data.sample-weights out"});
+             "Store one number per sample, or leave data.sample-weights out"});
     }
     std::vector<double> weights(count);
     file.read(name, h5::Type::f64, weights);

@@ -113,9 +113,9 @@ void SetWriter::append(std::size_t field, std::span<std::byte const> rows) {
     stream.written += rows.size();
     while (!rows.empty()) {
         auto const room = static_cast<std::size_t>(checksum_block) - stream.open_block.size();
-        auto const piece = rows.first(std::min(room, rows.size()));
-        stream.open_block.insert(stream.open_block.end(), piece.begin(), piece.end());
-        rows = rows.subspan(piece.size());
+        auto const part = rows.first(std::min(room, rows.size()));
+        stream.open_block.insert(stream.open_block.end(), part.begin(), part.end());
+        rows = rows.subspan(part.size());
         if (stream.open_block.size() == checksum_block) {
             stream.sums.push_back(hash64(stream.open_block));
             stream.open_block.clear();

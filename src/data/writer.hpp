@@ -24,7 +24,7 @@ struct FieldExtent {
 /// The attributes of a data set file.
 void write_attributes(h5::File& file, ImportForm const& form);
 
-/// Writes a data set file under a temporary name, field by field in pieces, and gives it its name
+/// Writes a data set file under a temporary name, field by field in blocks, and gives it its name
 /// when it is complete and on the disk.
 class SetWriter {
   public:

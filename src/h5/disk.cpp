@@ -241,7 +241,7 @@ H5FD_class_t driver_class() {
 } // namespace
 
 void use_disk(Handle const& access, std::shared_ptr<Disk> const& disk) {
-    // For the life of the library: HDF5 keeps a pointer to the class.
+    // As long as the library is loaded: HDF5 keeps a pointer to the class.
     static H5FD_class_t const driver = driver_class();
     static Id const registered = check(H5FDregister(&driver), Doing::planning, "H5FDregister");
     check(H5Pset_driver(access.id(), registered, &disk), Doing::planning, "H5Pset_driver");

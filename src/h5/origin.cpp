@@ -27,10 +27,10 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Views of views; a ring of them has no end.
-constexpr int most_views = 16;
+constexpr int max_views = 16;
 
 /// Links to links, as many as HDF5 follows.
-constexpr int most_links = 16;
+constexpr int max_links = 16;
 
 /// Registered filters, whose names files do not always hold.
 constexpr std::array<std::pair<H5Z_filter_t, char const*>, 12> filter_names{{{4, "szip"},
@@ -145,9 +145,9 @@ void File::require_external(std::string const& value, std::string const& link, i
     check(H5Lunpack_elink_val(value.data(), value.size(), &flags, &name, &object), Doing::reading,
           "H5Lunpack_elink_val");
     auto const what = concat(link, " of ", path_.string(), " is a link to ", object, " in ", name);
-    if (links == most_links) {
+    if (links == max_links) {
         throw Error(ExitCode::data,
-                    {what, concat("links lead to one another, or over more than ", most_links),
+                    {what, concat("links lead to one another, or over more than ", max_links),
                      "Correct the links, or name the dataset in its own file"});
     }
     auto const file = open_first(places_of(name, path_, "HDF5_EXT_PREFIX"), what, name);
@@ -185,7 +185,7 @@ void File::require_links(std::string const& path, int links) const {
                                : std::string("an object of another file");
         throw Error(ExitCode::no_input,
                     {concat(link, " of ", path_.string(), " is a link to ", value),
-                     concat("nothing is there, or it is over more than ", most_links, " links"),
+                     concat("nothing is there, or it is over more than ", max_links, " links"),
                      "Correct the link, or name the dataset itself"});
     }
 }
@@ -378,7 +378,7 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
     if (!is_virtual(creation)) {
         return;
     }
-    if (depth == most_views) {
+    if (depth == max_views) {
         throw Error(ExitCode::data,
                     {concat("dataset ", path, " of ", holder.string(), " is a view of views"),
                      "they lead to one another", "Make the file again"});

@@ -18,7 +18,8 @@ inline constexpr char const* for_older_hdf5 =
 /// The file that an open object lies in, under the name that it was found by.
 std::filesystem::path file_of(Id object);
 
-/// Where HDF5 looks in turn for a file that `holder` names; `variable` holds more directories.
+/// Where HDF5 looks, in this order, for a file that `holder` names; `variable` holds more
+/// directories.
 std::vector<std::filesystem::path> places_of(std::filesystem::path const& name,
                                              std::filesystem::path const& holder,
                                              char const* variable);

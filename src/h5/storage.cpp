@@ -17,7 +17,7 @@ namespace lockstep::h5 {
 namespace {
 
 /// Without these every damaged extent could ask for an index that fills the memory.
-constexpr std::uint64_t most_chunks = std::uint64_t{1} << 26;
+constexpr std::uint64_t max_chunks = std::uint64_t{1} << 26;
 constexpr std::uint64_t few_chunks = 4096;
 
 std::optional<Filter> filter_of(H5Z_filter_t code) {
@@ -116,7 +116,7 @@ std::string read_chunks(Id dataset, std::uint64_t base, Storage& storage) {
     std::uint64_t places = 1;
     for (std::size_t d = 0; d < storage.shape.size(); ++d) {
         auto const along = (storage.shape[d] + storage.chunk[d] - 1) / storage.chunk[d];
-        if (along > most_chunks / std::max<std::uint64_t>(places, 1)) {
+        if (along > max_chunks / std::max<std::uint64_t>(places, 1)) {
             return "it has too many chunks";
         }
         places *= along;

@@ -8,7 +8,7 @@
 
 namespace lockstep::h5 {
 
-/// Our element type as HDF5 stores it; f16 is made anew and closed with the handle.
+/// Our element type as HDF5 stores it; f16 is made again and closed with the handle.
 Handle stored_type(Type type);
 
 /// A text of that many bytes, stored in place.

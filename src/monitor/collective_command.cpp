@@ -2,8 +2,8 @@
 
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/monitor/start_watch.hpp"
 
 #include <optional>
@@ -30,20 +30,20 @@ std::string place_of_error(comm::Communicator const& world) {
 bool is_own_mistake(comm::MpiSession& session, Error const& error) {
     bool const of_user = error.code() == ExitCode::usage || error.code() == ExitCode::no_input;
     return of_user && session.world().size() == 1 &&
-           session.board()->own().phase.load() == comm::Phase::start_up;
+           session.heartbeats()->own().phase.load() == comm::Phase::start_up;
 }
 
 } // namespace
 
 ExitCode run_collectively(int argc, char** argv,
                           std::function<ExitCode(CommandContext&)> const& command) {
-    FirstCause first_cause;
+    RootCause root_cause;
     std::optional<Watchdog> watchdog; // watches MPI's end, too
-    std::optional<StartWatch> start(std::in_place, first_cause);
+    std::optional<StartWatch> start(std::in_place, root_cause);
     comm::MpiSession session(argc, argv);
-    watchdog.emplace(session.world(), session.board(), first_cause);
+    watchdog.emplace(session.world(), session.heartbeats(), root_cause);
     start.reset();
-    CommandContext context{session, session.world(), first_cause, *watchdog};
+    CommandContext context{session, session.world(), root_cause, *watchdog};
     try {
         auto const code = command(context);
         comm::PhaseScope const phase(session.world(), comm::Phase::end);
@@ -52,19 +52,19 @@ ExitCode run_collectively(int argc, char** argv,
         comm::barrier(session.world());
         return code;
     } catch (AgreedError const& agreed) {
-        auto const error = first_cause.seen(agreed);
-        if (session.world().is_root() && watchdog->may_tell(comm::Board::Ending::agreed)) {
-            first_cause.tell(is_own_mistake(session, error) ? "" : agreed.cause(), error);
+        auto const error = root_cause.seen(agreed);
+        if (session.world().is_root() && watchdog->may_tell(comm::HeartbeatTable::Ending::agreed)) {
+            root_cause.tell(is_own_mistake(session, error) ? "" : agreed.cause(), error);
         }
         return error.code();
     } catch (...) {
-        auto const error = first_cause.seen(current_error());
+        auto const error = root_cause.seen(current_error());
         if (error.code() == ExitCode::rank_lost) {
-            watchdog->wait_for_verdict(); // that this rank waited in vain is not the first cause
+            watchdog->wait_for_verdict(); // that this rank waited in vain is not the root cause
         }
-        if (watchdog->may_tell(comm::Board::Ending::abort)) {
-            first_cause.tell(is_own_mistake(session, error) ? "" : place_of_error(session.world()),
-                             error);
+        if (watchdog->may_tell(comm::HeartbeatTable::Ending::abort)) {
+            root_cause.tell(is_own_mistake(session, error) ? "" : place_of_error(session.world()),
+                            error);
         } else {
             watchdog->wait_for_the_end();
         }

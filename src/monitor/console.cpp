@@ -13,8 +13,8 @@ namespace lockstep::monitor {
 
 namespace {
 
-/// Between two lines of a log while steps go on: ten seconds at first, more in a long run, so that
-/// its log stays one that can be read.
+/// Between two lines of a log while steps continue: ten seconds at first, more in a long run, so
+/// that its log stays one that can be read.
 double plain_line_s(double elapsed_s) {
     return std::clamp(elapsed_s / 50, 10.0, 300.0);
 }
@@ -102,7 +102,7 @@ void Console::show(train::Started const& e) {
         line(text);
     }
     line(concat("model ", e.model, ": ", count_text(e.parameters), " parameters, at least ",
-                bytes_text(e.memory_needed), " a rank"));
+                bytes_text(e.memory_needed), " per rank"));
     line(concat("data: ", count_text(e.train_samples), " training, ",
                 count_text(e.validation_samples), " validation, ", count_text(e.test_samples),
                 " test samples"));
@@ -129,9 +129,9 @@ void Console::show(train::Started const& e) {
                   Colour::yellow);
     }
     line(concat("batch: ", e.batch, " x ", e.replicas, " replicas x ", e.accumulate,
-                " micro-batches = ", e.batch * e.replicas * e.accumulate, " samples a step, ",
+                " micro-batches = ", e.batch * e.replicas * e.accumulate, " samples per step, ",
                 e.steps_per_epoch, " steps an epoch, ", e.total_steps, " steps in all, ",
-                (e.steps_per_epoch * e.accumulate), " batches a replica and epoch"));
+                (e.steps_per_epoch * e.accumulate), " batches per replica and epoch"));
     line(concat("learning rate: ", e.base_rate, " in the deck, ", e.peak_rate,
                 " after scaling by replicas"));
     line(concat("directory: ", e.directory));
@@ -142,7 +142,7 @@ void Console::show(train::Started const& e) {
 
 void Console::show(train::Resumed const& e) {
     for (auto const& skipped : e.skipped) {
-        important(concat("passed over ", skipped), Colour::yellow);
+        important(concat("skipped ", skipped), Colour::yellow);
     }
     for (auto const& forced : e.forced) {
         line(concat("changed by --force: ", forced));
@@ -175,7 +175,7 @@ void Console::show(train::Step const& e) {
     if (!validated_.empty()) {
         words.push_back(validated_);
     }
-    words.push_back(concat("rate ", fixed(e.learning_rate, 5)));
+    words.push_back(concat("lr ", fixed(e.learning_rate, 5)));
     bar_.draw(e.step, e.total_steps, words);
     if (e.logged) {
         auto const plain = concat("step ", e.step, "/", e.total_steps, "  ", joined(words, "  "));
@@ -241,7 +241,7 @@ void Console::show(train::CheckpointWritten const& e) {
 
 void Console::show(train::CheckpointFailed const& e) {
     important(concat("warning: no checkpoint of step ", e.step, ": ", e.cause, ": ", e.message,
-                     ". The run goes on; older checkpoints are there"),
+                     ". The run continues; older checkpoints are there"),
               Colour::yellow);
 }
 
@@ -267,7 +267,7 @@ void Console::show(train::Ended const& e) {
                      count_text(static_cast<std::int64_t>(e.samples_per_s)),
                      " samples/s, communication ", percent(e.communication_share),
                      " of the step, waiting for slower ranks ", percent(e.imbalance_share),
-                     ", peak memory ", bytes_text(e.peak_memory), " a rank"),
+                     ", peak memory ", bytes_text(e.peak_memory), " per rank"),
               Colour::bold);
     if (e.best_step >= 0) {
         important(concat("best ", e.best_metric, " ", value_text(e.best_metric, e.best),

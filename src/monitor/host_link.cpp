@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t peers_of_host =
     4; ///< that a rank calls: one alone may be the one that stands
-constexpr std::size_t most_addresses = 4;
+constexpr std::size_t max_addresses = 4;
 constexpr double deaf_after_s = 20;
 constexpr double first_word_s = 1; ///< left to those who see more: the ranks of the lost one's host
 
@@ -46,7 +46,7 @@ std::vector<std::string> own_addresses() {
         std::array<char, INET_ADDRSTRLEN> text{};
         auto const* const address = reinterpret_cast<sockaddr_in const*>(each->ifa_addr);
         ::inet_ntop(AF_INET, &address->sin_addr, text.data(), text.size());
-        if (found.size() < most_addresses) {
+        if (found.size() < max_addresses) {
             found.emplace_back(text.data());
         }
     }
@@ -117,8 +117,8 @@ struct HostLink::Neighbour {
     std::optional<Address> address{}; ///< one that has answered
 };
 
-HostLink::HostLink(comm::Communicator const& world, comm::Board const& board)
-    : board_(board), leader_(board.slot(0).rank.load()) {
+HostLink::HostLink(comm::Communicator const& world, comm::HeartbeatTable const& heartbeats)
+    : heartbeats_(heartbeats), leader_(heartbeats.slot(0).rank.load()) {
     auto const leaders = comm::all_gather(world, leader_);
     if (std::all_of(leaders.begin(), leaders.end(), [](int each) { return each == 0; })) {
         return; // one host
@@ -158,7 +158,8 @@ void HostLink::add_peers(std::vector<std::string> const& cards, std::vector<int>
             }
         }
         for (std::size_t i = 0; i < std::min(peers_of_host, ranks.size()); ++i) {
-            auto const rank = ranks[(static_cast<std::size_t>(board_.local()) + i) % ranks.size()];
+            auto const rank =
+                ranks[(static_cast<std::size_t>(heartbeats_.local()) + i) % ranks.size()];
             auto const card = split(cards[static_cast<std::size_t>(rank)], ',');
             Peer peer;
             peer.host = neighbours_.size() - 1;
@@ -178,12 +179,14 @@ void HostLink::add_peers(std::vector<std::string> const& cards, std::vector<int>
 }
 
 HostLink::Message HostLink::message(bool answer, int to, double still_s) const {
-    auto const& slot = board_.own();
+    auto const& slot = heartbeats_.own();
     return {.nonce = nonce_,
             .from = slot.rank.load(),
             .to = to,
             .answer = answer ? 1 : 0,
-            .ending = ending_elsewhere_ || board_.ending() != comm::Board::Ending::none ? 1 : 0,
+            .ending =
+                ending_elsewhere_ || heartbeats_.ending() != comm::HeartbeatTable::Ending::none ? 1
+                                                                                                : 0,
             .phase = static_cast<std::int32_t>(slot.phase.load()),
             .wait = static_cast<std::int32_t>(slot.wait.load()),
             .step = slot.step.load(),
@@ -240,7 +243,7 @@ void HostLink::receive(double now) {
         }
         // Others may call this port, and an address may belong to more than one host.
         if (bytes == sizeof(message) && message.nonce == nonce_ &&
-            message.to == board_.own().rank.load()) {
+            message.to == heartbeats_.own().rank.load()) {
             take(message, from, now);
         }
     }

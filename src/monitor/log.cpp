@@ -39,7 +39,7 @@ Log::Log(std::filesystem::path const& file, Talk talk)
             if (!*told) {
                 *told = true;
                 static_cast<void>(std::fputs(concat("lockstep: warning: cannot write ", name, ": ",
-                                                    why, ". The run goes on\n")
+                                                    why, ". The run continues\n")
                                                  .c_str(),
                                              stderr));
             }
@@ -72,7 +72,7 @@ void Log::show(std::string const& text, Colour colour) const {
     screen_->info(paint_(colour, text));
     if (std::ferror(stdout) != 0 && !*screen_is_gone_) {
         *screen_is_gone_ = true;
-        file_->info("warning: standard output takes nothing more. The run goes on, and so does "
+        file_->info("warning: standard output takes nothing more. The run continues, and so does "
                     "this log");
     }
 }

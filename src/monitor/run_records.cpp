@@ -14,7 +14,7 @@ namespace lockstep::monitor {
 
 namespace {
 
-constexpr std::uint64_t most_bytes = 16 << 20; ///< read at once
+constexpr std::uint64_t max_bytes = 16 << 20; ///< read at once
 
 /// Takes back what was told of `step` and of all that follow.
 template <class Record>
@@ -132,13 +132,13 @@ bool RunRecords::read() {
     bool more = false;
     while (true) {
         auto const end = file.size();
-        std::string text(std::min(end > offset_ ? end - offset_ : 0, most_bytes), '\0');
+        std::string text(std::min(end > offset_ ? end - offset_ : 0, max_bytes), '\0');
         file.read_at(offset_, std::as_writable_bytes(std::span(text)));
         auto const whole = text.rfind('\n');
-        if (whole == std::string::npos && text.size() < most_bytes) {
+        if (whole == std::string::npos && text.size() < max_bytes) {
             return more; // nothing, or a line that is being written
         }
-        // A "line" of 16 MiB is none of ours: passed over as if it had ended.
+        // A "line" of 16 MiB is none of ours: skipped as if it had ended.
         auto const taken = whole == std::string::npos ? text.size() : whole + 1;
         for (std::size_t at = 0; at < taken;) {
             auto const stop = std::min(text.find('\n', at), taken);

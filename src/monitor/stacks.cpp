@@ -19,20 +19,20 @@ namespace lockstep::monitor {
 
 namespace {
 
-constexpr int most_frames = 64;
+constexpr int max_frames = 64;
 
 // A handler may touch only lock-free static storage.
 std::atomic<int> output{-1};
 std::atomic<bool> written{false};
 
 extern "C" void write_stack(int) {
-    std::array<void*, most_frames> frames;
-    int const count = ::backtrace(frames.data(), most_frames);
+    std::array<void*, max_frames> frames;
+    int const count = ::backtrace(frames.data(), max_frames);
     ::backtrace_symbols_fd(frames.data(), count, output.load());
     written.store(true);
 }
 
-/// Installs the handler for a signal that nobody else uses, while it lives.
+/// Installs the handler for a signal that nobody else uses, While it exists.
 class Handler {
   public:
     Handler() {

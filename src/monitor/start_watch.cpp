@@ -20,20 +20,20 @@ namespace {
 
 constexpr double default_limit_s = 300;
 constexpr double look_every_s = 0.25;
-constexpr double turn_s = 3;     ///< in which a busy launcher ends the others once one has told
-constexpr int most_waiting = 20; ///< ranks whose turns to tell lie apart
+constexpr double turn_s = 3;    ///< in which a busy launcher ends the others once one has told
+constexpr int max_waiting = 20; ///< ranks whose turns to tell lie apart
 
-void tell_late(FirstCause& first_cause, double seconds, std::filesystem::path const& marks) {
+void tell_late(RootCause& root_cause, double seconds, std::filesystem::path const& marks) {
     auto const late = concat("MPI has not started for ", fixed(seconds, 0), " s");
     auto const missed = marks.empty() ? std::vector<int>() : missed_ranks(marks, launched_ranks());
     if (missed.empty()) {
-        first_cause.tell(concat("rank ", launched_rank(), " (", own_host(), ") in start-up"),
-                         Error(ExitCode::rank_lost,
-                               {late, "a rank does not come, or the network is broken",
-                                "Look at the hosts: a process that is stopped, a file system that "
-                                "hangs, a firewall between them"}));
+        root_cause.tell(concat("rank ", launched_rank(), " (", own_host(), ") in start-up"),
+                        Error(ExitCode::rank_lost,
+                              {late, "a rank does not come, or the network is broken",
+                               "Look at the hosts: a process that is stopped, a file system that "
+                               "hangs, a firewall between them"}));
     } else {
-        first_cause.tell(
+        root_cause.tell(
             concat(ranks_text(missed), " in start-up"),
             Error(ExitCode::rank_lost,
                   {concat(late, " on rank ", launched_rank(), " (", own_host(), "), which waits"),
@@ -45,13 +45,12 @@ void tell_late(FirstCause& first_cause, double seconds, std::filesystem::path co
 }
 
 /// One rank tells: of those that wait the first, before it is another's turn.
-void watch(std::stop_token const& stop, FirstCause& first_cause,
-           std::filesystem::path const& marks) {
+void watch(std::stop_token const& stop, RootCause& root_cause, std::filesystem::path const& marks) {
     std::mutex mutex;
     std::condition_variable_any started;
     std::unique_lock lock(mutex);
     auto const seconds = start_limit_s(default_limit_s);
-    auto const turn = seconds + turn_s * std::min(launched_rank(), most_waiting);
+    auto const turn = seconds + turn_s * std::min(launched_rank(), max_waiting);
     // Looks are counted, since time in which the job is stopped as a whole does not count.
     auto const looks = static_cast<std::int64_t>(std::ceil(turn / look_every_s));
     for (std::int64_t look = 0; look < looks; ++look) {
@@ -61,13 +60,13 @@ void watch(std::stop_token const& stop, FirstCause& first_cause,
             return;
         }
     }
-    tell_late(first_cause, seconds, marks);
+    tell_late(root_cause, seconds, marks);
     std::_Exit(static_cast<int>(ExitCode::rank_lost));
 }
 
 } // namespace
 
-StartWatch::StartWatch(FirstCause& first_cause) {
+StartWatch::StartWatch(RootCause& root_cause) {
     if (launched_ranks() < 2) {
         return;
     }
@@ -78,7 +77,7 @@ StartWatch::StartWatch(FirstCause& first_cause) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &former); // the thread hears no signal
     thread_ = std::jthread(
-        [&first_cause, marks](std::stop_token const& stop) { watch(stop, first_cause, marks); });
+        [&root_cause, marks](std::stop_token const& stop) { watch(stop, root_cause, marks); });
     pthread_sigmask(SIG_SETMASK, &former, nullptr);
 }
 

@@ -53,13 +53,13 @@ void sleep_s(double seconds) {
 
 } // namespace
 
-Watchdog::Watchdog(comm::Communicator const& world, std::shared_ptr<comm::Board const> board,
-                   FirstCause& first_cause)
-    : board_(std::move(board)), first_cause_(first_cause), host_(comm::host_name()),
-      link_(world, *board_), gone_(static_cast<std::size_t>(board_->size())),
+Watchdog::Watchdog(comm::Communicator const& world,
+                   std::shared_ptr<comm::HeartbeatTable const> heartbeats, RootCause& root_cause)
+    : heartbeats_(std::move(heartbeats)), root_cause_(root_cause), host_(comm::host_name()),
+      link_(world, *heartbeats_), gone_(static_cast<std::size_t>(heartbeats_->size())),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    for (int local = 0; local < board_->size(); ++local) {
-        auto const& slot = board_->slot(local);
+    for (int local = 0; local < heartbeats_->size(); ++local) {
+        auto const& slot = heartbeats_->slot(local);
         // In a container of its own the other rank's number means another process, or none.
         auto const process = process_state(slot.pid.load());
         bool const known = process && process->started == slot.started.load();
@@ -76,7 +76,7 @@ Watchdog::~Watchdog() {
     stop_.store(true);
     wake();
     thread_.join();
-    board_->own().left.store(1);
+    heartbeats_->own().left.store(1);
 }
 
 void Watchdog::wake() const {
@@ -86,15 +86,16 @@ void Watchdog::wake() const {
     }
 }
 
-bool Watchdog::may_tell(comm::Board::Ending ending) const {
-    bool const first = board_->claim(ending);
+bool Watchdog::may_tell(comm::HeartbeatTable::Ending ending) const {
+    bool const first = heartbeats_->claim(ending);
     wake(); // other hosts are told at once, so that they do not tell it again
     return first;
 }
 
 void Watchdog::wait_for_verdict() const {
     Stopwatch const watch;
-    while (watch.seconds() < verdict_after_s && board_->ending() == comm::Board::Ending::none) {
+    while (watch.seconds() < verdict_after_s &&
+           heartbeats_->ending() == comm::HeartbeatTable::Ending::none) {
         sleep_s(look_every_s / 4);
     }
 }
@@ -136,7 +137,7 @@ void Watchdog::wait(double seconds) {
 /// What goes wrong with watching, such as no memory for it, is said once and ends nothing.
 void Watchdog::run() noexcept {
     while (!stop_.load()) {
-        board_->own().beats.fetch_add(1, std::memory_order_relaxed);
+        heartbeats_->own().beats.fetch_add(1, std::memory_order_relaxed);
         try {
             look_around();
             wait(look_every_s);
@@ -152,12 +153,12 @@ void Watchdog::run() noexcept {
 
 void Watchdog::look_around() {
     auto const now = clock_.seconds();
-    if (board_->ending() == comm::Board::Ending::abort) {
+    if (heartbeats_->ending() == comm::HeartbeatTable::Ending::abort) {
         ending_since_ = ending_since_ < 0 ? now : ending_since_;
         if (now - ending_since_ > end_after_s) {
             end_host();
         }
-        if (board_->stacks_asked()) {
+        if (heartbeats_->stacks_asked()) {
             write_own_stacks();
         }
     }
@@ -165,7 +166,7 @@ void Watchdog::look_around() {
     if (link_.active()) {
         link_.call(now, judge_.still_s());
     }
-    if (board_->ending() != comm::Board::Ending::abort) {
+    if (heartbeats_->ending() != comm::HeartbeatTable::Ending::abort) {
         watch(now);
     }
 }
@@ -178,7 +179,7 @@ void Watchdog::watch(double now) {
     if (judge_.judge(views, now, elsewhere_s)) {
         // Now what the kernel says of the processes is worth its price.
         for (std::size_t i = 0; i < views.size(); ++i) {
-            auto const state = process_state(board_->slot(static_cast<int>(i)).pid.load());
+            auto const state = process_state(heartbeats_->slot(static_cast<int>(i)).pid.load());
             views[i].state = processes_[i].get() >= 0 && state ? state->state : '?';
         }
         auto const verdict = judge_.judge(views, now, elsewhere_s);
@@ -186,7 +187,7 @@ void Watchdog::watch(double now) {
             end_job(verdict->text, views[verdict->at], true);
         }
     }
-    if (link_.active() && board_->own().wait.load() != comm::Wait::finalize) {
+    if (link_.active() && heartbeats_->own().wait.load() != comm::Wait::finalize) {
         link_.receive(now); // what has come while this thread was kept from reading it
         link_.probe(now, patience_s_.load());
         watch_hosts(now);
@@ -215,10 +216,10 @@ void Watchdog::watch_hosts(double now) {
         // A log on a shared disk is left to those who are not cut off.
         end_job(lost->text, lost->rank, !lost->cut_off);
     }
-    if (link_.deaf(now) && !told_deaf_ && board_->own().rank.load() == 0) {
+    if (link_.deaf(now) && !told_deaf_ && heartbeats_->own().rank.load() == 0) {
         told_deaf_ = true;
-        first_cause_.note("lockstep: hosts do not hear each other by UDP: a host that is cut off "
-                          "is left to the launcher to find\n");
+        root_cause_.note("lockstep: hosts do not hear each other by UDP: a host that is cut off "
+                         "is left to the launcher to find\n");
     }
 }
 
@@ -229,7 +230,7 @@ void Watchdog::note_own_progress() {
         return;
     }
     auto const seconds = since_measured_.restart();
-    auto const& slot = board_->own();
+    auto const& slot = heartbeats_->own();
     auto const progress = slot.progress.load(std::memory_order_relaxed);
     bool const waits = slot.wait.load(std::memory_order_relaxed) != comm::Wait::nothing;
     if (progress != progress_ || waits) {
@@ -242,7 +243,7 @@ void Watchdog::note_own_progress() {
     bool const starts = slot.phase.load(std::memory_order_relaxed) == comm::Phase::start_up;
     if (work_ && (work.bytes != work_->bytes ||
                   (starts && work.processor_s - work_->processor_s > 0.1 * seconds))) {
-        board_->progressed();
+        heartbeats_->progressed();
         progress_ = progress + 1;
     }
     work_ = work;
@@ -250,7 +251,7 @@ void Watchdog::note_own_progress() {
 
 /// What a rank of this host has said. Any thread may look.
 RankView Watchdog::view_of(int local) const {
-    auto const& slot = board_->slot(local);
+    auto const& slot = heartbeats_->slot(local);
     return {.rank = slot.rank.load(),
             .host = host_,
             .device = slot.device.text(),
@@ -266,7 +267,7 @@ RankView Watchdog::view_of(int local) const {
 
 std::vector<RankView> Watchdog::look() const {
     std::vector<RankView> views;
-    for (int local = 0; local < board_->size(); ++local) {
+    for (int local = 0; local < heartbeats_->size(); ++local) {
         views.push_back(view_of(local));
         views.back().gone = gone_[static_cast<std::size_t>(local)];
     }
@@ -274,13 +275,13 @@ std::vector<RankView> Watchdog::look() const {
 }
 
 void Watchdog::end_job(ErrorText const& text, RankView const& view, bool in_log) noexcept {
-    bool const told = link_.ending_elsewhere() || !may_tell(comm::Board::Ending::abort);
-    if (told && board_->ending() == comm::Board::Ending::abort) {
+    bool const told = link_.ending_elsewhere() || !may_tell(comm::HeartbeatTable::Ending::abort);
+    if (told && heartbeats_->ending() == comm::HeartbeatTable::Ending::abort) {
         return; // by another rank of this host, which ends the job
     }
     auto code = ExitCode::rank_lost;
     try {
-        auto const error = first_cause_.seen(Error(code, with_memory_kills(text, view)));
+        auto const error = root_cause_.seen(Error(code, with_memory_kills(text, view)));
         code = error.code();
         if (link_.active()) {
             link_.call(clock_.seconds(), judge_.still_s()); // they need not tell it, too
@@ -288,27 +289,27 @@ void Watchdog::end_job(ErrorText const& text, RankView const& view, bool in_log)
         if (!told) {
             show_stacks(view);
             if (!in_log) {
-                first_cause_.forget_run();
+                root_cause_.forget_run();
             }
-            first_cause_.tell(place_of(view), error);
+            root_cause_.tell(place_of(view), error);
         }
     } catch (std::exception const& error) { // no more can be said, but the job must end
         static_cast<void>(
-            std::fprintf(stderr, "lockstep: first cause: rank %d: %s\n", view.rank, error.what()));
+            std::fprintf(stderr, "lockstep: root cause: rank %d: %s\n", view.rank, error.what()));
     }
     comm::abort_job(static_cast<int>(code));
 }
 
 /// A thread of this rank has called exit(): said now, before what is torn down fails elsewhere.
 void Watchdog::exited(int status) noexcept {
-    if (board_->own().wait.load() == comm::Wait::finalize) {
+    if (heartbeats_->own().wait.load() == comm::Wait::finalize) {
         return; // it has done its work
     }
     try {
         end_job({concat("its process was ended by exit(", status, ")"),
                  "a library or a plug-in called it in the middle of the run",
                  "Look at what that rank has printed"},
-                view_of(board_->local()), true);
+                view_of(heartbeats_->local()), true);
     } catch (std::exception const&) {
         return; // then the watchdogs of others name it
     }
@@ -319,7 +320,7 @@ ErrorText Watchdog::with_memory_kills(ErrorText text, RankView const& view) cons
     for (std::size_t local = 0; view.gone && local < memory_kills_.size(); ++local) {
         auto const& [counter, at_start] = memory_kills_[local];
         auto const killed = counter.count() - at_start;
-        if (board_->slot(static_cast<int>(local)).rank.load() == view.rank && killed > 0) {
+        if (heartbeats_->slot(static_cast<int>(local)).rank.load() == view.rank && killed > 0) {
             text = {"its process was killed for want of memory",
                     concat("the kernel has killed ", killed, " for that in ", counter.where,
                            " since the start"),
@@ -334,34 +335,34 @@ void Watchdog::show_stacks(RankView const& view) {
     if (environment_text("LOCKSTEP_STACKS") != "1" || view.gone || view.state == 'T') {
         return;
     }
-    for (int local = 0; local < board_->size(); ++local) {
-        if (board_->slot(local).rank.load() != view.rank) {
+    for (int local = 0; local < heartbeats_->size(); ++local) {
+        if (heartbeats_->slot(local).rank.load() != view.rank) {
             continue;
         }
-        if (local == board_->local()) {
+        if (local == heartbeats_->local()) {
             write_own_stacks();
             return;
         }
-        board_->ask_for_stacks(local);
+        heartbeats_->ask_for_stacks(local);
         Stopwatch const watch;
-        while (board_->stacks_pending() && watch.seconds() < stacks_within_s) {
+        while (heartbeats_->stacks_pending() && watch.seconds() < stacks_within_s) {
             sleep_s(look_every_s / 4);
         }
     }
 }
 
 void Watchdog::write_own_stacks() {
-    first_cause_.note(concat("lockstep: the stacks of rank ", board_->own().rank.load(), ":\n",
-                             stacks_of_other_threads()));
-    board_->stacks_written();
+    root_cause_.note(concat("lockstep: the stacks of rank ", heartbeats_->own().rank.load(), ":\n",
+                            stacks_of_other_threads()));
+    heartbeats_->stacks_written();
 }
 
 /// The launcher did not do it, or cannot reach this host any more. A stopped process hears nothing
 /// else.
 void Watchdog::end_host() const {
-    for (int local = 0; local < board_->size(); ++local) {
+    for (int local = 0; local < heartbeats_->size(); ++local) {
         auto const process = processes_[static_cast<std::size_t>(local)].get();
-        if (local != board_->local() && process >= 0) {
+        if (local != heartbeats_->local() && process >= 0) {
             ::syscall(SYS_pidfd_send_signal, process, SIGKILL, nullptr, 0);
         }
     }

@@ -67,8 +67,8 @@ Rows rows_of(Interface const& interface) {
     auto const& shape = interface.sample_shape;
     Rows rows{!inputs.empty() && inputs.front().ragged, false, 1};
     auto const dimensions = shape.size() + (rows.ragged ? 1 : 0); // of a sample
-    bool const amounts = inputs.empty() || (inputs.size() == 1 && !inputs.front().whole);
-    if (!amounts || dimensions < 1 || dimensions > 2) {
+    bool const real_values = inputs.empty() || (inputs.size() == 1 && !inputs.front().whole);
+    if (!real_values || dimensions < 1 || dimensions > 2) {
         throw Error(ExitCode::data,
                     {"model.name = cnn1d",
                      "it takes one input of [rows, features] or [rows] a sample, of any number of "

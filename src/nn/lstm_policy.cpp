@@ -16,7 +16,7 @@ double cell_parameters(double inputs, double units) {
 }
 
 /// Actor and critic with a memory each: an LSTM (Hochreiter, Schmidhuber, 1997) and a head after
-/// it. What they remember of an environment lies side by side: the actor's, the critic's.
+/// it. What they remember of an environment lies contiguously: the actor's, the critic's.
 class LstmPolicy : public Policy {
   public:
     LstmPolicy(config::OwnValues const& values, Interface const& interface)

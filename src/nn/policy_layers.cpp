@@ -116,9 +116,9 @@ torch::Tensor run_cell(torch::nn::LSTMCell& cell, torch::Tensor const& inputs,
     std::vector<torch::Tensor> outputs;
     std::int64_t first = 0;
     for (auto const end : ends) {
-        auto const goes_on = 1 - starts.narrow(1, first, 1);
+        auto const continues = 1 - starts.narrow(1, first, 1);
         auto const before = [&](torch::Tensor const& part) {
-            return (part * goes_on).unsqueeze(0).contiguous();
+            return (part * continues).unsqueeze(0).contiguous();
         };
         ExactLstm const exact_type(exact.device());
         auto [all, last_shown, last_kept] =

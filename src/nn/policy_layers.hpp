@@ -44,7 +44,7 @@ std::int64_t observation_size(Interface const& interface);
 /// Shape  starts [sequences, steps]; returns ends, of which the last is `steps`
 std::vector<std::int64_t> stretch_ends(torch::Tensor const& starts);
 
-/// While it lives an LSTM computes in float32 where autocast says float16 on a CPU: oneDNN has
+/// While it exists an LSTM computes in float32 where autocast says float16 on a CPU: oneDNN has
 /// none.
 class ExactLstm {
   public:

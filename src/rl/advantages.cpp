@@ -14,10 +14,10 @@ void estimate_advantages(Trace const& trace, Discount discount, std::span<float>
         float advantage = 0;
         for (auto t = static_cast<std::size_t>(trace.steps); t-- > 0;) {
             auto const at = t * width + e;
-            float const goes_on = 1 - trace.starts[at + width];
+            float const continues = 1 - trace.starts[at + width];
             float const surprise =
-                trace.rewards[at] + gamma * next_value * goes_on - trace.values[at];
-            advantage = surprise + both * goes_on * advantage;
+                trace.rewards[at] + gamma * next_value * continues - trace.values[at];
+            advantage = surprise + both * continues * advantage;
             advantages[at] = advantage;
             next_value = trace.values[at];
         }

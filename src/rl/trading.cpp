@@ -21,7 +21,7 @@ struct TradingOptions {
     std::int64_t longest = 0; ///< days of an episode of training; 0: all
 };
 
-/// A portfolio of shares, traded once a day at that day's price (after Zou et al., arXiv
+/// A portfolio of shares, traded once per day at that day's price (after Zou et al., arXiv
 /// 2212.02721): an action says for each asset which part of `largest` shares to buy, or to sell
 /// where it is negative. First is sold, then bought, the most wanted first, as far as the cash
 /// goes. The reward is the change of cash and shares over the day, fees paid, in ten thousands.

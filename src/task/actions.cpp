@@ -10,7 +10,8 @@ namespace {
 
 double const half_log_two_pi = 0.5 * std::log(2 * std::numbers::pi);
 
-ActionOdds normal_odds(torch::Tensor const& parameters, torch::Tensor const& actions) {
+ActionProbabilities normal_probabilities(torch::Tensor const& parameters,
+                                         torch::Tensor const& actions) {
     auto const parts = parameters.chunk(2, -1);
     auto const& log_deviation = parts[1];
     auto const off = (actions - parts[0]) * torch::exp(-log_deviation);
@@ -18,7 +19,7 @@ ActionOdds normal_odds(torch::Tensor const& parameters, torch::Tensor const& act
             (log_deviation + (0.5 + half_log_two_pi)).sum(-1)};
 }
 
-/// The place of one of the logits, by the odds that they give.
+/// The place of one of the logits, by the probabilities that they give.
 float drawn(std::span<float const> logits, double position) {
     double const largest = *std::max_element(logits.begin(), logits.end());
     double sum = 0;
@@ -37,9 +38,10 @@ float drawn(std::span<float const> logits, double position) {
 
 } // namespace
 
-ActionOdds odds_of(torch::Tensor const& parameters, torch::Tensor const& actions, bool continuous) {
+ActionProbabilities action_probabilities(torch::Tensor const& parameters,
+                                         torch::Tensor const& actions, bool continuous) {
     if (continuous) {
-        return normal_odds(parameters, actions);
+        return normal_probabilities(parameters, actions);
     }
     auto const logs = torch::log_softmax(parameters, -1);
     auto const taken = torch::one_hot(actions.squeeze(-1).to(torch::kInt64), parameters.size(-1));

@@ -13,7 +13,7 @@ void require_labels(Samples const& samples) {
     if (samples.targets.size() != 1 || !samples.targets.front().is_label()) {
         throw Error(ExitCode::data,
                     {"the samples' targets", "task.kind = classification learns one label a sample",
-                     "Name a dataset of whole numbers, one a sample, in data.targets"});
+                     "Name a dataset of whole numbers, one per sample, in data.targets"});
     }
 }
 
@@ -79,7 +79,7 @@ class Classification : public Task {
             throw Error(
                 ExitCode::usage,
                 {"task.kind = classification",
-                 concat("the model gives ", logits.size(1), " scores a sample, and there are ",
+                 concat("the model gives ", logits.size(1), " scores per sample, and there are ",
                         cross_entropy_.classes(), " classes"),
                  "Take a model that gives a score of each class; policies are for "
                  "task.kind = ppo"});

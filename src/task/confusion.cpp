@@ -7,7 +7,7 @@ namespace lockstep::task {
 
 namespace {
 
-constexpr std::int64_t most_counted = 128;
+constexpr std::int64_t max_counted = 128;
 
 /// Calls `count` with the guess and the truth of each.
 template <class Count>
@@ -50,7 +50,7 @@ Confusion confusion_of(torch::Tensor const& predicted, torch::Tensor const& trut
 }
 
 std::size_t counted_classes(std::int64_t classes) {
-    return classes <= most_counted ? static_cast<std::size_t>(classes) : 1;
+    return classes <= max_counted ? static_cast<std::size_t>(classes) : 1;
 }
 
 std::vector<std::int64_t> class_counts_of(torch::Tensor const& predicted,

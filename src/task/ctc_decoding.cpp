@@ -93,7 +93,7 @@ class PrefixSearch {
             probability + static_cast<double>(frame[static_cast<std::size_t>(scores_.symbols)]));
         for (std::int64_t symbol = 0; symbol < scores_.symbols; ++symbol) {
             auto const score = static_cast<double>(frame[static_cast<std::size_t>(symbol)]);
-            if (symbol == now.last) { // once more, or anew after a blank
+            if (symbol == now.last) { // once more, or again after a blank
                 add(at, &Prefix::next_in_symbol, now.in_symbol + score);
                 add(child(at, symbol), &Prefix::next_in_symbol, now.in_blank + score);
             } else {

@@ -34,9 +34,10 @@ class Ppo : public Task {
             policy,
             {input(PpoFields::observations), input(PpoFields::starts), input(PpoFields::state)},
             spaces_.parameters());
-        auto const odds = odds_of(judged.actions.to(torch::kFloat32), target(PpoFields::actions),
-                                  spaces_.continuous);
-        auto const log_ratio = odds.log_probabilities - target(PpoFields::log_probabilities);
+        auto const probabilities = action_probabilities(
+            judged.actions.to(torch::kFloat32), target(PpoFields::actions), spaces_.continuous);
+        auto const log_ratio =
+            probabilities.log_probabilities - target(PpoFields::log_probabilities);
         auto const ratio = log_ratio.exp();
         auto const advantages = target(PpoFields::advantages);
         auto const policy_loss =
@@ -44,7 +45,7 @@ class Ppo : public Task {
                        -advantages * ratio.clamp(1 - options_.clip, 1 + options_.clip))
                 .sum();
         auto const value_loss = value_loss_of(judged.values.to(torch::kFloat32), batch);
-        auto const entropy = odds.entropy.sum();
+        auto const entropy = probabilities.entropy.sum();
         auto loss =
             policy_loss + options_.value_weight * value_loss - options_.entropy_weight * entropy;
         torch::NoGradGuard const no_grad;
@@ -98,15 +99,16 @@ std::vector<config::OwnKey> ppo_keys() {
         {"environment", "cart-pole", "what it acts in"},
         {"environments", "4", "of each replica, which step together"},
         {"rollout-steps", "128", "of each environment before the policy learns from them"},
-        {"passes", "4", "over what was collected"},
+        {"passes", "4", "PPO epochs over what was collected"},
         {"sequence", "0",
-         "steps that a policy with a memory learns from in one piece; 0: rollout-steps"},
+         "steps that a policy with a memory learns from as one sequence; 0: rollout-steps"},
         {"gamma", "0.99", "discount of later rewards"},
         {"lambda", "0.95", "of generalised advantage estimation"},
         {"observation-scale", "1",
          "what observations are multiplied by: a number for all, or one for each"},
         {"reward-scale", "1", "of rewards that are learnt from; returns are told unscaled"},
-        {"clip", "0.2", "how far a pass may change an action's odds, and a value"},
+        {"clip", "0.2",
+         "clipping of the probability ratio, 1 - clip to 1 + clip, and of how far a value moves"},
         {"clip-values", "true", "whether values are clipped too"},
         {"value-weight", "0.5", "of the values' loss"},
         {"entropy-weight", "0.01", "of the reward for being undecided"},
@@ -125,7 +127,7 @@ std::vector<config::OwnKey> ppo_keys() {
 
 PpoOptions::PpoOptions(config::OwnValues const& values)
     : environments(values.integer("environments", 1)),
-      rollout_steps(values.integer("rollout-steps", 1)), passes(values.integer("passes", 1)),
+      rollout_steps(values.integer("rollout-steps", 1)), ppo_epochs(values.integer("passes", 1)),
       sequence(values.integer("sequence", 0)), discount{values.number("gamma", 0, 1),
                                                         values.number("lambda", 0, 1)},
       reward_scale(values.number("reward-scale", 0, 1e9)), clip(values.number("clip", 0, 1)),

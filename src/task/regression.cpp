@@ -10,22 +10,23 @@ namespace lockstep::task {
 
 namespace {
 
-/// Amounts of each sample. Sums are the absolute and the squared errors of each amount.
+/// Real values of each sample. Sums are the absolute and the squared errors of each value.
 class Regression : public Task {
   public:
     Regression(config::OwnValues const& values, Samples const& samples)
         : loss_(values.text("loss")), names_(samples.class_names) {
         if (samples.targets.size() != 1 || samples.targets.front().ragged) {
-            throw Error(ExitCode::data, {"the samples' targets",
-                                         "task.kind = regression learns one set of amounts, alike "
-                                         "in shape",
-                                         "Name one such dataset in data.targets"});
+            throw Error(ExitCode::data,
+                        {"the samples' targets",
+                         "task.kind = regression learns one set of real values, alike "
+                         "in shape",
+                         "Name one such dataset in data.targets"});
         }
         if (loss_ != "mse" && loss_ != "mae" && loss_ != "huber") {
             throw Error(ExitCode::usage, {concat("task.loss = ", loss_),
                                           "there are mse, mae and huber", "Take one of them"});
         }
-        amounts_ = static_cast<std::int64_t>(h5::elements(samples.targets.front().shape));
+        values_ = static_cast<std::int64_t>(h5::elements(samples.targets.front().shape));
     }
 
     Loss training_loss(nn::Model& model, Tensors const& batch) const override {
@@ -46,36 +47,36 @@ class Regression : public Task {
                 {first, first + sums.numel()}};
     }
 
-    std::int64_t outputs() const override { return amounts_; }
+    std::int64_t outputs() const override { return values_; }
     std::size_t counts() const override { return 1; } // samples
-    std::size_t sums() const override { return 2 * static_cast<std::size_t>(amounts_); }
+    std::size_t sums() const override { return 2 * static_cast<std::size_t>(values_); }
 
-    /// Mean absolute and root mean square error over all amounts, and the former of each.
+    /// Mean absolute and root mean square error over all real values, and the former of each.
     Metrics metrics(Tally const& total) const override {
-        auto const amounts = static_cast<std::size_t>(amounts_);
+        auto const values = static_cast<std::size_t>(values_);
         auto const samples = static_cast<double>(std::max<std::int64_t>(total.counts[0], 1));
         Metrics metrics;
         double absolute = 0;
         double squared = 0;
-        for (std::size_t i = 0; i < amounts; ++i) {
+        for (std::size_t i = 0; i < values; ++i) {
             absolute += total.sums[i];
-            squared += total.sums[amounts + i];
-            if (amounts > 1 && amounts <= most_named) {
-                metrics[concat("mae.", names_.size() == amounts ? names_[i] : std::to_string(i))] =
+            squared += total.sums[values + i];
+            if (values > 1 && values <= max_named) {
+                metrics[concat("mae.", names_.size() == values ? names_[i] : std::to_string(i))] =
                     total.sums[i] / samples;
             }
         }
-        auto const all = samples * static_cast<double>(amounts_);
+        auto const all = samples * static_cast<double>(values_);
         metrics["mae"] = absolute / all;
         metrics["rmse"] = std::sqrt(squared / all);
         return metrics;
     }
 
   private:
-    static constexpr std::size_t most_named = 64; ///< amounts; of more, only the mean is told
+    static constexpr std::size_t max_named = 64; ///< real values; of more, only the mean is told
 
     torch::Tensor truth_of(Tensors const& batch) const {
-        return batch.targets.only().to(torch::kFloat32).reshape({-1, amounts_});
+        return batch.targets.only().to(torch::kFloat32).reshape({-1, values_});
     }
 
     torch::Tensor given_by(nn::Model& model, Tensors const& batch,
@@ -84,8 +85,8 @@ class Regression : public Task {
         if (given.numel() != truth.numel()) {
             throw Error(ExitCode::usage, {"the model of a regression",
                                           concat("it gives ", given.sizes(), " where a sample has ",
-                                                 amounts_, " amounts"),
-                                          "Take a model that gives [samples, amounts]"});
+                                                 values_, " real values"),
+                                          "Take a model that gives [samples, real values]"});
         }
         return given.reshape(truth.sizes());
     }
@@ -100,14 +101,14 @@ class Regression : public Task {
 
     std::string loss_;
     std::vector<std::string> names_;
-    std::int64_t amounts_ = 0;
+    std::int64_t values_ = 0;
 };
 
 } // namespace
 
 TaskKind regression_kind() {
     return {"regression",
-            "amounts of each sample",
+            "real values of each sample",
             {{"loss", "mse", "mse, mae or huber"}},
             {{"mae", false}, {"rmse", false}, {"loss", false}},
             [](config::OwnValues const& values, Samples const& samples) {

@@ -60,7 +60,7 @@ class Segmentation : public Task {
     }
 
   private:
-    /// Whole numbers, also from files that keep classes as amounts.
+    /// Whole numbers, also from files that keep classes as real values.
     torch::Tensor truth_of(Tensors const& batch) const {
         auto truth = batch.targets.only().to(torch::kInt64);
         if (truth.numel() > 0 && (truth.min().item<std::int64_t>() < 0 ||

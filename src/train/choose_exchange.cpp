@@ -48,14 +48,14 @@ void require_fitting_compression(config::Communication const& options, int ranks
     }
 }
 
-/// What updates every rank's parameters in full has no use for pieces.
-ExchangeNeeds everywhere(ExchangeNeeds needs, std::int64_t size, bool with_votes) {
+/// What updates every rank's parameters in full has no use for shards.
+ExchangeNeeds everywhere(ExchangeNeeds needs, std::int64_t size, bool with_step_sums) {
     needs.size = size;
     needs.sums_everywhere = true;
     needs.matrices.clear();
-    if (!with_votes) {
-        needs.votes = 0;
-        needs.notice = 0;
+    if (!with_step_sums) {
+        needs.step_sums = 0;
+        needs.payload = 0;
     }
     return needs;
 }
@@ -106,8 +106,8 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
             ? comm::make_native_exchange(world, {partition, needs.sums_everywhere, timeout})
             : comm::make_tree_exchange(world, {.nodes = needs.nodes,
                                                .partition = partition,
-                                               .votes = needs.votes,
-                                               .notice = needs.notice,
+                                               .step_sums = needs.step_sums,
+                                               .payload = needs.payload,
                                                .sums_everywhere = needs.sums_everywhere,
                                                .rounding = rounding_of(options),
                                                .timeout_seconds = timeout,

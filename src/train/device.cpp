@@ -40,7 +40,7 @@ int torch_gpus() {
 
 } // namespace
 
-std::vector<torch::Device> devices_side_by_side(config::Run const& run, int ranks) {
+std::vector<torch::Device> concurrent_devices(config::Run const& run, int ranks) {
     bool const any_gpu = run.device == "auto" || run.device == "cuda";
     std::vector<torch::Device> devices;
     if (ranks == 1 && any_gpu && (run.mode == "dp" || run.mode == "auto")) {

@@ -17,7 +17,7 @@ struct NcclExchangeOptions {
 };
 
 /// Over NCCL, with arenas on `device`, which no other rank of the host uses. Ordered sums are a
-/// grouped exchange of pieces, the sum in tree order on the owner's GPU, and a gather.
+/// grouped exchange of shards, the sum in tree order on the owner's GPU, and a gather.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 69 when NCCL cannot start; Error 69 when built without NCCL
@@ -29,7 +29,7 @@ std::unique_ptr<comm::Exchange> staged_exchange(std::unique_ptr<comm::Exchange> 
                                                 torch::Device device);
 
 struct PowerSgdOptions {
-    comm::Partition partition{0, 1, grain, grain};
+    comm::Partition partition{0, 1, reduction_block, reduction_block};
     std::vector<Matrix> matrices; ///< in the order of the arena
     std::int64_t rank = 1;        ///< of the approximations
     std::uint64_t seed = 0;
@@ -41,7 +41,7 @@ struct PowerSgdOptions {
 /// close to the true ones, and what a rank's part lost is added to its next gradient
 /// (Vogels, Karimireddy, Jaggi, "PowerSGD", arXiv 1905.13727, algorithms 1 and 2).
 /// `make(elements, is_first)` makes an exchange that leaves its sums everywhere; the first also
-/// carries votes and notice. One replica on each rank.
+/// carries step sums and broadcast payload. One replica on each rank.
 ///
 /// Collective  over all ranks
 using MakeExchange = std::function<std::unique_ptr<comm::Exchange>(std::int64_t, bool)>;

@@ -5,14 +5,14 @@
 #include "lockstep/base/random.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/train/histograms.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "vote.hpp"
+#include "step_sums.hpp"
 
 namespace lockstep::train {
 
@@ -59,11 +59,11 @@ std::vector<Matrix> matrices_of(Layout const& layout, config::Communication cons
 }
 
 ExchangeNeeds needs_of(Engine::Parts const& parts, std::vector<comm::TreeNode> const& nodes,
-                       Layout const& layout, std::size_t votes, std::size_t notice) {
+                       Layout const& layout, std::size_t step_sums, std::size_t payload) {
     return {.nodes = nodes,
             .size = layout.size,
-            .votes = votes,
-            .notice = notice,
+            .step_sums = step_sums,
+            .payload = payload,
             .sums_everywhere = parts.deck.optimizer.update == "replicated",
             .ranks_per_host = parts.ranks_per_host,
             .matrices = matrices_of(layout, parts.deck.communication),
@@ -92,15 +92,15 @@ Engine::Engine(Parts parts)
       buffers_(parts.model), kept_buffers_(kept_buffers(parts.model)), exchange_([&] {
           require_same_model(world_, layout_);
           return choose_exchange(world_, communication_, parts.device,
-                                 needs_of(parts, nodes_, layout_, empty_vote().values().size(),
+                                 needs_of(parts, nodes_, layout_, empty_sums().values().size(),
                                           buffers_.bytes().size()));
       }()),
       arena_(layout_, borrowed(exchange_->parameters(), layout_.size, parts.device)),
       updated_(exchange_->sums_everywhere() ? std::vector<Range>{{0, layout_.size}}
                                             : exchange_->partition().owned(world_.rank())),
-      lanes_(make_lanes(parts)), sums_(make_sums()),
+      instances_(make_instances(parts)), sums_(make_sums()),
       optimizer_(options_, layout_, arena_.parameters(), updated_),
-      local_({lanes_, parts.task, layout_, buffers_, kept_buffers_,
+      local_({instances_, parts.task, layout_, buffers_, kept_buffers_,
               nodes_[static_cast<std::size_t>(world_.rank())], parts.device, *exchange_, world_,
               parts.deck.precision, sums_.get(), rounding_of(communication_)}),
       loss_scale_(parts.deck.precision), compression_scale_(compression_scale(parts.deck)),
@@ -108,8 +108,8 @@ Engine::Engine(Parts parts)
               exchange_->partition().owned(world_.rank()), world_.is_root(), exchange_->carried(),
               kept_buffers_, nodes_[static_cast<std::size_t>(world_.rank())].first, replicas_}) {}
 
-Vote Engine::empty_vote() const {
-    return Vote({replicas_, world_.size(), figures_, counts_, layout_.entries.size()});
+StepSums Engine::empty_sums() const {
+    return StepSums({replicas_, world_.size(), figures_, counts_, layout_.entries.size()});
 }
 
 std::vector<Buffers> Engine::kept_buffers(nn::Model const& model) const {
@@ -121,36 +121,37 @@ std::vector<Buffers> Engine::kept_buffers(nn::Model const& model) const {
     return kept;
 }
 
-/// The rank's pieces of the first weights, then all of them by the exchange: the replicas start
+/// The rank's shards of the first weights, then all of them by the exchange: the replicas start
 /// alike whatever their modules held.
-std::vector<nn::Model*> Engine::make_lanes(Parts const& parts) {
+std::vector<nn::Model*> Engine::make_instances(Parts const& parts) {
     parts.model.to(parts.device);
     arena_.fill_from(parts.model, updated_);
     exchange_->publish();
-    std::vector<nn::Model*> lanes{&parts.model};
+    std::vector<nn::Model*> instances{&parts.model};
     auto const own = nodes_[static_cast<std::size_t>(world_.rank())].count;
-    // Layers that speak with other replicas in the middle of forward would wait for ever in turn.
-    bool const side_by_side =
+    // Layers that speak with other replicas in the middle of forward would wait for ever
+    // sequentially.
+    bool const concurrent =
         parts.another && parts.model.runs_on_threads() &&
         (parts.deck.run.mode == "dp" || communication_.sync_batch_norm || parts.devices.size() > 1);
     arena_.adopt(parts.model);
     auto const devices =
-        side_by_side ? std::min(parts.devices.size(), static_cast<std::size_t>(own)) : 0;
+        concurrent ? std::min(parts.devices.size(), static_cast<std::size_t>(own)) : 0;
     for (std::size_t at = 1; at < devices; ++at) {
         copies_.push_back(std::make_unique<Arena>(
             layout_, arena_.parameters().to(parts.devices[at], false, true)));
     }
-    while (side_by_side && static_cast<int>(lanes.size()) < own) {
+    while (concurrent && static_cast<int>(instances.size()) < own) {
         // Neighbours share a device.
-        auto const at = lanes.size() * devices / static_cast<std::size_t>(own);
-        other_lanes_.push_back(parts.another());
-        auto& lane = *other_lanes_.back();
-        lane.to(at == 0 ? parts.device : parts.devices[at]);
-        lane.train(parts.model.is_training());
-        (at == 0 ? arena_ : *copies_[at - 1]).adopt(lane);
-        lanes.push_back(&lane);
+        auto const at = instances.size() * devices / static_cast<std::size_t>(own);
+        other_instances_.push_back(parts.another());
+        auto& instance = *other_instances_.back();
+        instance.to(at == 0 ? parts.device : parts.devices[at]);
+        instance.train(parts.model.is_training());
+        (at == 0 ? arena_ : *copies_[at - 1]).adopt(instance);
+        instances.push_back(&instance);
     }
-    return lanes;
+    return instances;
 }
 
 /// Brings the other devices up to the last update.
@@ -188,44 +189,44 @@ StepOutcome Engine::step(StepInput const& input) {
     }
     outcome.local = local_.times();
 
-    auto vote = empty_vote();
+    auto sums = empty_sums();
     auto const node = nodes_[static_cast<std::size_t>(world_.rank())];
     for (int replica = node.first; replica < node.first + node.count; ++replica) {
         auto const& result = local_.results()[static_cast<std::size_t>(replica - node.first)];
-        vote.of_replica(replica, 0) = result.loss_sum;
-        vote.of_replica(replica, 1) = result.weight;
+        sums.of_replica(replica, 0) = result.loss_sum;
+        sums.of_replica(replica, 1) = result.weight;
         for (std::size_t i = 0; i < result.figures.size(); ++i) {
-            vote.figure(replica, static_cast<int>(i)) = result.figures[i];
+            sums.figure(replica, static_cast<int>(i)) = result.figures[i];
         }
-        vote.add_counts(result.counts);
+        sums.add_counts(result.counts);
     }
-    vote.signal(world_.rank()) = input.signal;
-    vote.waited(world_.rank()) = waited_s_;
-    vote.minutes() = world_.is_root() && input.minutes_passed ? 1 : 0;
-    vote.set_used(local_.used());
+    sums.signal(world_.rank()) = input.signal;
+    sums.waited(world_.rank()) = waited_s_;
+    sums.minutes() = world_.is_root() && input.minutes_passed ? 1 : 0;
+    sums.set_used(local_.used());
     {
         comm::PhaseScope const phase(world_, comm::Phase::exchange);
         comm::WaitScope const wait(world_, comm::Wait::exchange);
         Stopwatch const watch;
-        exchange_->finish(vote.values(), buffers_.bytes());
+        exchange_->finish(sums.values(), buffers_.bytes());
         waited_s_ = watch.seconds();
     }
-    buffers_.restore_into(*lanes_.front()); // which ran other replicas last, or on other ranks
+    buffers_.restore_into(*instances_.front()); // which ran other replicas last, or on other ranks
 
-    outcome.loss_sum = vote.sum(0);
-    outcome.weight = vote.sum(1);
-    outcome.figures = vote.figures();
-    outcome.counts = vote.counts();
-    outcome.minutes_passed = vote.minutes() != 0;
+    outcome.loss_sum = sums.sum(0);
+    outcome.weight = sums.sum(1);
+    outcome.figures = sums.figures();
+    outcome.counts = sums.counts();
+    outcome.minutes_passed = sums.minutes() != 0;
     for (int rank = 0; rank < world_.size(); ++rank) {
-        if (vote.signal(rank) != 0) {
-            outcome.signal = static_cast<int>(vote.signal(rank));
+        if (sums.signal(rank) != 0) {
+            outcome.signal = static_cast<int>(sums.signal(rank));
             outcome.signalled_rank = rank;
         }
-        outcome.waited_s.push_back(vote.waited(rank));
+        outcome.waited_s.push_back(sums.waited(rank));
     }
-    check_losses(vote, input.step + 1);
-    settle_unused(vote, input.step + 1);
+    check_losses(sums, input.step + 1);
+    settle_unused(sums, input.step + 1);
 
     Stopwatch watch;
     comm::PhaseScope const phase(world_, comm::Phase::update);
@@ -281,8 +282,8 @@ void Engine::update(double rate, std::int64_t step, double divisor, double norm)
 }
 
 /// A parameter without gradient on every replica is left as it is, as in torch.
-void Engine::settle_unused(Vote& vote, std::int64_t step) {
-    idle_ = vote.idle();
+void Engine::settle_unused(StepSums& sums, std::int64_t step) {
+    idle_ = sums.idle();
     bool any = false;
     for (std::size_t entry = 0; entry < idle_.size(); ++entry) {
         if (!layout_.entries[entry].trained) {

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <map>
 
-#include "vote.hpp"
+#include "step_sums.hpp"
 
 namespace lockstep::train {
 
@@ -29,9 +29,9 @@ namespace {
 
 } // namespace
 
-void Engine::check_losses(Vote& vote, std::int64_t step) const {
+void Engine::check_losses(StepSums& sums, std::int64_t step) const {
     for (int replica = 0; replica < replicas_; ++replica) {
-        if (!std::isfinite(vote.of_replica(replica, 0))) {
+        if (!std::isfinite(sums.of_replica(replica, 0))) {
             auto const host = std::find_if(nodes_.begin(), nodes_.end(), [&](comm::TreeNode node) {
                 return replica < node.first + node.count;
             });
@@ -41,17 +41,17 @@ void Engine::check_losses(Vote& vote, std::int64_t step) const {
     }
 }
 
-/// Looks where a gradient that is not finite came from. The sum of a grain lies where its owner's
-/// gradient lay; the other ranks still have their own, unless sums went everywhere.
+/// Looks where a gradient that is not finite came from. The sum of a reduction block lies where its
+/// owner's gradient lay; the other ranks still have their own, unless sums went everywhere.
 void Engine::throw_not_finite(std::int64_t step) const {
     auto const squares = exchange_->squares();
     auto const bad = std::find_if(squares.begin(), squares.end(),
                                   [](double value) { return !std::isfinite(value); });
-    auto const first = (bad - squares.begin()) * grain;
+    auto const first = (bad - squares.begin()) * reduction_block;
     auto const* const own = local_.gradients().cpu().const_data_ptr<float>() + first;
     auto const* const found =
-        std::find_if(own, own + grain, [](float value) { return !std::isfinite(value); });
-    auto const place = found < own + grain ? first + (found - own) : -1;
+        std::find_if(own, own + reduction_block, [](float value) { return !std::isfinite(value); });
+    auto const place = found < own + reduction_block ? first + (found - own) : -1;
     auto const places = comm::all_gather(world_, place);
     auto const owned = exchange_->partition().owned(world_.rank());
     bool const is_sum =
@@ -132,24 +132,24 @@ std::string Engine::memory_text() const {
 
 void Engine::check_replicas(std::int64_t step) const {
     auto const hashes = hashes_of_ranks();
-    std::map<std::uint64_t, int> votes;
+    std::map<std::uint64_t, int> replicas_with;
     for (auto const each : hashes) {
-        ++votes[each];
+        ++replicas_with[each];
     }
-    if (votes.size() == 1) {
+    if (replicas_with.size() == 1) {
         return;
     }
     auto const right =
-        std::max_element(votes.begin(), votes.end(),
+        std::max_element(replicas_with.begin(), replicas_with.end(),
                          [](auto const& a, auto const& b) { return a.second < b.second; });
     auto const odd =
         std::find_if(hashes.begin(), hashes.end(), [&](auto each) { return each != right->first; });
     auto const rank = static_cast<int>(odd - hashes.begin());
-    bool const most_agree = 2 * right->second > world_.size();
+    bool const max_agree = 2 * right->second > world_.size();
     throw AgreedError(ExitCode::rank_lost,
-                      {most_agree ? concat("the replica of rank ", rank, " differs from the others")
-                                  : std::string("the ranks' replicas differ, and none is that of "
-                                                "most: which are right cannot be told"),
+                      {max_agree ? concat("the replica of rank ", rank, " differs from the others")
+                                 : std::string("the ranks' replicas differ, and none is that of "
+                                               "most: which are right cannot be told"),
                        "a rank's memory or processor is faulty, or the hosts' processors differ",
                        "Restart from the last checkpoint, without that host if it happens again"},
                       rank,

@@ -10,14 +10,14 @@ namespace lockstep::train {
 
 namespace {
 
-/// Eight lanes, so that the compiler can use vector units, added in a fixed order.
+/// Eight sums, so that the compiler can use vector units, added in a fixed order.
 double squares_of_unit(float const* values) {
-    constexpr std::size_t lanes = 8;
-    std::array<double, lanes> sums{};
-    for (std::size_t i = 0; i < arena_unit; i += lanes) {
-        for (std::size_t lane = 0; lane < lanes; ++lane) {
-            double const value = values[i + lane];
-            sums[lane] += value * value;
+    constexpr std::size_t width = 8;
+    std::array<double, width> sums{};
+    for (std::size_t i = 0; i < arena_unit; i += width) {
+        for (std::size_t slot = 0; slot < width; ++slot) {
+            double const value = values[i + slot];
+            sums[slot] += value * value;
         }
     }
     return ((sums[0] + sums[4]) + (sums[1] + sums[5])) +
@@ -49,15 +49,17 @@ void write_unit_squares(torch::Tensor const& values, torch::Tensor const& into) 
 Segments::Segments(Layout const& layout) {
     first_of_.push_back(0);
     for (auto const& entry : layout.entries) {
-        auto const last_grain = (entry.first + std::max<std::int64_t>(entry.count, 1) - 1) / grain;
-        first_grain_.push_back(entry.first / grain);
+        auto const last_block =
+            (entry.first + std::max<std::int64_t>(entry.count, 1) - 1) / reduction_block;
+        first_block_.push_back(entry.first / reduction_block);
         first_of_.push_back(first_of_.back() +
-                            static_cast<std::size_t>(last_grain - first_grain_.back() + 1));
+                            static_cast<std::size_t>(last_block - first_block_.back() + 1));
     }
 }
 
 std::size_t Segments::of(std::size_t entry, std::int64_t element) const {
-    return first_of_[entry] + static_cast<std::size_t>(element / grain - first_grain_[entry]);
+    return first_of_[entry] +
+           static_cast<std::size_t>(element / reduction_block - first_block_[entry]);
 }
 
 std::vector<double> Segments::norms(std::span<double const> squares) const {

@@ -2,8 +2,8 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/data/plan.hpp"
 #include "lockstep/nn/evaluation_mode.hpp"
@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::int64_t batches_of_a_round = 8;
 
-/// Rounds that the rank with the most batches takes: all ranks vote as often.
+/// Rounds that the rank with the most batches takes: all ranks reduce as often.
 std::int64_t rounds_of(data::EvaluationPlan const& plan, int ranks) {
     std::int64_t most = 0;
     for (int rank = 0; rank < ranks; ++rank) {

@@ -2,8 +2,8 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/nn/evaluation_mode.hpp"
 #include "lockstep/task/actions.hpp"

@@ -1,7 +1,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/config/share.hpp"
 #include "lockstep/data/audit.hpp"
 #include "lockstep/nn/registry.hpp"
@@ -14,8 +14,8 @@
 #include <optional>
 
 #include "data_cache.hpp"
-#include "opening.hpp"
-#include "rollout_feed.hpp"
+#include "rollout_module.hpp"
+#include "run_setup.hpp"
 
 namespace lockstep::train {
 
@@ -69,7 +69,7 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
                          checkpoint::VerifiedFile const& file) {
     auto const topology = comm::Topology::discover(world);
     std::shared_ptr<nn::Model> model;
-    std::unique_ptr<RolloutFeed> feed;
+    std::unique_ptr<RolloutModule> data_module;
     comm::agree(world, "opening the model", [&] {
         auto const device = choose_device(deck.run, topology);
         configure_torch(deck.run);
@@ -79,18 +79,20 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
                                static_cast<std::uint64_t>(deck.run.seed));
         model->to(device);
         load_weights(*model, file);
-        feed = std::make_unique<RolloutFeed>(RolloutFeed::Parts{.world = world,
-                                                                .deck = deck,
-                                                                .model = *model,
-                                                                .make = environment,
-                                                                .samples = samples,
-                                                                .own = {0, 1},
-                                                                .device = device});
+        data_module = std::make_unique<RolloutModule>(RolloutModule::Parts{.world = world,
+                                                                           .deck = deck,
+                                                                           .model = *model,
+                                                                           .make = environment,
+                                                                           .samples = samples,
+                                                                           .own = {0, 1},
+                                                                           .device = device});
     });
     comm::PhaseScope const phase(world, comm::Phase::test);
-    bool const has_test = feed->has(Feed::Set::test);
-    return measured(has_test ? "test" : "validation",
-                    feed->measure(has_test ? Feed::Set::test : Feed::Set::validation, {}).value());
+    bool const has_test = data_module->has(DataModule::Set::test);
+    return measured(
+        has_test ? "test" : "validation",
+        data_module->measure(has_test ? DataModule::Set::test : DataModule::Set::validation, {})
+            .value());
 }
 
 } // namespace

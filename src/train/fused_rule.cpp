@@ -42,11 +42,11 @@ void apply_kernel(config::Optimizer const& options, KernelArguments const& with)
 
 class FusedRule final : public UpdateRule {
   public:
-    FusedRule(config::Optimizer const& options, std::vector<Piece> const& pieces)
-        : options_(options), pieces_(pieces), runs_(runs_of(pieces, {})) {}
+    FusedRule(config::Optimizer const& options, std::vector<Shard> const& shards)
+        : options_(options), shards_(shards), runs_(runs_of(shards, {})) {}
 
     void update(UpdateArrays const& arrays, UpdateStep const& step) const override {
-        auto const runs = step.idle.empty() ? runs_ : runs_of(pieces_, step.idle);
+        auto const runs = step.idle.empty() ? runs_ : runs_of(shards_, step.idle);
         auto const scalar = [&](double value) {
             return torch::full(
                 {}, value,
@@ -79,25 +79,25 @@ class FusedRule final : public UpdateRule {
     }
 
   private:
-    static std::vector<Piece> runs_of(std::vector<Piece> const& pieces,
+    static std::vector<Shard> runs_of(std::vector<Shard> const& shards,
                                       std::vector<char> const& idle) {
-        std::vector<Piece> runs;
-        for (auto const& piece : pieces) {
-            if (!idle.empty() && idle[piece.entry] != 0) {
+        std::vector<Shard> runs;
+        for (auto const& shard : shards) {
+            if (!idle.empty() && idle[shard.entry] != 0) {
                 continue;
             }
-            bool const goes_on = !runs.empty() && runs.back().exempt == piece.exempt &&
-                                 runs.back().first + runs.back().count == piece.first;
-            if (goes_on) {
-                runs.back().count += piece.count;
+            bool const continues = !runs.empty() && runs.back().exempt == shard.exempt &&
+                                   runs.back().first + runs.back().count == shard.first;
+            if (continues) {
+                runs.back().count += shard.count;
             } else {
-                runs.push_back(piece);
+                runs.push_back(shard);
             }
         }
         return runs;
     }
 
-    static void add(KernelArguments& to, UpdateArrays const& arrays, Piece const& run,
+    static void add(KernelArguments& to, UpdateArrays const& arrays, Shard const& run,
                     Range within) {
         auto const count = within.last - within.first;
         to.parameters.push_back(arrays.parameters.narrow(0, run.first + within.first, count));
@@ -108,15 +108,15 @@ class FusedRule final : public UpdateRule {
     }
 
     config::Optimizer options_;
-    std::vector<Piece> pieces_;
-    std::vector<Piece> runs_; ///< neighbouring pieces that are treated alike
+    std::vector<Shard> shards_;
+    std::vector<Shard> runs_; ///< neighbouring shards that are treated alike
 };
 
 } // namespace
 
 std::unique_ptr<UpdateRule> fused_rule(config::Optimizer const& options,
-                                       std::vector<Piece> const& pieces) {
-    return std::make_unique<FusedRule>(options, pieces);
+                                       std::vector<Shard> const& shards) {
+    return std::make_unique<FusedRule>(options, shards);
 }
 
 } // namespace lockstep::train

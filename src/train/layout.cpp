@@ -34,7 +34,7 @@ Layout Layout::of(nn::Model const& model) {
         layout.size += rounded_up(tensor.numel(), arena_unit);
         layout.parameters += tensor.requires_grad() ? tensor.numel() : 0;
     }
-    layout.size = rounded_up(layout.size, grain);
+    layout.size = rounded_up(layout.size, reduction_block);
     return layout;
 }
 

@@ -2,7 +2,7 @@
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/random.hpp"
-#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/comm/tree_sum.hpp"
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 #include <optional>
 
 #include "add_to.hpp"
-#include "lane_threads.hpp"
+#include "instance_threads.hpp"
 #include "on_batch.hpp"
 
 namespace lockstep::train {
 
-/// A module instance, which runs one replica at a time.
-struct LocalStep::Lane {
+/// A module, an instance, which runs one replica at a time.
+struct LocalStep::ModelInstance {
     nn::Model& model;
     torch::Device device;
     GradientSink sink;
@@ -42,25 +42,26 @@ nn::Fields moved(nn::Fields const& fields, torch::Device device) {
 LocalStep::LocalStep(Parts parts)
     : parts_(std::move(parts)),
       gradients_(borrowed(parts_.exchange.gradients(), parts_.layout.size, parts_.device)) {
-    for (auto* const model : parts_.lanes) {
-        lanes_.push_back(
-            std::unique_ptr<Lane>(new Lane{*model,
-                                           device_of(*model, parts_.device),
-                                           {*model, parts_.layout, parts_.exchange.partition()}}));
+    for (auto* const model : parts_.instances) {
+        instances_.push_back(std::unique_ptr<ModelInstance>(
+            new ModelInstance{*model,
+                              device_of(*model, parts_.device),
+                              {*model, parts_.layout, parts_.exchange.partition()}}));
     }
     auto const replicas = static_cast<std::size_t>(parts_.node.count);
-    std::size_t arrays = lanes_.size();
-    if (lanes_.size() == 1) {
+    std::size_t arrays = instances_.size();
+    if (instances_.size() == 1) {
         for (int leaves = parts_.node.count; leaves > 1; leaves = (leaves + 1) / 2) {
             ++arrays;
         }
     } else {
-        threads_ = std::make_unique<LaneThreads>(static_cast<int>(lanes_.size()));
+        threads_ = std::make_unique<InstanceThreads>(static_cast<int>(instances_.size()));
     }
     arrays_.push_back(gradients_);
     while (arrays_.size() < arrays) {
-        auto const& lane = *lanes_[threads_ ? arrays_.size() : 0];
-        arrays_.push_back(torch::zeros_like(gradients_, gradients_.options().device(lane.device)));
+        auto const& instance = *instances_[threads_ ? arrays_.size() : 0];
+        arrays_.push_back(
+            torch::zeros_like(gradients_, gradients_.options().device(instance.device)));
     }
     results_.resize(replicas);
 }
@@ -73,7 +74,7 @@ void LocalStep::run(BatchSource& batches, int micro_batches, std::uint64_t step_
     step_key_ = step_key;
     loss_scale_ = loss_scale;
     if (poison) {
-        lanes_.front()->sink.poison();
+        instances_.front()->sink.poison();
     }
     times_ = {};
     used_.assign(parts_.layout.entries.size(), 0);
@@ -138,13 +139,13 @@ void LocalStep::add(torch::Tensor const& into, torch::Tensor const& from) const 
 }
 
 void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches) {
-    auto& lane = *lanes_.front();
+    auto& instance = *instances_.front();
     bool const is_last = replica + 1 == parts_.node.first + parts_.node.count;
     auto const leave = [this, depth](int bucket) {
         fold(bucket, depth);
         parts_.exchange.ready(bucket);
     };
-    start_replica(lane, replica, arrays_[depth]);
+    start_replica(instance, replica, arrays_[depth]);
     for (int micro = 0; micro < micro_batches_; ++micro) {
         Stopwatch watch;
         auto const tensors = [&] {
@@ -153,33 +154,34 @@ void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches
         }();
         times_.data += watch.seconds();
         if (is_last && micro + 1 == micro_batches_) {
-            lane.sink.announce(leave);
+            instance.sink.announce(leave);
         }
         if (tensors.samples() > 0 || parts_.sums != nullptr) {
-            run_micro_batch(lane, replica, micro, tensors, times_);
+            run_micro_batch(instance, replica, micro, tensors, times_);
         }
     }
-    end_replica(lane, replica);
+    end_replica(instance, replica);
 }
 
-void LocalStep::start_replica(Lane& lane, int replica, torch::Tensor const& gradients) {
+void LocalStep::start_replica(ModelInstance& instance, int replica,
+                              torch::Tensor const& gradients) {
     result_of(replica) = {};
-    lane.sink.begin(gradients);
+    instance.sink.begin(gradients);
     // Every replica starts a step from replica 0's buffers, as DDP's do, and keeps its own while
     // it accumulates; or always.
-    buffers_of(replica).restore_into(lane.model);
-    lane.model.set_replica({parts_.sums, replica});
+    buffers_of(replica).restore_into(instance.model);
+    instance.model.set_replica({parts_.sums, replica});
 }
 
-void LocalStep::run_micro_batch(Lane& lane, int replica, int micro, task::Tensors const& tensors,
-                                LocalTimes& times) {
+void LocalStep::run_micro_batch(ModelInstance& instance, int replica, int micro,
+                                task::Tensors const& tensors, LocalTimes& times) {
     Stopwatch watch;
     auto& result = result_of(replica);
-    lane.model.set_random_key(mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
-                                    static_cast<std::uint64_t>(micro)));
+    instance.model.set_random_key(mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
+                                        static_cast<std::uint64_t>(micro)));
     auto const loss = on_batch(tensors, [&] {
         Autocast const autocast(parts_.precision, parts_.device);
-        return parts_.task.training_loss(lane.model, tensors);
+        return parts_.task.training_loss(instance.model, tensors);
     });
     times.forward += watch.restart();
     on_batch(tensors, [&] { (loss_scale_ == 1 ? loss.sum : loss.sum * loss_scale_).backward(); });
@@ -190,26 +192,26 @@ void LocalStep::run_micro_batch(Lane& lane, int replica, int micro, task::Tensor
     times.backward += watch.restart();
 }
 
-void LocalStep::end_replica(Lane& lane, int replica) {
-    lane.sink.end();
+void LocalStep::end_replica(ModelInstance& instance, int replica) {
+    instance.sink.end();
     for (std::size_t index = 0; index < used_.size(); ++index) {
-        used_[index] = used_[index] != 0 || lane.sink.used(index) ? 1 : 0;
+        used_[index] = used_[index] != 0 || instance.sink.used(index) ? 1 : 0;
     }
     if (!parts_.kept.empty()) {
-        buffers_of(replica).collect_from(lane.model);
+        buffers_of(replica).collect_from(instance.model);
     }
     if (replica == 0) {
         if (after_) {
-            after_->collect_from(lane.model);
+            after_->collect_from(instance.model);
         } else {
-            after_ = std::make_unique<Buffers>(lane.model);
+            after_ = std::make_unique<Buffers>(instance.model);
         }
     }
 }
 
 void LocalStep::run_on_threads(BatchSource& batches) {
     auto const first = parts_.node.first;
-    auto const count = lanes_.size();
+    auto const count = instances_.size();
     Stopwatch watch;
     std::vector<std::vector<task::Tensors>> tensors_of(count);
     std::optional<comm::PhaseScope> reading(std::in_place, parts_.world, comm::Phase::data);
@@ -223,15 +225,15 @@ void LocalStep::run_on_threads(BatchSource& batches) {
     std::vector<LocalTimes> times(count);
     auto const play = [&](int which) {
         auto const at = static_cast<std::size_t>(which);
-        auto& lane = *lanes_[at];
-        c10::OptionalDeviceGuard const guard(lane.device);
-        start_replica(lane, first + which, arrays_[at]);
+        auto& instance = *instances_[at];
+        c10::OptionalDeviceGuard const guard(instance.device);
+        start_replica(instance, first + which, arrays_[at]);
         for (int micro = 0; micro < micro_batches_; ++micro) {
             auto const& here = tensors_of[at][static_cast<std::size_t>(micro)];
-            task::Tensors const tensors{moved(here.inputs, lane.device),
-                                        moved(here.targets, lane.device)};
+            task::Tensors const tensors{moved(here.inputs, instance.device),
+                                        moved(here.targets, instance.device)};
             if (tensors.samples() > 0 || parts_.sums != nullptr) {
-                run_micro_batch(lane, first + which, micro, tensors, times[at]);
+                run_micro_batch(instance, first + which, micro, tensors, times[at]);
             }
         }
     };
@@ -246,7 +248,7 @@ void LocalStep::run_on_threads(BatchSource& batches) {
         }
     });
     for (std::size_t at = 0; at < count; ++at) {
-        end_replica(*lanes_[at], first + static_cast<int>(at));
+        end_replica(*instances_[at], first + static_cast<int>(at));
         times_.forward = std::max(times_.forward, times[at].forward);
         times_.backward = std::max(times_.backward, times[at].backward);
     }
@@ -276,8 +278,8 @@ Buffers& LocalStep::buffers_of(int replica) {
 }
 
 void LocalStep::expect_unused(std::vector<char> const& unused) {
-    for (auto const& lane : lanes_) {
-        lane->sink.expect_unused(unused);
+    for (auto const& instance : instances_) {
+        instance->sink.expect_unused(unused);
     }
 }
 

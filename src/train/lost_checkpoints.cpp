@@ -24,7 +24,7 @@ std::string lost_checkpoints(std::filesystem::path const& directory) {
     return newest == 0 ? ""
                        : concat("warning: the records tell of a checkpoint of step ", newest,
                                 ", and none is in ", (directory / "checkpoints").string(),
-                                ": training begins anew");
+                                ": training starts over");
 }
 
 } // namespace lockstep::train

@@ -40,7 +40,7 @@ comm::DeviceSpan span_of(torch::Tensor const& tensor) {
 }
 
 /// Each bucket leaves on NCCL's own stream as soon as it is ready: every rank sends the others
-/// their pieces and receives its own from all; on a stream beside the computing one it adds them in
+/// their shards and receives its own from all; on a stream beside the computing one it adds them in
 /// tree order. The host waits in finish only, where it needs the norm. Rounded gradients are sent
 /// and added in 16 bits.
 class NcclExchange : public comm::Exchange {
@@ -58,10 +58,10 @@ class NcclExchange : public comm::Exchange {
         auto const arrays = two_arrays(form);
         gradients_ = arrays[0];
         parameters_ = arrays[1];
-        grain_squares_ = torch::zeros({partition_.grains()}, form.dtype(torch::kFloat64));
-        squares_.resize(static_cast<std::size_t>(partition_.grains()));
+        block_squares_ = torch::zeros({partition_.reduction_blocks()}, form.dtype(torch::kFloat64));
+        squares_.resize(static_cast<std::size_t>(partition_.reduction_blocks()));
         for (int bucket = 0; bucket < partition_.buckets() && world.size() > 1; ++bucket) {
-            auto const own = partition_.piece(bucket, world.rank()).count();
+            auto const own = partition_.shard(bucket, world.rank()).count();
             parts_.push_back(options_.native ? torch::Tensor()
                                              : torch::empty({world.size(), own}, sent_form));
         }
@@ -92,12 +92,12 @@ class NcclExchange : public comm::Exchange {
         cost_.hidden_s += watch.seconds();
     }
 
-    void finish(std::span<double> votes, std::span<std::byte> notice) override {
+    void finish(std::span<double> step_sums, std::span<std::byte> payload) override {
         Stopwatch watch;
         torch::NoGradGuard const no_grad;
         c10::cuda::CUDAGuard const guard(device_);
         if (nccl_) {
-            comm::sum_with_deadline(world_, votes, options_.timeout_seconds);
+            comm::sum_with_deadline(world_, step_sums, options_.timeout_seconds);
             cost_.imbalance_s = watch.restart();
             if (options_.native) {
                 nccl_->wait(compute());
@@ -107,19 +107,19 @@ class NcclExchange : public comm::Exchange {
                     gather(gradients_);
                 }
             }
-            comm::broadcast_with_deadline(world_, notice, options_.timeout_seconds);
+            comm::broadcast_with_deadline(world_, payload, options_.timeout_seconds);
         }
         auto const held = sums_everywhere() || options_.native || !nccl_
                               ? std::vector<Range>{{0, partition_.size()}}
                               : partition_.owned(rank());
-        grain_squares_.zero_();
+        block_squares_.zero_();
         for (auto const& range : held) {
-            auto const grains = range.count() / grain;
-            auto const values = slice(gradients_, range).view({grains, grain});
-            grain_squares_.narrow(0, range.first / grain, grains)
+            auto const reduction_blocks = range.count() / reduction_block;
+            auto const values = slice(gradients_, range).view({reduction_blocks, reduction_block});
+            block_squares_.narrow(0, range.first / reduction_block, reduction_blocks)
                 .copy_(values.to(torch::kFloat64).square().sum(1));
         }
-        auto const on_host = grain_squares_.cpu();
+        auto const on_host = block_squares_.cpu();
         std::copy_n(on_host.const_data_ptr<double>(), squares_.size(), squares_.begin());
         bool const apart = nccl_ && !sums_everywhere() && !options_.native;
         if (apart) {
@@ -177,18 +177,18 @@ class NcclExchange : public comm::Exchange {
             auto const range = partition_.bucket(bucket);
             slice(sent_, range).copy_(slice(gradients_, range));
         }
-        std::vector<comm::DeviceExchange> pieces;
+        std::vector<comm::DeviceExchange> shards;
         for (int other = 0; other < world_.size(); ++other) {
             if (other != rank()) {
-                auto const piece = partition_.piece(bucket, other);
-                pieces.push_back({other, view_of(slice(sent_, piece)), span_of(parts[other])});
-                count(piece);
+                auto const shard = partition_.shard(bucket, other);
+                shards.push_back({other, view_of(slice(sent_, shard)), span_of(parts[other])});
+                count(shard);
             }
         }
-        nccl_->exchange(pieces, compute());
+        nccl_->exchange(shards, compute());
         nccl_->wait(sums_.stream());
         c10::cuda::CUDAStreamGuard const beside(sums_);
-        auto const own = slice(sent_, partition_.piece(bucket, rank()));
+        auto const own = slice(sent_, partition_.shard(bucket, rank()));
         auto const& nodes = options_.needs.nodes;
         auto const rank_of = [&](int replica) {
             return static_cast<int>(
@@ -209,21 +209,21 @@ class NcclExchange : public comm::Exchange {
             own.copy_(parts[0]); // the sum of a node ends with its first rank
         }
         if (rounds()) {
-            slice(gradients_, partition_.piece(bucket, rank())).copy_(own);
+            slice(gradients_, partition_.shard(bucket, rank())).copy_(own);
         }
     }
 
     void gather(torch::Tensor const& whole) {
         for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
-            std::vector<comm::DeviceExchange> pieces;
+            std::vector<comm::DeviceExchange> shards;
             for (int other = 0; other < world_.size(); ++other) {
                 if (other != rank()) {
-                    pieces.push_back({other,
-                                      view_of(slice(whole, partition_.piece(bucket, rank()))),
-                                      span_of(slice(whole, partition_.piece(bucket, other)))});
+                    shards.push_back({other,
+                                      view_of(slice(whole, partition_.shard(bucket, rank()))),
+                                      span_of(slice(whole, partition_.shard(bucket, other)))});
                 }
             }
-            nccl_->exchange(pieces, compute());
+            nccl_->exchange(shards, compute());
         }
         nccl_->wait(compute());
         nccl_->check_async();
@@ -232,14 +232,14 @@ class NcclExchange : public comm::Exchange {
     comm::Communicator world_;
     torch::Device device_;
     NcclExchangeOptions options_;
-    c10::cuda::CUDAStream sums_;                 ///< on which pieces are added while backward runs
+    c10::cuda::CUDAStream sums_;                 ///< on which shards are added while backward runs
     std::optional<comm::NcclCommunicator> nccl_; ///< none: one rank
     comm::NcclMemory memory_;                    ///< behind the arrays, where NCCL has any
     torch::Tensor gradients_;
     torch::Tensor sent_; ///< the gradients, or their copy in 16 bits
     torch::Tensor parameters_;
-    torch::Tensor grain_squares_;
-    std::vector<torch::Tensor> parts_; ///< of each bucket [ranks, own piece]
+    torch::Tensor block_squares_;
+    std::vector<torch::Tensor> parts_; ///< of each bucket [ranks, own shard]
     std::vector<double> squares_;
 };
 

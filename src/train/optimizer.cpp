@@ -91,9 +91,9 @@ SliceOptimizer::SliceOptimizer(config::Optimizer const& options, Layout const& l
         states_.push_back(torch::zeros(
             {count}, torch::TensorOptions(torch::kFloat32).device(parameters.device())));
     }
-    auto const pieces = owned_pieces(options_, layout, owned_);
-    rule_ = adapts_to_trust(options_) ? trust_ratio_rule(options_, layout, pieces)
-                                      : fused_rule(options_, pieces);
+    auto const shards = owned_shards(options_, layout, owned_);
+    rule_ = adapts_to_trust(options_) ? trust_ratio_rule(options_, layout, shards)
+                                      : fused_rule(options_, shards);
     if (averages()) {
         begin_average(parameters);
     }

@@ -6,7 +6,7 @@ namespace lockstep::train {
 
 namespace {
 
-constexpr std::int64_t least_side = 4; ///< what is smaller is a table, no image
+constexpr std::int64_t min_side = 4; ///< what is smaller is a table, no image
 
 /// [channels, height, width] of one sample; undefined where it is no image.
 torch::Tensor arranged(torch::Tensor sample, bool channels_last) {
@@ -18,7 +18,7 @@ torch::Tensor arranged(torch::Tensor sample, bool channels_last) {
     if (sample.dim() == 4) {
         sample = sample.select(1, sample.size(1) / 2);
     }
-    if (sample.dim() != 3 || sample.size(1) < least_side || sample.size(2) < least_side) {
+    if (sample.dim() != 3 || sample.size(1) < min_side || sample.size(2) < min_side) {
         return {};
     }
     auto const channels = sample.size(0);
@@ -58,10 +58,10 @@ std::vector<Picture> pictures_of(torch::Tensor const& samples, bool channels_las
 
 task::Tensors PicturedBatches::next() {
     auto batch = batches_.next();
-    if (most_ > 0 && batch.inputs.size() > 0 && !batch.inputs[0].lengths.defined()) {
-        pictures_ = pictures_of(batch.inputs.only(), channels_last_, most_);
+    if (limit_ > 0 && batch.inputs.size() > 0 && !batch.inputs[0].lengths.defined()) {
+        pictures_ = pictures_of(batch.inputs.only(), channels_last_, limit_);
     }
-    most_ = 0;
+    limit_ = 0;
     return batch;
 }
 

@@ -18,8 +18,9 @@ std::int64_t aligned(std::int64_t elements) {
     return (elements + arena_unit - 1) / arena_unit * arena_unit;
 }
 
-std::int64_t in_grains(std::int64_t elements) {
-    return std::max<std::int64_t>((elements + grain - 1) / grain, 1) * grain;
+std::int64_t in_blocks(std::int64_t elements) {
+    return std::max<std::int64_t>((elements + reduction_block - 1) / reduction_block, 1) *
+           reduction_block;
 }
 
 /// Gradient ≈ left · rightᵀ.
@@ -35,7 +36,7 @@ struct Parcels {
     std::vector<Factors> factors;
     std::vector<Range> plain; ///< of the arena, sent first as it is
     std::int64_t plain_at = 0;
-    std::int64_t first = 0; ///< elements that are sent first, whole grains
+    std::int64_t first = 0; ///< elements that are sent first, whole reduction blocks
     std::int64_t then = 0;
     std::int64_t errors = 0;
 
@@ -58,27 +59,27 @@ struct Parcels {
         for (auto const& range : plain) {
             first += range.count();
         }
-        first = in_grains(first);
-        then = in_grains(then);
+        first = in_blocks(first);
+        then = in_blocks(then);
     }
 };
 
 /// Makes the columns orthonormal, one after the other (modified Gram-Schmidt); those of zeros stay.
 void orthonormalise(torch::Tensor const& columns) {
-    constexpr double least_norm = 1e-30;
+    constexpr double min_norm = 1e-30;
     for (std::int64_t at = 0; at < columns.size(1); ++at) {
         auto const column = columns.narrow(1, at, 1);
-        column.div_(column.norm().clamp_min(least_norm));
+        column.div_(column.norm().clamp_min(min_norm));
         auto const rest = columns.narrow(1, at + 1, columns.size(1) - at - 1);
         rest.sub_(column.mm(column.t().mm(rest)));
     }
 }
 
-void send(comm::Exchange& exchange, std::span<double> votes, std::span<std::byte> notice) {
+void send(comm::Exchange& exchange, std::span<double> step_sums, std::span<std::byte> payload) {
     for (int bucket = 0; bucket < exchange.partition().buckets(); ++bucket) {
         exchange.ready(bucket);
     }
-    exchange.finish(votes, notice);
+    exchange.finish(step_sums, payload);
 }
 
 class PowerSgdExchange : public comm::Exchange {
@@ -88,7 +89,7 @@ class PowerSgdExchange : public comm::Exchange {
           parcels_(options), first_(make(parcels_.first, true)), then_(make(parcels_.then, false)),
           lefts_(borrowed(first_->gradients(), parcels_.first, options.device)),
           rights_(borrowed(then_->gradients(), parcels_.then, options.device)),
-          squares_(static_cast<std::size_t>(partition_.grains())) {
+          squares_(static_cast<std::size_t>(partition_.reduction_blocks())) {
         auto const form = torch::TensorOptions(torch::kFloat32).device(options.device);
         gradients_ = torch::zeros({partition_.size()}, form);
         parameters_ = torch::zeros({partition_.size()}, form);
@@ -125,7 +126,7 @@ class PowerSgdExchange : public comm::Exchange {
     // The factors of a gradient need all of it, and the second those of all ranks.
     void ready(int /*index*/) override {}
 
-    void finish(std::span<double> votes, std::span<std::byte> notice) override {
+    void finish(std::span<double> step_sums, std::span<std::byte> payload) override {
         torch::NoGradGuard const no_grad;
         for (auto const& each : parcels_.factors) {
             auto const wanted = gradient(each);
@@ -134,7 +135,7 @@ class PowerSgdExchange : public comm::Exchange {
         }
         each_plain(
             [](torch::Tensor const& in_arena, torch::Tensor const& sent) { sent.copy_(in_arena); });
-        send(*first_, votes, notice);
+        send(*first_, step_sums, payload);
 
         for (auto const& each : parcels_.factors) {
             orthonormalise(left(each));
@@ -192,9 +193,12 @@ class PowerSgdExchange : public comm::Exchange {
         }
     }
     void add_squares() {
-        auto const by_grain =
-            gradients_.view({partition_.grains(), grain}).to(torch::kFloat64).square().sum(1).cpu();
-        std::copy_n(by_grain.const_data_ptr<double>(), squares_.size(), squares_.begin());
+        auto const by_block = gradients_.view({partition_.reduction_blocks(), reduction_block})
+                                  .to(torch::kFloat64)
+                                  .square()
+                                  .sum(1)
+                                  .cpu();
+        std::copy_n(by_block.const_data_ptr<double>(), squares_.size(), squares_.begin());
     }
     void add_costs() {
         cost_ = first_->cost();

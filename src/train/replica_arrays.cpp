@@ -38,7 +38,7 @@ void restore_replica_arrays(checkpoint::Reader const& reader,
                          concat("it is not there, or not that of ", replicas,
                                 " replicas of this deck's task"),
                          "Resume with the replicas, the task and the policy that were trained, or "
-                         "begin anew with --checkpoint.resume none"});
+                         "start over with --checkpoint.resume none"});
         }
         for (std::size_t i = 0; i < array.replicas.size(); ++i) {
             reader.read(name, (static_cast<std::uint64_t>(own.first) + i) * array.elements,

@@ -54,7 +54,7 @@ std::int64_t ReplicaState::place_in_state(Range range) const {
         }
         before += owned.count();
     }
-    throw Error(ExitCode::software, {"a piece of the optimizer's state is not on this rank",
+    throw Error(ExitCode::software, {"a shard of the optimizer's state is not on this rank",
                                      "it was to be written here", "Please report this"});
 }
 
@@ -66,11 +66,11 @@ checkpoint::Snapshot ReplicaState::snapshot() {
     checkpoint::Snapshot snapshot;
     on_host_.clear();
     auto const size = static_cast<std::uint64_t>(parts_.layout.size);
-    auto const add_array = [&](std::string const& name, auto const& piece_of) {
+    auto const add_array = [&](std::string const& name, auto const& shard_of) {
         snapshot.arrays.push_back({name, h5::Type::f32, size});
         auto& parts = snapshot.parts.emplace_back();
         for (auto const& range : parts_.written) {
-            on_host_.push_back(piece_of(range).cpu());
+            on_host_.push_back(shard_of(range).cpu());
             parts.push_back({static_cast<std::uint64_t>(range.first), bytes_of(on_host_.back())});
         }
     };
@@ -141,7 +141,7 @@ void ReplicaState::require_same_model(checkpoint::Reader const& reader) const {
     auto const throw_other = [&](std::string const& path, std::string const& why) {
         throw Error(ExitCode::usage,
                     {concat(path, " in ", reader.path().string()), why,
-                     "Resume with the model that was trained; or begin anew with "
+                     "Resume with the model that was trained; or start over with "
                      "--checkpoint.resume none and, for its weights, model.weights"});
     };
     for (auto const& view : parts_.layout.views("model", parameters_name)) {
@@ -184,12 +184,12 @@ std::vector<std::string> ReplicaState::restore(checkpoint::Reader const& reader,
     // All of the parameters on every rank: those of a host may be one array, and get the same
     // bytes.
     fill(parameters_name, 0, parts_.arena.parameters(), size);
-    std::vector<std::string> anew;
+    std::vector<std::string> fresh;
     for (std::size_t i = 0; i < parts_.optimizer.state_names().size(); ++i) {
         auto const& name = parts_.optimizer.state_names()[i];
         bool const is_average = name == "ema";
         if (!reader.has(state_name(name)) || !(shares_state || is_average)) {
-            anew.push_back(name);
+            fresh.push_back(name);
             if (is_average) {
                 parts_.optimizer.begin_average(parts_.arena.parameters());
             }
@@ -206,7 +206,7 @@ std::vector<std::string> ReplicaState::restore(checkpoint::Reader const& reader,
             reader.array(name).elements == static_cast<std::uint64_t>(carried.elements)) {
             fill(name, carried.first, values_of(carried), carried.elements);
         } else {
-            anew.push_back(carried.name);
+            fresh.push_back(carried.name);
         }
     }
     fill(floats_name, 0, parts_.buffers.floats, parts_.buffers.floats.numel());
@@ -232,7 +232,7 @@ std::vector<std::string> ReplicaState::restore(checkpoint::Reader const& reader,
     fill_kept(kept_integers_name, &Buffers::integers);
     parts_.buffers.restore_into(parts_.model);
     parts_.arena.refresh();
-    return anew;
+    return fresh;
 }
 
 void ReplicaState::write_model(std::filesystem::path const& path,

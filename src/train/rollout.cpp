@@ -114,9 +114,9 @@ void Rollout::act(nn::Policy& policy, std::int64_t step) {
         task::choose_action(parameters.subspan(e * many, many), set_.spaces().continuous, &draws,
                             actions.subspan(e * each, each));
     }
-    auto const odds =
-        task::odds_of(judged.actions, actions_[step].unsqueeze(1), set_.spaces().continuous);
-    log_probabilities_[step].copy_(odds.log_probabilities.squeeze(1));
+    auto const probabilities = task::action_probabilities(
+        judged.actions, actions_[step].unsqueeze(1), set_.spaces().continuous);
+    log_probabilities_[step].copy_(probabilities.log_probabilities.squeeze(1));
     values_[step].copy_(judged.values.squeeze(1));
     state_.copy_(judged.state);
 
@@ -146,8 +146,9 @@ void Rollout::advantages(std::int64_t which, std::span<float> into) const {
     }
 }
 
-/// [steps, environments, …] as [pieces, sequence, …], of which `which` are taken.
-torch::Tensor Rollout::pieces(torch::Tensor const& of_steps, torch::Tensor const& which) const {
+/// [steps, environments, …] as [sequences, steps, …], of which `which` are taken.
+torch::Tensor Rollout::sequences_of(torch::Tensor const& of_steps,
+                                    torch::Tensor const& which) const {
     std::vector<std::int64_t> const rest(of_steps.sizes().begin() + 2, of_steps.sizes().end());
     return of_steps
         .view(joined({per_environment_, sequence_, set_.size()}, rest)) //
@@ -160,7 +161,9 @@ torch::Tensor Rollout::pieces(torch::Tensor const& of_steps, torch::Tensor const
 task::Tensors Rollout::batch(std::vector<std::int64_t> const& which, rl::Scale const& scale) const {
     torch::NoGradGuard const no_grad;
     auto const places = torch::tensor(which, torch::kInt64);
-    auto const taken = [&](torch::Tensor const& of_steps) { return pieces(of_steps, places); };
+    auto const taken = [&](torch::Tensor const& of_steps) {
+        return sequences_of(of_steps, places);
+    };
     auto const advantages = taken(advantages_);
     auto const values = taken(values_);
     auto const normalised =

@@ -10,14 +10,14 @@ RolloutPlan::RolloutPlan(config::Deck const& deck, task::PpoOptions const& optio
                 : options.sequence > 0 ? options.sequence
                                        : options.rollout_steps),
       transitions_(options.environments * options.rollout_steps), batch_(deck.data.batch),
-      accumulate_(deck.optimizer.accumulate), replicas_(deck.run.replicas), passes_(options.passes),
-      environments_(options.environments), episodes_(options.episodes),
-      rollout_steps_(options.rollout_steps) {
+      accumulate_(deck.optimizer.accumulate), replicas_(deck.run.replicas),
+      ppo_epochs_(options.ppo_epochs), environments_(options.environments),
+      episodes_(options.episodes), rollout_steps_(options.rollout_steps) {
     if (rollout_steps_ % sequence_ != 0 || batch_ % sequence_ != 0) {
         throw Error(ExitCode::usage,
                     {concat("task.sequence = ", sequence_),
                      concat("task.rollout-steps = ", rollout_steps_, " and data.batch = ", batch_,
-                            " must be multiples of it, since the policy learns whole pieces"),
+                            " must be multiples of it, since the policy learns whole sequences"),
                      "Change task.sequence, or them"});
     }
     if (transitions_ % (batch_ * accumulate_) != 0) {
@@ -30,7 +30,7 @@ RolloutPlan::RolloutPlan(config::Deck const& deck, task::PpoOptions const& optio
     }
 }
 
-std::int64_t RolloutPlan::most_steps(std::int64_t longest_episode) const {
+std::int64_t RolloutPlan::max_steps(std::int64_t longest_episode) const {
     if (episodes_ == 0) {
         return 0;
     }

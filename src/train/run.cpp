@@ -6,8 +6,8 @@
 #include "lockstep/base/memory.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/task/remarks.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/placement.hpp"
@@ -21,20 +21,20 @@
 #include "data_cache.hpp"
 #include "first_weights.hpp"
 #include "lost_checkpoints.hpp"
-#include "make_feed.hpp"
+#include "make_data_module.hpp"
 
 namespace lockstep::train {
 
-Run::Run(comm::Communicator const& world, Order order, SignalRequests const& signals)
-    : world_(world), order_(std::move(order)), signals_(signals),
-      topology_(comm::Topology::discover(world)), opened_(open_run(world, order_)),
-      deck_(opened_.deck),
+Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests const& signals)
+    : world_(world), options_(std::move(options)), signals_(signals),
+      topology_(comm::Topology::discover(world)), setup_(set_up_run(world, options_)),
+      deck_(setup_.deck),
       store_(
           std::filesystem::path(deck_.run.directory) / "checkpoints",
           static_cast<int>(deck_.checkpoint.keep),
           // A write in the background may outlive this object.
-          [directory = opened_.directory] { directory->require_ours(); }, opened_.local),
-      walltime_(world.is_root() ? Walltime(order_.seconds_left, order_.seconds_of_job)
+          [directory = setup_.directory] { directory->require_ours(); }, setup_.local),
+      walltime_(world.is_root() ? Walltime(options_.seconds_left, options_.seconds_of_job)
                                 : Walltime()) {
     keep_large_blocks();
     comm::PhaseScope const phase(world_, comm::Phase::start_up);
@@ -47,7 +47,7 @@ Run::Run(comm::Communicator const& world, Order order, SignalRequests const& sig
             remark("each replica keeps its own buffers: replica 0's are measured and exported");
         }
         if (world_.is_root()) {
-            File::append(opened_.directory->path() / "log.txt"); // what goes wrong is told there
+            File::append(setup_.directory->path() / "log.txt"); // what goes wrong is told there
         }
     });
     comm::agree(world_, "opening the data and the model", [&] {
@@ -70,24 +70,25 @@ Run::Run(comm::Communicator const& world, Order order, SignalRequests const& sig
     validation_hash_ = comm::all_reduce(world_, validation_hash_, comm::Reduce::maximum);
     auto const nodes = place_replicas();
     comm::agree(world_, "planning the run", [&] {
-        feed_ = make_feed(
+        data_module_ = make_data_module(
             {world_, deck_, work_, nodes[static_cast<std::size_t>(world_.rank())], device_});
-        total_steps_ = total_steps(deck_.train, feed_->steps_per_epoch(), feed_->most_steps());
-        schedule_.emplace(deck_, feed_->steps_per_epoch(), total_steps_);
+        total_steps_ =
+            total_steps(deck_.train, data_module_->steps_per_epoch(), data_module_->max_steps());
+        schedule_.emplace(deck_, data_module_->steps_per_epoch(), total_steps_);
         make_audit();
     });
-    if (opened_.requeued) {
+    if (setup_.requeued) {
         remark(concat("checkpoint.resume = ", deck_.checkpoint.resume,
-                      " was for this job's first attempt: this one goes on from there"));
+                      " was for this job's first attempt: this one resumes from there"));
     }
-    if (!opened_.found && world_.is_root()) {
+    if (!setup_.found && world_.is_root()) {
         remark(lost_checkpoints(deck_.run.directory));
     }
-    if (!opened_.found && !deck_.model.weights.empty()) {
+    if (!setup_.found && !deck_.model.weights.empty()) {
         remark(load_first_weights(world_, *work_.model, deck_.model.weights));
     }
     keep_near(deck_.data, {work_.train.get(), work_.validation.get(), work_.test.get()}, world_);
-    auto const devices = devices_side_by_side(deck_.run, world_.size());
+    auto const devices = concurrent_devices(deck_.run, world_.size());
     engine_ = std::make_unique<Engine>(
         Engine::Parts{.world = world_,
                       .deck = deck_,
@@ -100,7 +101,7 @@ Run::Run(comm::Communicator const& world, Order order, SignalRequests const& sig
     if (!devices.empty()) {
         std::vector<std::string> names;
         std::ranges::transform(devices, std::back_inserter(names), device_text);
-        remark(concat("replicas side by side on ", joined(names, ", ")));
+        remark(concat("concurrent replicas on ", joined(names, ", ")));
     }
     attempt_ = concat(utc_now(), "-", ::getpid());
     comm::broadcast_text(world_, attempt_);
@@ -134,15 +135,15 @@ void Run::begin() {
     }
     comm::agree(world_, "beginning the records", [&] {
         if (world_.is_root()) {
-            write_text_durably(opened_.directory->path() / "deck.ini", config::to_text(deck_));
-            observers_ = order_.observers(deck_);
+            write_text_durably(setup_.directory->path() / "deck.ini", config::to_text(deck_));
+            observers_ = options_.observers(deck_);
         }
     });
     announce();
-    if (order_.begun) {
-        order_.begun();
+    if (options_.begun) {
+        options_.begun();
     }
-    if (!opened_.found) {
+    if (!setup_.found) {
         warn_of_space();
         save_checkpoint(); // from here on there is always one to go back to
     }
@@ -170,13 +171,13 @@ void Run::training(Work const& work) {
 }
 
 std::optional<Measured> Run::measure_validation() {
-    if (!feed_->has(Feed::Set::validation)) {
+    if (!data_module_->has(DataModule::Set::validation)) {
         return std::nullopt;
     }
     return settling([&] {
         comm::PhaseScope const phase(world_, comm::Phase::validation);
         auto const averaged = engine_->averaged_weights();
-        return measure(Feed::Set::validation);
+        return measure(DataModule::Set::validation);
     });
 }
 
@@ -184,9 +185,9 @@ void Run::open_batches() {
     if (audit_) {
         audit_->start();
     }
-    batches_ = feed_->batches(progress_.step, total_steps_);
+    batches_ = data_module_->batches(progress_.step, total_steps_);
     pictured_.emplace(*batches_, wanted_pictures(), channels_last());
-    vote_to_leave(); // whoever was signalled while we started
+    agree_to_leave(); // whoever was signalled while we started
     if (progress_.owes_validation && ended_.reason.empty()) {
         validate();
         saved_step_ = -1; // the checkpoint says that it is owed
@@ -202,7 +203,7 @@ bool Run::train_epoch() {
             }
             while (!over()) {
                 take_step();
-                if (progress_.step % feed_->steps_per_epoch() == 0) {
+                if (progress_.step % data_module_->steps_per_epoch() == 0) {
                     break;
                 }
             }
@@ -219,8 +220,8 @@ void Run::take_step() {
         tell(Pictures{progress_.step, pictures});
     }
     after_step(outcome);
-    if (order_.stepped) {
-        std::exchange(order_.stepped, nullptr)();
+    if (options_.stepped) {
+        std::exchange(options_.stepped, nullptr)();
     }
 }
 
@@ -254,7 +255,7 @@ Ended Run::finish() {
 }
 
 StepOutcome Run::one_step() {
-    auto const in_epoch = progress_.step % feed_->steps_per_epoch();
+    auto const in_epoch = progress_.step % data_module_->steps_per_epoch();
     auto const minutes = deck_.checkpoint.every_minutes;
     try {
         comm::set_step(world_, progress_.step + 1);
@@ -262,25 +263,25 @@ StepOutcome Run::one_step() {
         if (audit_) {
             audit_->require_good();
         }
-        feed_->prepare(progress_.step);
+        data_module_->prepare(progress_.step);
         auto outcome = engine_->step(
             {.batches = *pictured_,
              .step = progress_.step,
-             .micro_batches = feed_->micro_batches(in_epoch),
-             .samples = feed_->samples_in_step(in_epoch),
+             .micro_batches = data_module_->micro_batches(in_epoch),
+             .samples = data_module_->samples_in_step(in_epoch),
              .rate = schedule_->rate(progress_.step),
              .signal = asked_to_leave(),
              .minutes_passed = minutes > 0 && checkpoint_watch_.seconds() > 60 * minutes,
              .poison = damage == Damage::nan,
              .histograms =
-                 wants_histograms("gradients") && in_epoch + 1 == feed_->steps_per_epoch()});
+                 wants_histograms("gradients") && in_epoch + 1 == data_module_->steps_per_epoch()});
         if (damage == Damage::bit_flip) {
             engine_->flip_bit();
         }
         return outcome;
     } catch (Diverged const&) { // which data can be the cause of
         comm::agree(world_, concat("the samples of step ", progress_.step + 1),
-                    [&] { feed_->require_finite(progress_.step); });
+                    [&] { data_module_->require_finite(progress_.step); });
         throw;
     } catch (AgreedError const&) {
         throw;
@@ -290,8 +291,8 @@ StepOutcome Run::one_step() {
 }
 
 void Run::account(StepOutcome const& outcome, double step_s) {
-    auto const in_epoch = progress_.step % feed_->steps_per_epoch();
-    auto const samples = feed_->samples_in_step(in_epoch);
+    auto const in_epoch = progress_.step % data_module_->steps_per_epoch();
+    auto const samples = data_module_->samples_in_step(in_epoch);
     auto const rate = schedule_->rate(progress_.step);
     ++progress_.step;
     progress_.epoch_loss_sum += outcome.loss_sum;
@@ -357,14 +358,15 @@ void Run::after_step(StepOutcome const& outcome) {
     if (!outcome.gradients.empty()) {
         tell(Histograms{progress_.step, "gradients", outcome.gradients});
     }
-    bool const epoch_ends = progress_.step % feed_->steps_per_epoch() == 0;
+    bool const epoch_ends = progress_.step % data_module_->steps_per_epoch() == 0;
     if (epoch_ends) {
         end_epoch();
     }
     auto const validate_every = deck_.train.validate_every;
     bool const validation_due =
         validate_every > 0 ? progress_.step % validate_every == 0 : epoch_ends;
-    progress_.owes_validation = feed_->has(Feed::Set::validation) && (validation_due || done());
+    progress_.owes_validation =
+        data_module_->has(DataModule::Set::validation) && (validation_due || done());
     if (outcome.signal != 0) {
         leave(outcome.signal, outcome.signalled_rank);
     } else if (progress_.owes_validation) {
@@ -382,8 +384,8 @@ int Run::asked_to_leave() const {
     return signal != 0 ? signal : walltime_.reason();
 }
 
-/// The vote of a step, where there is no step to carry it.
-bool Run::vote_to_leave() {
+/// What a step's sums tell, where there is no step to carry it.
+bool Run::agree_to_leave() {
     auto const asked = comm::all_gather(world_, asked_to_leave());
     auto const first = std::find_if(asked.begin(), asked.end(), [](int each) { return each != 0; });
     if (first != asked.end()) {
@@ -407,7 +409,8 @@ void Run::leave(int signal, int rank) {
 }
 
 double Run::epochs_done() const {
-    return static_cast<double>(progress_.step) / static_cast<double>(feed_->steps_per_epoch());
+    return static_cast<double>(progress_.step) /
+           static_cast<double>(data_module_->steps_per_epoch());
 }
 
 void Run::tell(Event const& event) const {

@@ -3,8 +3,8 @@
 #include "lockstep/base/clock.hpp"
 #include "lockstep/checkpoint/background_writer.hpp"
 #include "lockstep/data/audit.hpp"
+#include "lockstep/train/data_module.hpp"
 #include "lockstep/train/engine.hpp"
-#include "lockstep/train/feed.hpp"
 #include "lockstep/train/pictures.hpp"
 #include "lockstep/train/progress.hpp"
 #include "lockstep/train/schedule.hpp"
@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "opening.hpp"
+#include "run_setup.hpp"
 
 namespace lockstep::train {
 
@@ -27,7 +27,7 @@ bool of_the_disk(Error const& failure);
 class Run {
   public:
     /// Opens everything, resumes, and writes the first checkpoint of a run that begins.
-    Run(comm::Communicator const& world, Order order, SignalRequests const& signals);
+    Run(comm::Communicator const& world, RunOptions options, SignalRequests const& signals);
 
     bool train_epoch();
     std::optional<Measured> measure_validation();
@@ -62,7 +62,7 @@ class Run {
     void account(StepOutcome const& outcome, double step_s);
     void after_step(StepOutcome const& outcome);
     int asked_to_leave() const;
-    bool vote_to_leave();
+    bool agree_to_leave();
     void leave(int signal, int rank);
     void end_epoch();
     void validate();
@@ -79,7 +79,7 @@ class Run {
     void advise_interval(double cost_s);
     checkpoint::Snapshot snapshot();
     void test();
-    std::optional<Measured> measure(Feed::Set set);
+    std::optional<Measured> measure(DataModule::Set set);
     std::map<std::string, double> figures_of(std::vector<double> const& sums, double weight) const;
     checkpoint::Record record() const;
     void tell(Event const& event) const;
@@ -89,16 +89,16 @@ class Run {
     std::int64_t wanted_pictures() const;
     bool channels_last() const;
     bool done() const {
-        return progress_.step >= total_steps_ || feed_->is_exhausted(progress_.step);
+        return progress_.step >= total_steps_ || data_module_->is_exhausted(progress_.step);
     }
     bool over() const { return done() || !ended_.reason.empty(); }
     double epochs_done() const;
 
     comm::Communicator const& world_;
-    Order order_;
+    RunOptions options_;
     SignalRequests const& signals_;
     comm::Topology topology_;
-    OpenedRun opened_;
+    RunSetup setup_;
     config::Deck& deck_;
     torch::Device device_ = torch::kCPU;
     Workload work_;
@@ -106,7 +106,7 @@ class Run {
     std::unique_ptr<data::Audit> audit_;            ///< null: another rank of the host has it
     std::int64_t validation_hash_ = 0;              ///< of what is measured; 0: no samples
     std::unique_ptr<Engine> engine_;
-    std::unique_ptr<Feed> feed_;
+    std::unique_ptr<DataModule> data_module_;
     std::unique_ptr<BatchSource> batches_; ///< null: before the first step, and after the last
     std::optional<PicturedBatches> pictured_;
     std::optional<Schedule> schedule_;

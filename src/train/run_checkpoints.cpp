@@ -3,8 +3,8 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/comm/session.hpp"
 
 #include <algorithm>
@@ -30,11 +30,11 @@ bool of_the_disk(Error const& failure) {
 
 void Run::require_same_code(checkpoint::Reader const& reader) const {
     auto const now = static_cast<std::int64_t>(work_.model->fingerprint());
-    if (integer_of(reader.record(), "model", now) != now && !order_.force) {
+    if (integer_of(reader.record(), "model", now) != now && !options_.force) {
         throw Error(ExitCode::usage,
                     {concat("model.name = ", deck_.model.name, " is not what this run began with"),
                      "the file's contents have changed",
-                     "Bring the old file back, allow it with --force, or begin anew with "
+                     "Bring the old file back, allow it with --force, or start over with "
                      "--checkpoint.resume none"});
     }
 }
@@ -65,7 +65,7 @@ void Run::settle_audit() {
         return;
     }
     comm::agree(world_, "looking at the data", [&] {
-        bool const whole_epoch = ended_.steps_done >= feed_->steps_per_epoch();
+        bool const whole_epoch = ended_.steps_done >= data_module_->steps_per_epoch();
         if (audit_ && (whole_epoch || audit_->bytes() <= little)) {
             audit_->finish();
         }
@@ -75,23 +75,23 @@ void Run::settle_audit() {
 void Run::require_same_data(checkpoint::Reader const& reader) {
     auto const& record = reader.record();
     bool const same =
-        static_cast<std::uint64_t>(integer_of(record, "data")) == feed_->fingerprint();
+        static_cast<std::uint64_t>(integer_of(record, "data")) == data_module_->fingerprint();
     auto const known = record.notes.find("data");
     bool const comparable = audit_ && world_.is_root() && known != record.notes.end();
-    if (order_.force) {
+    if (options_.force) {
         // An audit of its own: the run's shall not look for the old contents.
         bool const changed =
             !same ||
             (comparable && comm::failure_of([&] { audit_of_data()->compare(known->second); }));
         if (changed) {
-            opened_.forced.emplace_back("other contents of data.train");
+            setup_.forced.emplace_back("other contents of data.train");
         }
         return;
     }
     if (comparable) {
         audit_->compare(known->second);
     }
-    train::require_same_data(reader, feed_->fingerprint());
+    train::require_same_data(reader, data_module_->fingerprint());
 }
 
 /// Values of another metric, or of other samples, say nothing of which model is the best.
@@ -102,9 +102,9 @@ void Run::require_same_measure(checkpoint::Record const& record) {
     bool const other_samples =
         work_.validation && integer_of(record, "validation", validation_hash_) != validation_hash_;
     if (other_samples) {
-        remark("warning: data.validation is not what it was: the best model is looked for anew");
+        remark("warning: data.validation is not what it was: the best model is chosen again");
     } else if (other_metric) {
-        remark(concat("the best model is looked for anew: it was chosen by ", chosen_by->second,
+        remark(concat("the best model is chosen again: it was chosen by ", chosen_by->second,
                       ", and is by ", work_.best_metric.name, " from here on"));
     }
     if (other_samples || other_metric) {
@@ -113,15 +113,15 @@ void Run::require_same_measure(checkpoint::Record const& record) {
 }
 
 void Run::restore() {
-    if (!opened_.found) {
+    if (!setup_.found) {
         return;
     }
     comm::agree(world_, "reading the checkpoint", [&] {
-        checkpoint::Reader const reader(opened_.found->file);
+        checkpoint::Reader const reader(setup_.found->file);
         require_same_data(reader);
         require_same_code(reader);
-        auto const anew = engine_->state().restore(reader, opened_.shares_state);
-        restore_replica_arrays(reader, feed_->state(),
+        auto const fresh = engine_->state().restore(reader, setup_.shares_state);
+        restore_replica_arrays(reader, data_module_->state(),
                                engine_->nodes()[static_cast<std::size_t>(world_.rank())],
                                deck_.run.replicas);
         progress_ = Progress::read_from(reader.record());
@@ -129,14 +129,14 @@ void Run::restore() {
         engine_->loss_scale().restore(real_of(reader.record(), "loss_scale"),
                                       integer_of(reader.record(), "loss_scale_growth"),
                                       integer_of(reader.record(), "skipped_steps"));
-        engine_->set_steps_of_others(opened_.shares_state
+        engine_->set_steps_of_others(setup_.shares_state
                                          ? integer_of(reader.record(), "steps_of_others", 0)
                                          : progress_.step - engine_->loss_scale().skipped());
-        if (!anew.empty()) {
-            remark(concat("not as in the checkpoint, these begin anew: ", joined(anew, ", ")));
+        if (!fresh.empty()) {
+            remark(concat("not as in the checkpoint, these start over: ", joined(fresh, ", ")));
         }
     });
-    feed_->restored(progress_.step);
+    data_module_->restored(progress_.step);
     saved_step_ = progress_.step;
 }
 
@@ -213,7 +213,7 @@ void Run::make_background_writer() {
 
 checkpoint::Snapshot Run::snapshot() {
     auto snapshot = engine_->state().snapshot();
-    add_replica_arrays(snapshot, feed_->state(),
+    add_replica_arrays(snapshot, data_module_->state(),
                        engine_->nodes()[static_cast<std::size_t>(world_.rank())],
                        deck_.run.replicas);
     snapshot.record = record();
@@ -245,8 +245,8 @@ void Run::save_newest() {
 }
 
 /// One between the first and the last, which the run can do without. When the one before is still
-/// being written this waits: a checkpoint that was skipped would need a vote of all ranks, and the
-/// run's files would depend on the speed of a disk.
+/// being written this waits: a checkpoint that was skipped would need a reduction over all ranks,
+/// and the run's files would depend on the speed of a disk.
 void Run::save_in_background() {
     comm::PhaseScope const phase(world_, comm::Phase::checkpoint);
     if (!background_) {

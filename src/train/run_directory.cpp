@@ -19,9 +19,9 @@ RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> con
     : path_(std::move(path)) {
     make_directories(path_);
     // Of two starts at once on a host the lock lets one through. Between hosts, and where a file
-    // system has no locks, the life tells.
+    // system has no locks, the attempt tells.
     lock_.emplace(path_ / lock_name);
-    life_.emplace(path_, lock_->is_held_elsewhere(), renewal_s, waiting);
+    lease_.emplace(path_, lock_->is_held_elsewhere(), renewal_s, waiting);
 }
 
 void RunDirectory::archive() const {
@@ -35,7 +35,7 @@ void RunDirectory::archive() const {
     make_directories(target);
     for (auto const& item : std::filesystem::directory_iterator(path_)) {
         auto const name = item.path().filename();
-        if (name != lock_name && name != Life::file_name && name != arrivals_name) {
+        if (name != lock_name && name != Lease::file_name && name != arrivals_name) {
             rename_durably(item.path(), target / name);
         }
     }

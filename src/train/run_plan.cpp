@@ -9,9 +9,9 @@
 #include <algorithm>
 
 #include "bucket_elements.hpp"
-#include "make_feed.hpp"
-#include "opening.hpp"
+#include "make_data_module.hpp"
 #include "rollout_plan.hpp"
+#include "run_setup.hpp"
 
 namespace lockstep::train {
 
@@ -66,36 +66,38 @@ std::int64_t samples_of(config::Deck const& deck, Workload const& work) {
     return rollouts.transitions() * deck.run.replicas;
 }
 
-/// Whether the run that goes on from `found` has anything left to do, by what a start would look
+/// Whether the run that resumes from `found` has anything left to do, by what a start would look
 /// at: the data, the place in it, and the records.
-void plan_rest(RunPlan& plan, Feed& feed, checkpoint::Found const& found, comm::TreeNode all) {
+void plan_rest(RunPlan& plan, DataModule& data_module, checkpoint::Found const& found,
+               comm::TreeNode all) {
     checkpoint::Reader const reader(found.file);
-    require_same_data(reader, feed.fingerprint());
+    require_same_data(reader, data_module.fingerprint());
     auto const progress = Progress::read_from(reader.record());
-    restore_replica_arrays(reader, feed.state(), all, plan.deck.run.replicas);
-    feed.restored(progress.step);
+    restore_replica_arrays(reader, data_module.state(), all, plan.deck.run.replicas);
+    data_module.restored(progress.step);
     plan.newest = found.file.path().string();
     plan.done = progress.step;
-    plan.finished = is_finished(progress, plan.done >= plan.steps || feed.is_exhausted(plan.done),
-                                plan.test > 0, plan.deck.run.directory);
+    plan.finished =
+        is_finished(progress, plan.done >= plan.steps || data_module.is_exhausted(plan.done),
+                    plan.test > 0, plan.deck.run.directory);
 }
 
-/// The feed of the run, in which this process alone plays all replicas where their state tells how
-/// far it is, and else one.
+/// The data module of the run, in which this process alone plays all replicas where their state
+/// tells how far it is, and else one.
 void plan_steps(RunPlan& plan, Workload const& work,
                 std::optional<checkpoint::Found> const& found) {
     auto const self = comm::Communicator::self();
     comm::TreeNode const own{0, found ? static_cast<int>(plan.deck.run.replicas) : 1};
-    auto const feed = make_feed({self, plan.deck, work, own, torch::kCPU});
+    auto const data_module = make_data_module({self, plan.deck, work, own, torch::kCPU});
     plan.samples = samples_of(plan.deck, work);
     plan.played = work.train == nullptr;
-    plan.samples_per_step = feed->samples_in_step(0);
-    plan.steps_per_epoch = feed->steps_per_epoch();
-    plan.steps = total_steps(plan.deck.train, plan.steps_per_epoch, feed->most_steps());
-    plan.validation = feed->samples(Feed::Set::validation);
-    plan.test = feed->samples(Feed::Set::test);
+    plan.samples_per_step = data_module->samples_in_step(0);
+    plan.steps_per_epoch = data_module->steps_per_epoch();
+    plan.steps = total_steps(plan.deck.train, plan.steps_per_epoch, data_module->max_steps());
+    plan.validation = data_module->samples(DataModule::Set::validation);
+    plan.test = data_module->samples(DataModule::Set::test);
     if (found) {
-        plan_rest(plan, *feed, *found, own);
+        plan_rest(plan, *data_module, *found, own);
     }
 }
 
@@ -132,14 +134,14 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
                                     bucket_elements(deck.communication.first_bucket_mb),
                                     bucket_elements(deck.communication.bucket_mb));
     auto const nodes = comm::subtrees_of_ranks(static_cast<int>(deck.run.replicas), ranks);
-    int most_replicas = 1;
-    double most_owned = 0;
+    int max_replicas = 1;
+    double max_owned = 0;
     for (int rank = 0; rank < ranks; ++rank) {
         auto const at = static_cast<std::size_t>(rank);
         auto const owned = counted(partition.owned(rank));
         plan.ranks.push_back({places[at], nodes[at], owned});
-        most_replicas = std::max(most_replicas, nodes[at].count);
-        most_owned = std::max(most_owned, owned);
+        max_replicas = std::max(max_replicas, nodes[at].count);
+        max_owned = std::max(max_owned, owned);
     }
     for (int bucket = 0; bucket < partition.buckets(); ++bucket) {
         plan.buckets.push_back(static_cast<double>(partition.bucket(bucket).count()) *
@@ -151,7 +153,7 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     plan.parameters = static_cast<double>(layout.parameters);
     plan.tensors = layout.entries.size();
     auto const size = static_cast<double>(layout.size);
-    plan.memory = memory_of(plan, size, most_owned, most_replicas, work.train.get());
+    plan.memory = memory_of(plan, size, max_owned, max_replicas, work.train.get());
     auto const arrays = 1 + static_cast<double>(state_names(deck.optimizer).size());
     plan.state_bytes =
         size * sizeof(float) * arrays + static_cast<double>(Buffers(*work.model).bytes().size());

@@ -1,7 +1,7 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/config/share.hpp"
 #include "lockstep/train/device.hpp"
 #include "lockstep/train/histograms.hpp"
@@ -30,7 +30,7 @@ void Run::announce() {
 
 void Run::tell_start(std::vector<std::string> const& devices,
                      std::vector<std::string> const& memory) const {
-    Started started{.version = order_.version,
+    Started started{.version = options_.version,
                     .attempt = attempt_,
                     .host_of_rank = topology_.host_of_rank,
                     .device_of_rank = devices,
@@ -43,9 +43,9 @@ void Run::tell_start(std::vector<std::string> const& devices,
                     .batch = deck_.data.batch,
                     .accumulate = deck_.optimizer.accumulate,
                     .train_samples = work_.train ? work_.train->samples() : 0,
-                    .validation_samples = feed_->samples(Feed::Set::validation),
-                    .test_samples = feed_->samples(Feed::Set::test),
-                    .steps_per_epoch = feed_->steps_per_epoch(),
+                    .validation_samples = data_module_->samples(DataModule::Set::validation),
+                    .test_samples = data_module_->samples(DataModule::Set::test),
+                    .steps_per_epoch = data_module_->steps_per_epoch(),
                     .total_steps = total_steps_,
                     .base_rate = deck_.optimizer.learning_rate,
                     .peak_rate = schedule_->peak(),
@@ -62,17 +62,18 @@ void Run::tell_start(std::vector<std::string> const& devices,
         started.replicas_of_rank.push_back(node.count);
     }
     tell(started);
-    if (opened_.found) {
-        tell(Resumed{opened_.found->file.path().string(), progress_.step, opened_.found->skipped,
-                     opened_.forced});
+    if (setup_.found) {
+        tell(Resumed{setup_.found->file.path().string(), progress_.step, setup_.found->skipped,
+                     setup_.forced});
     }
 }
 
 bool Run::finished_before() const {
     bool finished = false;
     comm::agree(world_, "reading the records of the run", [&] {
-        finished = world_.is_root() && opened_.found &&
-                   is_finished(progress_, done(), feed_->has(Feed::Set::test), deck_.run.directory);
+        finished = world_.is_root() && setup_.found &&
+                   is_finished(progress_, done(), data_module_->has(DataModule::Set::test),
+                               deck_.run.directory);
     });
     return comm::all_reduce(world_, finished ? 1 : 0, comm::Reduce::maximum) != 0;
 }
@@ -97,7 +98,7 @@ std::map<std::string, double> Run::figures_of(std::vector<double> const& sums,
 }
 
 void Run::end_epoch() {
-    auto const epoch = progress_.step / feed_->steps_per_epoch();
+    auto const epoch = progress_.step / data_module_->steps_per_epoch();
     auto const seconds = epoch_watch_.restart();
     auto figures = work_.task->training_metrics(progress_.epoch_counts);
     std::optional<double> accuracy;
@@ -105,13 +106,13 @@ void Run::end_epoch() {
         accuracy = found.mapped();
     }
     figures.merge(figures_of(progress_.epoch_figures, progress_.epoch_weight));
-    figures.merge(feed_->epoch_figures());
+    figures.merge(data_module_->epoch_figures());
     Epoch const report{.epoch = epoch,
                        .step = progress_.step,
                        .loss = progress_.epoch_loss_sum / progress_.epoch_weight,
                        .accuracy = accuracy,
                        .figures = std::move(figures),
-                       .samples = feed_->samples_per_epoch(),
+                       .samples = data_module_->samples_per_epoch(),
                        .seconds = seconds,
                        .samples_per_s = static_cast<double>(epoch_samples_) / seconds};
     nlohmann::json line{
@@ -150,12 +151,12 @@ std::int64_t Run::wanted_pictures() const {
 }
 
 /// Nothing when the run was asked to leave before the whole set was measured.
-std::optional<Measured> Run::measure(Feed::Set set) {
+std::optional<Measured> Run::measure(DataModule::Set set) {
     release_device_cache(device_); // blocks of training do not fit those of evaluation
-    std::string const name = set == Feed::Set::test ? "test" : "validation";
-    auto const result = feed_->measure(set, [&](std::int64_t done, std::int64_t all) {
+    std::string const name = set == DataModule::Set::test ? "test" : "validation";
+    auto const result = data_module_->measure(set, [&](std::int64_t done, std::int64_t all) {
         tell(Measuring{name, done, all});
-        return vote_to_leave();
+        return agree_to_leave();
     });
     if (!result) {
         return std::nullopt;
@@ -181,7 +182,7 @@ void Run::warn_of_loss(Measured const& measured) const {
 void Run::validate() {
     comm::PhaseScope const phase(world_, comm::Phase::validation);
     auto const averaged = engine_->averaged_weights();
-    auto measured = measure(Feed::Set::validation);
+    auto measured = measure(DataModule::Set::validation);
     if (!measured) {
         return;
     }
@@ -215,7 +216,7 @@ void Run::save_best(Measured& measured) {
     try {
         comm::agree(world_, "writing the best model", [&] {
             if (world_.is_root()) {
-                engine_->state().write_model(opened_.directory->path() / "best.h5", record());
+                engine_->state().write_model(setup_.directory->path() / "best.h5", record());
             }
         });
     } catch (AgreedError const& failure) {
@@ -234,10 +235,10 @@ checkpoint::Record Run::record() const {
     progress_.write_to(record);
     record.integers["seed"] = deck_.run.seed;
     record.integers["replicas"] = deck_.run.replicas;
-    record.integers["epoch"] = progress_.step / feed_->steps_per_epoch();
+    record.integers["epoch"] = progress_.step / data_module_->steps_per_epoch();
     // The place in the data is the step alone: which samples that means is arithmetic.
-    record.integers["cursor"] = progress_.step % feed_->steps_per_epoch();
-    record.integers["data"] = static_cast<std::int64_t>(feed_->fingerprint());
+    record.integers["cursor"] = progress_.step % data_module_->steps_per_epoch();
+    record.integers["data"] = static_cast<std::int64_t>(data_module_->fingerprint());
     if (work_.validation) {
         record.integers["validation"] = validation_hash_;
     }
@@ -254,19 +255,19 @@ checkpoint::Record Run::record() const {
     }
     record.notes["best_metric"] = work_.best_metric.name;
     record.deck = config::to_text(deck_);
-    record.notes["version"] = order_.version;
+    record.notes["version"] = options_.version;
     record.notes["time"] = utc_now();
     record.notes["attempt"] = attempt_;
     record.notes["ranks"] = std::to_string(world_.size());
     record.notes["hosts"] = joined(topology_.hosts, ", ");
-    if (!opened_.forced.empty()) {
-        record.notes["forced"] = joined(opened_.forced, "; ");
+    if (!setup_.forced.empty()) {
+        record.notes["forced"] = joined(setup_.forced, "; ");
     }
     return record;
 }
 
 void Run::test() {
-    if (!feed_->has(Feed::Set::test)) {
+    if (!data_module_->has(DataModule::Set::test)) {
         return;
     }
     comm::PhaseScope const phase(world_, comm::Phase::test);
@@ -276,7 +277,7 @@ void Run::test() {
             world_, std::filesystem::path(deck_.run.directory) / "best.h5");
         comm::agree(world_, "reading the best model", [&] { load_weights(*work_.model, best); });
     }
-    if (auto const measured = measure(Feed::Set::test)) {
+    if (auto const measured = measure(DataModule::Set::test)) {
         warn_of_loss(*measured);
         tell(*measured);
     }

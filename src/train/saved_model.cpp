@@ -3,7 +3,7 @@
 #include "lockstep/nn/export_script.hpp"
 #include "lockstep/train/load_weights.hpp"
 
-#include "opening.hpp"
+#include "run_setup.hpp"
 
 namespace lockstep::train {
 

@@ -28,8 +28,8 @@ class StagedExchange : public comm::Exchange {
         copy(host_gradients_, gradients_, partition_.bucket(index));
         host_->ready(index);
     }
-    void finish(std::span<double> votes, std::span<std::byte> notice) override {
-        host_->finish(votes, notice);
+    void finish(std::span<double> step_sums, std::span<std::byte> payload) override {
+        host_->finish(step_sums, payload);
         for (auto const& range : held()) {
             copy(gradients_, host_gradients_, range);
         }

@@ -22,7 +22,7 @@ Stragglers::Report Stragglers::report() {
         auto const all = std::accumulate(waited_s_.begin(), waited_s_.end(), 0.0);
         auto const others = (all - *least) / static_cast<double>(waited_s_.size() - 1);
         auto const late_s = others - *least;
-        if (late_s > least_share * step_s_) {
+        if (late_s > min_share * step_s_) {
             report.rank = static_cast<int>(least - waited_s_.begin());
             report.late_s = late_s / static_cast<double>(steps_);
         }
@@ -31,7 +31,7 @@ Stragglers::Report Stragglers::report() {
     reports_ = again ? reports_ + 1 : 1;
     reported_steps_ = again ? reported_steps_ + steps_ : steps_;
     last_ = report.rank;
-    if (report.rank >= 0 && reports_ >= least_reports && reported_steps_ >= least_steps &&
+    if (report.rank >= 0 && reports_ >= min_reports && reported_steps_ >= min_steps &&
         !told_[static_cast<std::size_t>(report.rank)]) {
         report.stays = told_[static_cast<std::size_t>(report.rank)] = true;
     }

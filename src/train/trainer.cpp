@@ -4,8 +4,8 @@
 
 namespace lockstep::train {
 
-Trainer::Trainer(comm::Communicator const& world, Order order, SignalRequests const& signals)
-    : run_(std::make_unique<Run>(world, std::move(order), signals)) {}
+Trainer::Trainer(comm::Communicator const& world, RunOptions options, SignalRequests const& signals)
+    : run_(std::make_unique<Run>(world, std::move(options), signals)) {}
 
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
@@ -35,8 +35,9 @@ nn::Model& Trainer::model() {
     return run_->model();
 }
 
-Ended train(comm::Communicator const& world, Order const& order, SignalRequests const& signals) {
-    Trainer trainer(world, order, signals);
+Ended train(comm::Communicator const& world, RunOptions const& options,
+            SignalRequests const& signals) {
+    Trainer trainer(world, options, signals);
     while (trainer.train_epoch()) {
     }
     return trainer.finish();

@@ -8,7 +8,7 @@ namespace lockstep::train {
 
 namespace {
 
-/// The elements of a piece, as views.
+/// The elements of a shard, as views.
 struct Views {
     torch::Tensor weights;
     torch::Tensor gradients;
@@ -85,8 +85,8 @@ class Lars final : public Rule {
 class TrustRatioRule final : public UpdateRule {
   public:
     TrustRatioRule(config::Optimizer const& options, Layout const& layout,
-                   std::vector<Piece> const& pieces)
-        : decay_(options.weight_decay), pieces_(pieces), segments_(layout) {
+                   std::vector<Shard> const& shards)
+        : decay_(options.weight_decay), shards_(shards), segments_(layout) {
         if (options.name == "lamb") {
             rule_ = std::make_unique<Lamb>(options);
         } else {
@@ -97,63 +97,63 @@ class TrustRatioRule final : public UpdateRule {
     void update(UpdateArrays const& arrays, UpdateStep const& step) const override {
         auto const chunks = chunks_for(arrays.parameters.device(), step.idle);
         auto const trust = trust_of_entries(arrays, step, chunks);
-        for_each(chunks, arrays, [&](Piece const& piece, Views const& views) {
-            rule_->move(views, decay_of(piece), trust[piece.entry], step);
+        for_each(chunks, arrays, [&](Shard const& shard, Views const& views) {
+            rule_->move(views, decay_of(shard), trust[shard.entry], step);
         });
     }
 
   private:
-    double decay_of(Piece const& piece) const { return piece.exempt ? 0 : decay_; }
+    double decay_of(Shard const& shard) const { return shard.exempt ? 0 : decay_; }
 
-    /// The pieces, cut at grains into chunks whose temporaries stay in a processor's cache, or do
-    /// not count beside a device's memory.
-    std::vector<Piece> chunks_for(torch::Device device, std::vector<char> const& idle) const {
-        auto const most = (device.is_cpu() ? 8 : 1024) * grain;
-        std::vector<Piece> chunks;
-        for (auto piece : pieces_) {
-            bool const rests = !idle.empty() && idle[piece.entry] != 0;
-            while (piece.count > 0 && !rests) {
-                auto chunk = piece;
-                chunk.count = std::min(piece.count, most - piece.first % grain);
+    /// The shards, cut at reduction blocks into chunks whose temporaries stay in a processor's
+    /// cache, or do not count beside a device's memory.
+    std::vector<Shard> chunks_for(torch::Device device, std::vector<char> const& idle) const {
+        auto const most = (device.is_cpu() ? 8 : 1024) * reduction_block;
+        std::vector<Shard> chunks;
+        for (auto shard : shards_) {
+            bool const rests = !idle.empty() && idle[shard.entry] != 0;
+            while (shard.count > 0 && !rests) {
+                auto chunk = shard;
+                chunk.count = std::min(shard.count, most - shard.first % reduction_block);
                 chunks.push_back(chunk);
-                piece.first += chunk.count;
-                piece.own += chunk.count;
-                piece.count -= chunk.count;
+                shard.first += chunk.count;
+                shard.own += chunk.count;
+                shard.count -= chunk.count;
             }
         }
         return chunks;
     }
 
     template <class Action>
-    static void for_each(std::vector<Piece> const& chunks, UpdateArrays const& arrays,
+    static void for_each(std::vector<Shard> const& chunks, UpdateArrays const& arrays,
                          Action const& action) {
         in_parts(arrays.parameters.device(), [&](std::int64_t part, std::int64_t parts) {
             for (auto i = part; i < static_cast<std::int64_t>(chunks.size()); i += parts) {
-                auto const& piece = chunks[static_cast<std::size_t>(i)];
-                Views views{arrays.parameters.narrow(0, piece.first, piece.count),
-                            arrays.gradients.narrow(0, piece.first, piece.count),
+                auto const& shard = chunks[static_cast<std::size_t>(i)];
+                Views views{arrays.parameters.narrow(0, shard.first, shard.count),
+                            arrays.gradients.narrow(0, shard.first, shard.count),
                             {}};
                 for (auto const& state : arrays.states) {
-                    views.states.push_back(state.narrow(0, piece.own, piece.count));
+                    views.states.push_back(state.narrow(0, shard.own, shard.count));
                 }
-                action(piece, views);
+                action(shard, views);
             }
         });
     }
 
     std::vector<double> trust_of_entries(UpdateArrays const& arrays, UpdateStep const& step,
-                                         std::vector<Piece> const& chunks) const {
-        auto const owned = pieces_.empty() ? 0 : pieces_.back().own + pieces_.back().count;
+                                         std::vector<Shard> const& chunks) const {
+        auto const owned = shards_.empty() ? 0 : shards_.back().own + shards_.back().count;
         auto const squares =
             torch::zeros({2, owned / arena_unit},
                          torch::TensorOptions(torch::kFloat64).device(arrays.parameters.device()));
-        for_each(chunks, arrays, [&](Piece const& piece, Views const& views) {
-            rule_->prepare(views, decay_of(piece), step);
+        for_each(chunks, arrays, [&](Shard const& shard, Views const& views) {
+            rule_->prepare(views, decay_of(shard), step);
             auto const write = [&](torch::Tensor const& values, std::int64_t row) {
-                write_unit_squares(values, squares[row].narrow(0, piece.own / arena_unit,
-                                                               piece.count / arena_unit));
+                write_unit_squares(values, squares[row].narrow(0, shard.own / arena_unit,
+                                                               shard.count / arena_unit));
             };
-            if (!piece.exempt) { // norms that stay 0 mean a trust of 1
+            if (!shard.exempt) { // norms that stay 0 mean a trust of 1
                 write(views.weights, 0);
                 write(views.gradients, 1);
             }
@@ -180,10 +180,10 @@ class TrustRatioRule final : public UpdateRule {
     /// Shape  units [2, n]; returns [2, segments]
     std::vector<double> segment_sums(std::span<double const> units) const {
         std::vector<double> sums(2 * segments_.count(), 0);
-        for (auto const& piece : pieces_) {
-            for (std::int64_t at = 0; at < piece.count; at += arena_unit) {
-                auto const segment = segments_.of(piece.entry, piece.first + at);
-                auto const unit = static_cast<std::size_t>((piece.own + at) / arena_unit);
+        for (auto const& shard : shards_) {
+            for (std::int64_t at = 0; at < shard.count; at += arena_unit) {
+                auto const segment = segments_.of(shard.entry, shard.first + at);
+                auto const unit = static_cast<std::size_t>((shard.own + at) / arena_unit);
                 sums[segment] += units[unit];
                 sums[segments_.count() + segment] += units[units.size() / 2 + unit];
             }
@@ -192,7 +192,7 @@ class TrustRatioRule final : public UpdateRule {
     }
 
     double decay_;
-    std::vector<Piece> pieces_;
+    std::vector<Shard> shards_;
     Segments segments_;
     std::unique_ptr<Rule> rule_;
 };
@@ -200,8 +200,8 @@ class TrustRatioRule final : public UpdateRule {
 } // namespace
 
 std::unique_ptr<UpdateRule> trust_ratio_rule(config::Optimizer const& options, Layout const& layout,
-                                             std::vector<Piece> const& pieces) {
-    return std::make_unique<TrustRatioRule>(options, layout, pieces);
+                                             std::vector<Shard> const& shards) {
+    return std::make_unique<TrustRatioRule>(options, layout, shards);
 }
 
 } // namespace lockstep::train

@@ -6,10 +6,10 @@
 
 namespace lockstep::train {
 
-std::vector<Piece> owned_pieces(config::Optimizer const& options, Layout const& layout,
+std::vector<Shard> owned_shards(config::Optimizer const& options, Layout const& layout,
                                 std::vector<Range> const& owned) {
     auto const exempt = exempt_entries(options, layout);
-    std::vector<Piece> pieces;
+    std::vector<Shard> shards;
     std::int64_t own = 0;
     for (auto const range : owned) {
         for (std::size_t i = 0; i < layout.entries.size(); ++i) {
@@ -18,12 +18,12 @@ std::vector<Piece> owned_pieces(config::Optimizer const& options, Layout const& 
             auto const begin = std::max(range.first, layout.entries[i].first);
             auto const end = std::min(range.last, next);
             if (begin < end && layout.entries[i].trained) {
-                pieces.push_back({i, begin, own + begin - range.first, end - begin, exempt[i]});
+                shards.push_back({i, begin, own + begin - range.first, end - begin, exempt[i]});
             }
         }
         own += range.last - range.first;
     }
-    return pieces;
+    return shards;
 }
 
 void in_parts(torch::Device device, std::function<void(std::int64_t, std::int64_t)> const& work) {

@@ -6,7 +6,7 @@ namespace lockstep::train {
 
 /// A part of the arena that is treated as one, of whole arena units: padding behind an entry
 /// counts as its own, since zeros stay zeros.
-struct Piece {
+struct Shard {
     std::size_t entry = 0;
     std::int64_t first = 0; ///< in the arena
     std::int64_t own = 0;   ///< in the owned state
@@ -15,7 +15,7 @@ struct Piece {
 };
 
 /// Each trained entry's parts in the owned ranges, in the order of the arena.
-std::vector<Piece> owned_pieces(config::Optimizer const& options, Layout const& layout,
+std::vector<Shard> owned_shards(config::Optimizer const& options, Layout const& layout,
                                 std::vector<Range> const& owned);
 
 /// What a rule changes.
@@ -25,7 +25,7 @@ struct UpdateArrays {
     std::vector<torch::Tensor> const& states;
 };
 
-/// One way to update the pieces that a rank owns.
+/// One way to update the shards that a rank owns.
 class UpdateRule {
   public:
     virtual ~UpdateRule() = default;
@@ -34,11 +34,11 @@ class UpdateRule {
 
 /// adamw, adam and sgd, by torch's fused kernels.
 std::unique_ptr<UpdateRule> fused_rule(config::Optimizer const& options,
-                                       std::vector<Piece> const& pieces);
+                                       std::vector<Shard> const& shards);
 
 /// lars and lamb: the rate of each entry follows the norms of its weights and of its change.
 std::unique_ptr<UpdateRule> trust_ratio_rule(config::Optimizer const& options, Layout const& layout,
-                                             std::vector<Piece> const& pieces);
+                                             std::vector<Shard> const& shards);
 
 /// Calls work(part, parts) for each part of 0 … parts - 1, each on a thread of its own on a CPU.
 /// Kernels called there stay on their thread: by themselves they would cut arrays into parts that

@@ -1,5 +1,5 @@
 """lockstep launch on hosts made of namespaces: a cable that is pulled, rank 0's host lost, a daemon of
-mpirun killed, all ranks of a host stopped. Each time the line names that host, and the run goes on to
+mpirun killed, all ranks of a host stopped. Each time the line names that host, and the run continues to
 the bits of a run that nothing happened to, on the hosts that answer."""
 import os
 import pathlib
@@ -39,7 +39,7 @@ class Launched:
              "--restarts", "3", "--data.train", str(DATA / "train.h5"), "--run.directory",
              str(self.directory), *map(str, OPTIONS)],
             stdout=self.output, stderr=subprocess.STDOUT,
-            # A tenth of a second a step, where the environment reaches rank 0: on host1.
+            # A tenth of a second per step, where the environment reaches rank 0: on host1.
             env={**os.environ, "LOCKSTEP_INJECT": "slow:rank=0",
                  "OMPI_MCA_btl_tcp_if_include": "eth0",
                  "OMPI_MCA_plm_rsh_agent": str(hosts.agent), "OMPI_MCA_oob_tcp_if_include": "eth0"})
@@ -60,9 +60,9 @@ class Launched:
             time.sleep(0.1)
 
     def causes(self):
-        return re.findall(r"^lockstep: first cause: .*$", self.text(), re.M)
+        return re.findall(r"^lockstep: root cause: .*$", self.text(), re.M)
 
-    def goes_on(self, host, whole, *phrases):
+    def continues(self, host, whole, *phrases):
         """The loss of this host is the last word on it; then the run comes to its end."""
         self.wait_for("it is started again", lambda: "restart 1 of 3" in self.text())
         line = self.causes()[-1] if self.causes() else ""
@@ -83,7 +83,7 @@ def pulled_cable(hosts, scratch, whole):
     run = Launched(hosts, scratch, "cable", [("host1", 1), ("host2", 1), ("host3", 1)])
     run.wait_for("it trains", lambda: run.steps() >= 50)
     hosts.cut("host2")
-    run.goes_on("host2", whole, "has not been heard", "lost its daemon")
+    run.continues("host2", whole, "has not been heard", "lost its daemon")
     run.begins_again_on("host1, host3")
     hosts.join("host2")
 
@@ -92,7 +92,7 @@ def first_host_lost(hosts, scratch, whole):
     run = Launched(hosts, scratch, "first", [("host2", 1), ("host3", 2)])  # not where mpirun is
     run.wait_for("it trains", lambda: run.steps() >= 50)
     hosts.cut("host2")
-    run.goes_on("host2", whole, "has not been heard", "lost its daemon")
+    run.continues("host2", whole, "has not been heard", "lost its daemon")
     run.begins_again_on("host3")
     hosts.join("host2")
 
@@ -102,7 +102,7 @@ def daemon_killed(hosts, scratch, whole):
     run.wait_for("it trains", lambda: run.steps() >= 50)
     for process in hosts.processes("host3", "orted"):
         os.kill(process, signal.SIGKILL)
-    run.goes_on("host3", whole, "is gone", "lost its daemon")
+    run.continues("host3", whole, "is gone", "lost its daemon")
     run.begins_again_on("host1, host3")
 
 
@@ -111,7 +111,7 @@ def ranks_stopped(hosts, scratch, whole):
     run.wait_for("it trains", lambda: run.steps() >= 50)
     for process in hosts.processes("host3", "lockstep"):
         os.kill(process, signal.SIGSTOP)
-    run.goes_on("host3", whole, "has not been heard", "stopped")
+    run.continues("host3", whole, "has not been heard", "stopped")
     run.begins_again_on("host1, host3")
 
 

@@ -1,5 +1,5 @@
 """The PBS scripts with a stand-in of PBS (qsub.py): the normal end, the walltime, qsig, a lost rank, an
-array's seed, a chain; each goes on to the same bits as an undisturbed run."""
+array's seed, a chain; each resumes to the same bits as an undisturbed run."""
 import json
 import os
 import pathlib
@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 from harness import BUILD, DATA, SOURCE, Scratch, check, check_same, checkpoints, records  # noqa: E402
 
 STEPS = 120
-SLOW = "slow:rank=0"  # a tenth of a second a step
+SLOW = "slow:rank=0"  # a tenth of a second per step
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -66,19 +66,19 @@ class Checkout:
             stdout=subprocess.PIPE, text=True, check=True)
         return done.stdout.strip().split(".")[0]
 
-    def lives(self):
+    def attempts(self):
         return list(map(json.loads, (self.run / "history.jsonl").read_text().splitlines()))
 
     def steps(self):
         path = self.run / "metrics.jsonl"
         return [record["step"] for record in records(self.run, "step")] if path.exists() else [0]
 
-    def ends_like(self, whole, lives):
+    def ends_like(self, whole, attempts):
         self.site.wait_until(self.site.all_done, "the jobs end")
         check([path for path in checkpoints(self.run) if path.stem == f"step-{STEPS:08d}"],
               f"the last checkpoint is there\n{self.site.output()}")
         check_same(checkpoints(whole)[-1], checkpoints(self.run)[-1], "the same bits")
-        check(len(self.lives()) in lives, f"{self.lives()}\n{self.site.output()}")
+        check(len(self.attempts()) in attempts, f"{self.attempts()}\n{self.site.output()}")
 
 
 with Scratch() as scratch:
@@ -86,7 +86,7 @@ with Scratch() as scratch:
     whole = Checkout(site, scratch, "whole")
     whole.submit()
     whole.ends_like(whole.run, [1])
-    check(whole.lives()[0]["job"] == "1.stand-in" and site.job(1)["code"] == 0, f"{whole.lives()}")
+    check(whole.attempts()[0]["job"] == "1.stand-in" and site.job(1)["code"] == 0, f"{whole.attempts()}")
 
     # The walltime is read from qstat, and the next part is submitted before it is over.
     limited = Checkout(site, scratch, "walltime", fault=SLOW)
@@ -94,7 +94,7 @@ with Scratch() as scratch:
     limited.submit("-l", "walltime=00:00:13")
     site.wait_until(lambda: site.count() > before + 1, "the next part is submitted")
     limited.ends_like(whole.run, range(2, 9))
-    check(limited.lives()[0]["reason"] == "walltime", f"{limited.lives()}")
+    check(limited.attempts()[0]["reason"] == "walltime", f"{limited.attempts()}")
 
     # qsig reaches every process of the job, ranks and script alike.
     signalled = Checkout(site, scratch, "signalled", fault=SLOW)

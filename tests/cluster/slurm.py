@@ -101,7 +101,7 @@ class Slurm(hosts.Hosts):
         (self.path / "mpi.conf").write_text("PMIxCliTmpDirBase=/dev/shm\n")
 
     def daemon(self, *words):
-        # Not captured: what goes on in the background would keep the other end open.
+        # Not captured: what continues in the background would keep the other end open.
         done = subprocess.run(list(map(str, words)), stdin=subprocess.DEVNULL,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if done.returncode != 0:

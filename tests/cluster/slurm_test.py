@@ -12,7 +12,7 @@ from harness import (BUILD, DATA, LOCKSTEP, SOURCE, Scratch, check, check_same, 
 import slurm  # noqa: E402
 
 STEPS = 450
-# A tenth of a second a step, in the first lives of a job.
+# A tenth of a second per step, in the first attempts of a job.
 SLOW = 'export LOCKSTEP_INJECT=slow:rank=0; [[ ${{SLURM_RESTART_COUNT:-0}} -lt {} ]] || unset LOCKSTEP_INJECT'
 # What Slurm itself starts must not be held up by variables of the tests.
 os.environ.update({"OMPI_MCA_btl_tcp_if_include": "eth0", "OMPI_MCA_oob_tcp_if_include": "eth0"})
@@ -25,7 +25,7 @@ if slurm.missing():
 class Job:
     """A job script at work in a directory that looks like a checkout."""
 
-    def __init__(self, cluster, scratch, name, *options, slow_lives=0, profile="", deck=""):
+    def __init__(self, cluster, scratch, name, *options, slow_attempts=0, profile="", deck=""):
         self.cluster, self.name = cluster, name
         self.checkout = scratch / name
         self.checkout.mkdir()
@@ -36,7 +36,7 @@ class Job:
             f"include = {SOURCE}/inputs/test_small.ini\n[data]\ntrain = {DATA}/train.h5\nvalidation =\n"
             f"[train]\nsteps = {STEPS}\nvalidate-every = 0\n[checkpoint]\nevery-steps = 20\n{deck}")
         (self.checkout / "profile.sh").write_text(
-            f"INPUT=deck.ini\n{SLOW.format(slow_lives)}\n{profile}\n")
+            f"INPUT=deck.ini\n{SLOW.format(slow_attempts)}\n{profile}\n")
         self.run = self.checkout / "runs/deck"
         self.number = self.submit(*options)
 
@@ -66,7 +66,7 @@ class Job:
     def wait_for(self, *states, limit=150):
         self.wait_until(lambda: self.cluster.state(self.number) in states, limit, states)
 
-    def lives(self):
+    def attempts(self):
         return list(map(json.loads, (self.run / "history.jsonl").read_text().splitlines()))
 
     def ends_like(self, whole):
@@ -109,7 +109,7 @@ class Launched(Job):
         text, code = self.on_terminal("watch", "runs/deck")
         check(code == 0 and "step 20 of 20" in text, f"{code}\n{text}")
         self.wait_for("COMPLETED")
-        check(self.lives()[0]["hosts"] == ["host1", "host2"], f"{self.lives()}")
+        check(self.attempts()[0]["hosts"] == ["host1", "host2"], f"{self.attempts()}")
         check("finished at step 20" in self.output() and "\x1b" not in self.output() and
               "\r" not in self.output(), f"plain lines: {self.output()}")
 
@@ -117,11 +117,11 @@ class Launched(Job):
 def was_requeued(job, whole, reason):
     job.wait_for("COMPLETED")
     job.ends_like(whole)
-    lives = job.lives()
-    check(len(lives) > 1 and lives[0]["reason"] == reason, f"{job.name}: {lives}\n{job.output()}")
-    check([life["restart"] for life in lives] == list(range(len(lives))), f"restarts: {lives}")
-    check(all(life["job"] == job.number for life in lives), f"the job's number: {lives}")
-    check(lives[0]["lost_steps"] == 0 and lives[-1]["exit_code"] == 0, f"nothing is lost: {lives}")
+    attempts = job.attempts()
+    check(len(attempts) > 1 and attempts[0]["reason"] == reason, f"{job.name}: {attempts}\n{job.output()}")
+    check([attempt["restart"] for attempt in attempts] == list(range(len(attempts))), f"restarts: {attempts}")
+    check(all(attempt["job"] == job.number for attempt in attempts), f"the job's number: {attempts}")
+    check(attempts[0]["lost_steps"] == 0 and attempts[-1]["exit_code"] == 0, f"nothing is lost: {attempts}")
 
 
 with Scratch() as scratch, slurm.Slurm(2) as cluster:
@@ -131,12 +131,12 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
     by_srun = Job(cluster, scratch, "srun", profile='LAUNCH="srun --mpi=pmix"',
                   deck="[monitor]\nplots = true\n")
     # Slurm looks at the time every half a minute only.
-    signalled = Job(cluster, scratch, "signal", "--time=1", "--signal=B:USR1@55", slow_lives=1)
+    signalled = Job(cluster, scratch, "signal", "--time=1", "--signal=B:USR1@55", slow_attempts=1)
     # Of the minute most is used up when the run begins; it asks Slurm for what is left.
-    limited = Job(cluster, scratch, "walltime", "--time=1", "--signal=B:CONT@1", slow_lives=1,
+    limited = Job(cluster, scratch, "walltime", "--time=1", "--signal=B:CONT@1", slow_attempts=1,
                   profile="[[ ${SLURM_RESTART_COUNT:-0} -gt 0 ]] || sleep 28")
     # By srun: mpirun leaves the ranks two seconds, in which a loaded machine may not get through.
-    cancelled = Job(cluster, scratch, "cancelled", slow_lives=1, profile='LAUNCH="srun --mpi=pmix"')
+    cancelled = Job(cluster, scratch, "cancelled", slow_attempts=1, profile='LAUNCH="srun --mpi=pmix"')
 
     alone = slurm.run("srun", "--mpi=none", "--ntasks=2", "--mem-per-cpu=100", LOCKSTEP, "train",
                       "deck.ini", cwd=whole.checkout)
@@ -154,30 +154,30 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
 
     for job in (whole, by_srun):
         job.wait_for("COMPLETED")
-        check(len(job.lives()) == 1 and job.lives()[0]["hosts"] == ["host1", "host2"], "two hosts")
+        check(len(job.attempts()) == 1 and job.attempts()[0]["hosts"] == ["host1", "host2"], "two hosts")
     by_srun.ends_like(whole.run)
-    check("first cause" not in by_srun.output(),
+    check("root cause" not in by_srun.output(),
           f"nobody is missed while rank 0 draws pictures: {by_srun.output()}")
 
     was_requeued(signalled, whole.run, "SIGUSR1")
     was_requeued(limited, whole.run, "walltime")
 
     # A job of another partition takes the nodes; when they are free again, one loses its power. The
-    # job goes on each time.
-    crashed = Job(cluster, scratch, "crashed", slow_lives=2)
+    # job resumes each time.
+    crashed = Job(cluster, scratch, "crashed", slow_attempts=2)
     crashed.wait_for_step(5)
     urgent = slurm.run("sbatch", "--parsable", "--partition=urgent", "--nodes=2", "--exclusive",
                        "--output=/dev/null", "--wrap", "true").stdout.strip()
     crashed.wait_until(lambda: cluster.state(urgent) == "COMPLETED", 60, "it makes room")
-    crashed.wait_until(lambda: len(crashed.lives()) > 0, 60, "its first life is written down")
-    check(crashed.lives()[0]["reason"] == "SIGTERM", f"{crashed.lives()}\n{crashed.output()}")
-    crashed.wait_for_step(crashed.lives()[0]["last_step"] + 20)
+    crashed.wait_until(lambda: len(crashed.attempts()) > 0, 60, "its first attempt is written down")
+    check(crashed.attempts()[0]["reason"] == "SIGTERM", f"{crashed.attempts()}\n{crashed.output()}")
+    crashed.wait_for_step(crashed.attempts()[0]["last_step"] + 20)
     cluster.crash("host2")
     crashed.wait_until(lambda: cluster.state(crashed.number) != "RUNNING", 60, "it is seen")
     cluster.join("host2")
     cluster.boot("host2")
     crashed.wait_for("COMPLETED")
     crashed.ends_like(whole.run)
-    lives = crashed.lives()
-    check(len(lives) > 2 and lives[0]["lost_steps"] == 0, f"it was requeued twice: {lives}")
+    attempts = crashed.attempts()
+    check(len(attempts) > 2 and attempts[0]["lost_steps"] == 0, f"it was requeued twice: {attempts}")
 print("Slurm: all jobs came to their end")

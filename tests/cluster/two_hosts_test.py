@@ -30,9 +30,9 @@ def finish(job, since):
     return Result(job.returncode, text, time.monotonic() - since)
 
 
-def first_cause(result, *phrases):
-    lines = re.findall(r"^lockstep: first cause: .*$", result.text, re.M)
-    check(len(lines) == 1, f"one line tells the first cause:\n{result.text}")
+def root_cause(result, *phrases):
+    lines = re.findall(r"^lockstep: root cause: .*$", result.text, re.M)
+    check(len(lines) == 1, f"one line tells the root cause:\n{result.text}")
     for phrase in phrases:
         check(phrase in lines[0], f"missing {phrase!r} in {lines[0]}")
     print(f"{result.seconds:.1f} s, {result.code}: {lines[0]}", flush=True)
@@ -83,22 +83,22 @@ with Scratch() as scratch, Hosts(3) as hosts:
 
     stopped = job("stopped", "host1:2,host2:2", "stop:rank=3:step=5")
     check(stopped.code == 76, stopped.text)
-    first_cause(stopped, "rank 3 (host2, cpu)", "at step 5", "stopped (SIGSTOP)", "rank 2 waits in")
+    root_cause(stopped, "rank 3 (host2, cpu)", "at step 5", "stopped (SIGSTOP)", "rank 2 waits in")
 
     alone = job("alone", "host1:1,host2:1", "stop:rank=1:step=5")
     check(alone.code == 76, alone.text)
-    first_cause(alone, "rank 1 (host2, cpu)", "has not been heard")
+    root_cause(alone, "rank 1 (host2, cpu)", "has not been heard")
 
     killed = job("killed", "host1:1,host2:1", "kill:rank=1:step=5")
     check(killed.code in (76, 137), killed.text)
-    first_cause(killed, "rank 1 (host2, cpu)", "its process is gone")
+    root_cause(killed, "rank 1 (host2, cpu)", "its process is gone")
 
     # Three ranks, for two that differ cannot tell which of them is right; those of one host share
     # their parameters, so that the odd one is alone on its host.
     flipped = job("flipped", "host1:2,host2:1", "bitflip:rank=2:step=10",
                   "--communication.check-replicas-every", 5)
     check(flipped.code == 76, flipped.text)
-    first_cause(flipped, "rank 2 (host2, cpu) in training at step 10", "the replica of rank 2 differs")
+    root_cause(flipped, "rank 2 (host2, cpu) in training at step 10", "the replica of rank 2 differs")
 
     if LONG:
         starve(scratch / "starved")
@@ -118,7 +118,7 @@ with Scratch() as scratch, Hosts(3) as hosts:
     seconds = time.monotonic() - since
     check(not hosts.processes("host1", "lockstep"), "the ranks that tell end")
     log = (directory / "log.txt").read_text()
-    causes = [line for line in log.splitlines() if "lockstep: first cause" in line]
+    causes = [line for line in log.splitlines() if "lockstep: root cause" in line]
     # The host that is cut off still reaches this machine's disk, and may say its own.
     check(any("(host2, cpu)" in cause and "has not been heard" in cause for cause in causes),
           "\n".join(causes) or log[-3000:])

@@ -7,7 +7,7 @@
 set(lockstep_mpi_environment
     "OMP_NUM_THREADS=1;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_mpi_yield_when_idle=1;OMPI_MCA_hwloc_base_binding_policy=none")
 
-# What is not of this program is passed over, each with its reason; a sanitizer takes its time.
+# What is not of this program is skipped, each with its reason; a sanitizer takes its time.
 set(lockstep_test_timeout 120)
 if(LOCKSTEP_SANITIZE)
     set(lockstep_test_timeout 1200)

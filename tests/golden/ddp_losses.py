@@ -8,7 +8,7 @@ gradient of the first step, and of each replica's buffers where every replica ke
     .venv/bin/python tests/golden/ddp_losses.py /tmp/golden/checkpoints/step-00000000.h5 \
         datasets/fashion-mnist/train.h5 ddp.json
 
-The order is computed here anew, from its description in docs/formats.md, so that it is checked too.
+The order is computed here again, from its description in docs/formats.md, so that it is checked too.
 """
 import hashlib
 import json

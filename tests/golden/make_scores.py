@@ -22,7 +22,7 @@ def main(out):
     truth = dice.choice(classes, SAMPLES, p=[0.5, 0.25, 0.15, 0.06, 0.04])
     predicted = np.where(dice.random(SAMPLES) < 0.6, truth, dice.choice(classes, SAMPLES))
     predicted[predicted == 5] = 3  # true, but never predicted
-    amounts = dice.normal(size=(2, 20)).round(3)
+    reals = dice.normal(size=(2, 20)).round(3)
     pathlib.Path(out).write_text(json.dumps({
         "sklearn": sklearn.__version__, "classes": CLASSES,
         "truth": truth.tolist(), "predicted": predicted.tolist(),
@@ -33,9 +33,9 @@ def main(out):
         "iou": metrics.jaccard_score(truth, predicted, average="macro", zero_division=0),
         "balanced": dict(zip(map(str, classes), compute_class_weight(
             "balanced", classes=np.array(classes), y=truth).tolist())),
-        "amounts": amounts.tolist(),
-        "mae": metrics.mean_absolute_error(amounts[0], amounts[1]),
-        "rmse": metrics.root_mean_squared_error(amounts[0], amounts[1])}) + "\n")
+        "reals": reals.tolist(),
+        "mae": metrics.mean_absolute_error(reals[0], reals[1]),
+        "rmse": metrics.root_mean_squared_error(reals[0], reals[1])}) + "\n")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def falling(value):
 
 POLE = dict(n_steps=32, batch_size=256, gae_lambda=0.8, gamma=0.98, n_epochs=20, ent_coef=0.0,
             learning_rate=falling(0.001), clip_range=falling(0.2))
-RECIPES = {  # environment, transitions, environments side by side, normalised, keys
+RECIPES = {  # environment, transitions, concurrent environments, normalised, keys
     "cartpole": ("CartPole-v1", 102_400, 8, False, POLE),
     "cartpole_masked": ("CartPole-v1", 102_400, 8, True, POLE | dict(policy_kwargs=dict(
         ortho_init=False, activation_fn=torch.nn.ReLU, lstm_hidden_size=64, enable_critic_lstm=True,

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The portfolio of inputs/trading*.ini a second time: its environment in NumPy, yardsticks, a player of the
+"""The portfolio of inputs/trading*.ini a second time: its environment in NumPy, baselines, a player of the
 models that lockstep trained, and PPO of stable-baselines3 with the decks' networks and keys.
 
     pip install stable-baselines3 sb3-contrib gymnasium
-    python tests/peers/trading.py datasets/sp500.h5 yardsticks
+    python tests/peers/trading.py datasets/sp500.h5 baselines
     python tests/peers/trading.py datasets/sp500.h5 play runs/trading_small/best.h5
     python tests/peers/trading.py datasets/sp500.h5 learn [--deck trading_cascade] [--seed 0]
         [--episodes 1000] [--seconds CPU]
@@ -146,7 +146,7 @@ def drawdown(worth):
     return float((1 - worth / np.maximum.accumulate(worth)).max())
 
 
-def yardsticks(market, options):
+def baselines(market, options):
     training, trading = Trading(market), Trading(market, training=False)
     means = []
     for seed in range(20):
@@ -235,14 +235,14 @@ def learn(market, options):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("data")
-    parser.add_argument("what", choices=("yardsticks", "play", "learn"))
+    parser.add_argument("what", choices=("baselines", "play", "learn"))
     parser.add_argument("model", nargs="?")
     parser.add_argument("--deck", default="trading_small", choices=DECKS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--episodes", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=np.inf)
     options = parser.parse_args()
-    {"yardsticks": yardsticks, "play": play, "learn": learn}[options.what](Market(options.data), options)
+    {"baselines": baselines, "play": play, "learn": learn}[options.what](Market(options.data), options)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ with Scratch() as scratch:
         told = [record["step"] for record in records(there, "checkpoint")]
         check(told == [0, 3, 6, 9, 12, 15, 18, 20], f"each is told when it is durable: {told}")
 
-    # A disk that is slow: training goes on meanwhile, where checkpoints are in the background.
+    # A disk that is slow: training continues meanwhile, where checkpoints are in the background.
     for background in ("true", "false"):
         directory = scratch / f"slow-{background}"
         train(directory, "--train.steps", 20, "--checkpoint.every-steps", 10, "--data.validation", "",
@@ -34,7 +34,7 @@ with Scratch() as scratch:
     full = scratch / "full-once"
     train(full, "--train.steps", 20, "--checkpoint.every-steps", 5, "--data.validation", "",
           env={"LOCKSTEP_INJECT": "disk-full:step=10"}).expect(
-        0, "warning: no checkpoint of step 10", "no room for", "The run goes on")
+        0, "warning: no checkpoint of step 10", "no room for", "The run continues")
     check([record["step"] for record in records(full, "checkpoint")] == [0, 5, 15, 20], "but one")
 
     # A disk that is too small for a second checkpoint: each failure is a warning, the older one
@@ -47,7 +47,7 @@ with Scratch() as scratch:
     if mounted:
         try:
             ended = train(disk / "run", *options, "--data.validation", "")
-            ended.expect(74, "warning: no checkpoint of step 3", "The run goes on", "no room for")
+            ended.expect(74, "warning: no checkpoint of step 3", "The run continues", "no room for")
             check([p.name for p in checkpoints(disk / "run")] == ["step-00000000.h5"], "kept")
             check(not list((disk / "run/checkpoints").glob("*.partial-*")), "no partial file")
             failures = records(disk / "run", "failure")

@@ -56,8 +56,8 @@ with Scratch() as scratch:
     def fails(code, *options, ranks, phrases, env=None):
         result = train(scratch / "run", *options, ranks=ranks, env=env)
         own = ranks == 1 and code in (64, 66)  # of one process neither rank nor phase is told
-        result.expect(code, f"lockstep: first cause: {'' if own else 'rank'}", *phrases)
-        check(result.text.count("first cause") == 1, f"one message: {result.text}")
+        result.expect(code, f"lockstep: root cause: {'' if own else 'rank'}", *phrases)
+        check(result.text.count("root cause") == 1, f"one message: {result.text}")
         check(result.seconds < LIMIT, f"{result.seconds:.1f} s is too long: {options}")
         shutil.rmtree(scratch / "run", ignore_errors=True)
 
@@ -75,7 +75,7 @@ with Scratch() as scratch:
         # What fails in the run is in its log and its records as well.
         train(scratch / "logged", ranks=ranks,
               env={"LOCKSTEP_INJECT": "throw:rank=0:step=2"}).expect(70)
-        check("first cause: rank 0" in (scratch / "logged/log.txt").read_text(), "log.txt tells")
+        check("root cause: rank 0" in (scratch / "logged/log.txt").read_text(), "log.txt tells")
         check(records(scratch / "logged", "failure")[0]["exit_code"] == 70, "metrics.jsonl tells")
         shutil.rmtree(scratch / "logged")
         fails(70, ranks=ranks, env={"LOCKSTEP_INJECT": f"throw:rank={ranks - 1}:step=3"},
@@ -102,7 +102,7 @@ with Scratch() as scratch:
     check(told == ((scratch / "done/metrics.jsonl").read_text(),
                    (scratch / "done/history.jsonl").read_text()), "a refused start leaves no trace")
     train(scratch / "ends", env={"LOCKSTEP_INJECT": "nan:rank=0:step=2"}).expect(
-        64, "first cause: rank 0 (", ", cpu) in training at step 2")
+        64, "root cause: rank 0 (", ", cpu) in training at step 2")
     attempt = json.loads((scratch / "ends/history.jsonl").read_text())
     check((attempt["reason"], attempt["exit_code"]) == ("failed", 64), f"how it ended: {attempt}")
 
@@ -134,7 +134,7 @@ with Scratch() as scratch:
                 # A checkpoint of this net takes 135 KiB; nine of them do not fit, after nine steps.
                 result = train(disk / f"run{ranks}", "--checkpoint.keep", 9, "--checkpoint.every-steps",
                                1, "--train.steps", 12, ranks=ranks)
-                result.expect(74, "first cause", "no room")
+                result.expect(74, "root cause", "no room")
                 check(result.seconds < LIMIT, "a full disk is said at once")
                 run(["checkpoint", "verify", disk / f"run{ranks}"]).expect(0)
                 shutil.rmtree(disk / f"run{ranks}")

@@ -24,7 +24,7 @@ def all_reduce(ranks):
     for line in lines:
         rate = line["bytes"] / line["median_s"]
         check(line["what"] == "allreduce" and abs(line["bytes_per_s"] / rate - 1) < 1e-9,
-              f"bytes a second in {line}")
+              f"bytes per second in {line}")
 
 
 def step(model, parameters, ranks):
@@ -36,7 +36,7 @@ def step(model, parameters, ranks):
         check(line["what"] == f"step {model}" and line["variant"] == variant, f"names in {line}")
         check(line["bytes"] == 4 * parameters, f"{parameters} parameters in {line}")
         check(abs(line["samples_per_s"] * line["median_s"] - 16 * ranks) < 1e-6,
-              f"samples a second in {line}")
+              f"samples per second in {line}")
         parts = [line[part + "_s"] for part in
                  ("forward", "backward", "communication", "imbalance", "update")]
         check(all(part >= 0 for part in parts) and min(parts[0], parts[1], parts[4]) > 0,
@@ -51,13 +51,13 @@ def step(model, parameters, ranks):
 
 def loader(kind, samples, ranks):
     lines = measured(["loader", "--kind", kind, "--repeats", 2], ranks)
-    check([line["variant"] for line in lines] == ["loader", "memory", "yardstick"],
+    check([line["variant"] for line in lines] == ["loader", "memory", "baseline"],
           f"every variant: {lines}")
     for line in lines:
-        read = samples * (ranks if line["variant"] == "yardstick" else 1)
+        read = samples * (ranks if line["variant"] == "baseline" else 1)
         check(line["what"] == f"loader {kind}" and
               abs(line["samples_per_s"] * line["median_s"] / read - 1) < 1e-9,
-              f"samples a second in {line}")
+              f"samples per second in {line}")
     check(0 < lines[0]["memory_bytes"] < lines[0]["allowed_bytes"], f"memory in {lines[0]}")
 
 

@@ -1,4 +1,4 @@
-"""Data that were changed: no run goes on with them in silence, and none is done on data whose checksums are wrong."""
+"""Data that were changed: no run continues with them in silence, and none is done on data whose checksums are wrong."""
 import os
 import shutil
 import time
@@ -87,7 +87,7 @@ with Scratch() as scratch:
     run(["data", "verify", ours]).expect(65, "inputs has changed")
     wrong = ("ours.h5", "dataset inputs, block 0", "its checksum is wrong")
     go_on("ours", "--data.train", ours).expect(65, *wrong)  # damage, which the file itself shows
-    train(scratch / "anew", *few, "--data.train", ours, "--train.steps", 4).expect(65, *wrong)
+    train(scratch / "fresh", *few, "--data.train", ours, "--train.steps", 4).expect(65, *wrong)
     for cache in ("memory", f"local:{scratch}/near"):
         train(scratch / cache.split(":")[0], *few, "--data.train", ours, "--train.steps", 4, "--data.cache", cache).expect(
             65, "dataset inputs, block 0", "its checksum is wrong")
@@ -105,7 +105,7 @@ with Scratch() as scratch:
               "--data.global-batch", 60, "--run.replicas", 2, "--train.epochs", 9)
     for steps, told in ((5, ""), (10, "")):
         same = train(scratch / "judged", *judged, "--train.steps", steps).expect(0, told)
-        check("looked for anew" not in same.text, same.text)
+        check("chosen again" not in same.text, same.text)
     edit(scratch / "judge.h5", "x", 299)
     train(scratch / "judged", *judged, "--train.steps", 15).expect(
         0, "warning: data.validation is not what it was", "new best")

@@ -27,7 +27,7 @@ with Scratch() as scratch:
             if number % 5 == 4:
                 del content[choose.randrange(len(content)):]
             else:
-                # The seal and HDF5's metadata are small: as many flips there as in the arrays.
+                # The checksum header and HDF5's metadata are small: as many flips there as in the arrays.
                 limit = choose.choice((4096, 65536, len(content)))
                 content[choose.randrange(limit)] ^= 1 << choose.randrange(8)
             (place / f"step-{number + 3:08d}.h5").write_bytes(content)

@@ -29,7 +29,7 @@ def estimate(*options, ranks=0):
 
 
 def decisions(scratch):
-    """Where a run begins, goes on, is finished or is refused: in the same words and numbers."""
+    """Where a run starts, resumes, is finished or is refused: in the same words and numbers."""
     directory = scratch / "run"
     open_deck = ["--run.directory", directory, "--run.replicas", 0]
     plan = ["plan", DECK, *SETS, *open_deck]
@@ -40,7 +40,7 @@ def decisions(scratch):
     train(directory, *open_deck, "--train.steps", 4, ranks=2).expect(0)
 
     # On another number of ranks: the run's replicas count, not the ranks of this start.
-    on_one = run([*plan, "--train.steps", 8]).expect(0, "it goes on at step 4", "step-00000004.h5")
+    on_one = run([*plan, "--train.steps", 8]).expect(0, "it resumes at step 4", "step-00000004.h5")
     check(settled(on_one.text) == ("2", "32"), on_one.text)
     finished = run([*plan, "--train.steps", 4]).expect(0, "it is finished at step 4")
     check(settled(finished.text) == ("2", "32"), finished.text)
@@ -68,7 +68,7 @@ def predictions():
     check([row["ranks"] for row in rows] == [1, 2, 4, 8, 16, 32, 64, 128], f"{rows}")
     for row in rows[:7]:
         check(row["replicas"] == row["ranks"], f"{row}")
-        check(abs(row["samples_per_s"] * row["step_s"] - 128) < 1e-6, f"2 x 64 samples a step: {row}")
+        check(abs(row["samples_per_s"] * row["step_s"] - 128) < 1e-6, f"2 x 64 samples per step: {row}")
         check(abs(row["run_s"] / row["step_s"] - 30) < 1e-6, f"30 steps in all: {row}")
     check("not a multiple of the 128 replicas" in rows[7]["problem"], f"{rows[7]}")
     row = estimate("--run.replicas", 0, "--data.global-batch", 0, "--data.batch", 4000, "--max-ranks",
@@ -120,13 +120,13 @@ def share(scratch):
     for wrong in ("0 %", "100 %", "-1%"):
         train(scratch / "none", *few, "--data.validation", wrong, ranks=1).expect(
             64, f"data.validation = {wrong} (command line)", "above 0 % and below 100 %")
-    with h5py.File(scratch / "amounts.h5", "w") as file:
+    with h5py.File(scratch / "reals.h5", "w") as file:
         file["inputs"] = np.random.default_rng(0).uniform(size=(50, 6)).astype(np.float32)
         file["targets"] = np.random.default_rng(1).uniform(size=(50, 2)).astype(np.float32)
-    deck = scratch / "amounts.ini"
-    deck.write_text(f"[data]\ntrain = {scratch / 'amounts.h5'}\nvalidation = 20 %\nbatch = 8\n"
+    deck = scratch / "reals.ini"
+    deck.write_text(f"[data]\ntrain = {scratch / 'reals.h5'}\nvalidation = 20 %\nbatch = 8\n"
                     "[model]\nname = mlp\nhidden = 8\n[task]\nkind = regression\n[train]\nsteps = 3\n"
-                    f"[monitor]\nplots = false\n[run]\ndirectory = {scratch / 'amounts'}\n")
+                    f"[monitor]\nplots = false\n[run]\ndirectory = {scratch / 'reals'}\n")
     run(["train", deck]).expect(0, "40 training, 10 validation", "drawn at random with seed 0")
 
 
@@ -180,12 +180,12 @@ def mistakes(scratch):
     """Of one process neither rank nor phase is told, but where in the deck it is."""
     deck = scratch / "wrong.ini"
     deck.write_text(f"include = {DECK}\n[data]\n\ntrain = {scratch / 'none.h5'}\nbatch = 0\n")
-    told = run(["train", deck]).expect(64, f"first cause: data.batch = 0 ({deck}:5)").text
+    told = run(["train", deck]).expect(64, f"root cause: data.batch = 0 ({deck}:5)").text
     check("rank" not in told and "start-up" not in told, told)
     told = run(["train", deck, "--data.batch", 1]).expect(
         66, "none.h5", f"(data.train: {deck}:4)").text
     check("rank 0" not in told, told)
-    run(["train", deck, "--data.batch", 1], ranks=2).expect(66, "first cause: rank 0 (", f"{deck}:4")
+    run(["train", deck, "--data.batch", 1], ranks=2).expect(66, "root cause: rank 0 (", f"{deck}:4")
     told = run(["train", deck, "--run.replicas", 0, "--data.batch", 1, *SETS, "--data.global-batch", 7,
                 "--run.mode", "dp", "--run.replicas", 2]).expect(64, "data.global-batch = 7").text
     check("rank 0" not in told, told)

@@ -5,7 +5,7 @@ from harness import Scratch, check, check_same, checkpoints, records, same_state
 with Scratch() as scratch:
     train(scratch / "plain", ranks=2).expect(0, "finished at step 30")
 
-    # Replicas side by side on the threads of one rank, and shares by speed with a slow rank.
+    # Concurrent replicas on the threads of one rank, and shares by speed with a slow rank.
     train(scratch / "dp", "--run.mode", "dp", ranks=1).expect(0)
     check_same(scratch / "plain", scratch / "dp", "dp has the bits of ddp")
     train(scratch / "speed", "--run.placement", "speed", ranks=3,
@@ -54,14 +54,14 @@ with Scratch() as scratch:
         result = train(scratch / f"hang{ranks}", "--communication.timeout-seconds", 2, ranks=ranks,
                        env={"LOCKSTEP_INJECT": "hang:rank=1:step=7"}, limit=60)
         check(result.code == 76, f"exit code {result.code}: {result.text}")
-        check("first cause: rank 1 (" in result.text and "no progress for 2 s" in result.text,
+        check("root cause: rank 1 (" in result.text and "no progress for 2 s" in result.text,
               result.text)
         check(result.seconds < 20, f"{result.seconds:.0f} s is too long")
         check(checkpoints(scratch / f"hang{ranks}"), "a checkpoint is there to go back to")
     for odd in (0, 1):
         train(scratch / f"nan{odd}", ranks=2,
               env={"LOCKSTEP_INJECT": f"nan:rank={odd}:step=4"}).expect(
-            64, f"first cause: rank {odd}", "step 4", "the gradient of parameter ",
+            64, f"root cause: rank {odd}", "step 4", "the gradient of parameter ",
             "is not finite")
     train(scratch / "memory", ranks=2, env={"LOCKSTEP_INJECT": "oom:rank=1:step=4"}).expect(
-        71, "first cause: rank 1", "step 4")
+        71, "root cause: rank 1", "step 4")

@@ -53,7 +53,7 @@ with Scratch() as scratch:
         check_same(scratch / "block", scratch / f"block-{ranks}", f"data.cache = {cache}")
     check(len(list((scratch / "copies").iterdir())) == 1, "one copy is left, and nothing else")
 
-    # By weight: killed in the epoch, gone on with on other ranks; no sample of weight 0 is learnt.
+    # By weight: killed in the epoch, resumed on other ranks; no sample of weight 0 is learnt.
     weighted = scratch / "weighted.h5"
     shutil.copy(DATA / "train.h5", weighted)
     with h5py.File(weighted, "a") as file:

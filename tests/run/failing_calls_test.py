@@ -23,8 +23,8 @@ with Scratch() as scratch:
           env=failing("unlink")).expect(0, "finished")
 
     # Without renewals another job would take this one for dead.
-    train(scratch / "life", *SHORT, env=failing("renew")).expect(
-        73, "cannot renew the claim on run directory", "first cause: rank 0")
+    train(scratch / "lease", *SHORT, env=failing("renew")).expect(
+        73, "cannot renew the claim on run directory", "root cause: rank 0")
 
     # What others left in the records is no record of ours.
     tested = (*SHORT, "--data.test", DATA / "test.h5")
@@ -53,6 +53,6 @@ with Scratch() as scratch:
     result = train(ended, "--train.steps", 0, "--train.epochs", 50, "--data.validation", "", ranks=3,
                    env=failing(f"exit:2:{go}"))
     check(result.code != 0, result.text)
-    causes = [line for line in result.text.splitlines() if "first cause" in line]
-    check(len(causes) == 1 and "first cause: rank 2 (" in causes[0] and "exit(3)" in causes[0],
+    causes = [line for line in result.text.splitlines() if "root cause" in line]
+    check(len(causes) == 1 and "root cause: rank 2 (" in causes[0] and "exit(3)" in causes[0],
           f"{causes}\n{result.text}")

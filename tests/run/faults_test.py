@@ -145,7 +145,7 @@ def start(case, place, rank, call, how):
                    "LOCKSTEP_FAIL_CALL": str(call), "LOCKSTEP_FAIL_HOW": how, "LOCKSTEP_FAIL_LOG": str(log)}
     if case.ranks:
         environment["LOCKSTEP_FAIL_RANK"] = str(rank)
-        environment["LOCKSTEP_START_SECONDS"] = "20"  # until ranks share a board, this limit holds
+        environment["LOCKSTEP_START_SECONDS"] = "20"  # until ranks share a heartbeat table, this limit holds
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                env=environment)
     try:

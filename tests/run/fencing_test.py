@@ -1,4 +1,4 @@
-"""A requeued job takes its directory over from its older life; files written by 4 ranks are read by
+"""A requeued job takes its directory over from its older attempt; files written by 4 ranks are read by
 1, 2, 3 and 8; checkpoint.local."""
 import json
 import os
@@ -10,7 +10,7 @@ from harness import (DATA, DECK, LOCKSTEP, Scratch, check, check_same, checkpoin
                      train)
 
 with Scratch() as scratch:
-    # The older life, of which the scheduler thinks that it is dead.
+    # The older attempt, of which the scheduler thinks that it is dead.
     both = scratch / "both"
     words = [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2", LOCKSTEP, "train", DECK, "--data.train",
              str(DATA / "train.h5"), "--data.validation", "", "--run.directory", str(both),
@@ -26,28 +26,28 @@ with Scratch() as scratch:
     train(both, "--data.validation", "", "--checkpoint.every-steps", 20, "--train.steps", more, "--train.epochs", 50,
           env={"PBS_JOBID": "5.server"}).expect(0, "resumed from")
     output = older.communicate(timeout=120)[0]
-    check(older.returncode == 79, f"the older life ends with 79, not {older.returncode}: {output}")
+    check(older.returncode == 79, f"the older attempt ends with 79, not {older.returncode}: {output}")
     check("a newer attempt of this run has taken it over: job 5.server" in output, output)
-    check(not records(both, "failure"), f"how it ended is no part of the newer life's records: {records(both, 'failure')}")
-    lives = list(map(json.loads, (both / "history.jsonl").read_text().splitlines()))
-    check([life["exit_code"] for life in lives] == [None, 0], f"{lives}")
+    check(not records(both, "failure"), f"how it ended is no part of the newer attempt's records: {records(both, 'failure')}")
+    attempts = list(map(json.loads, (both / "history.jsonl").read_text().splitlines()))
+    check([attempt["exit_code"] for attempt in attempts] == [None, 0], f"{attempts}")
     run(["checkpoint", "verify", both]).expect(0)
 
-    # What is left of a job's older life does not take the directory back from the newer one.
+    # What is left of a job's older attempt does not take the directory back from the newer one.
     slurm = {"SLURM_JOB_ID": "8", "SLURM_RESTART_COUNT": "1"}
     train(scratch / "requeued", "--train.steps", 5, env=slurm).expect(0)
     train(scratch / "requeued", "--train.steps", 9, env={"SLURM_JOB_ID": "8"}).expect(
         79, "a newer attempt of this run has taken it over: job 8")
     train(scratch / "requeued", "--train.steps", 9, env=slurm).expect(0)
 
-    # Written by 4 ranks, gone on with by others.
+    # Written by 4 ranks, resumed by others.
     options = ("--run.replicas", 8, "--data.validation", "", "--checkpoint.keep", 9)
     train(scratch / "whole", *options, "--train.steps", 10, ranks=2).expect(0)
     train(scratch / "start", *options, "--train.steps", 5, ranks=4).expect(0)
     for ranks in (1, 2, 3, 8):
         run_directory = scratch / f"on{ranks}"
         shutil.copytree(scratch / "start", run_directory)
-        (run_directory / "life").unlink()
+        (run_directory / "lease").unlink()
         train(run_directory, *options, "--train.steps", 10, ranks=ranks, env={
             "LOCKSTEP_CHECKPOINT_WRITER": "gather" if ranks == 3 else "collective"}).expect(0)
         check_same(scratch / "whole", run_directory, f"from 4 ranks to {ranks}")
@@ -59,4 +59,4 @@ with Scratch() as scratch:
     checkpoints(there)[-1].unlink()
     train(there, *options, "--checkpoint.local", local, "--train.steps", 10).expect(
         0, "step-00000005.h5")
-    check_same(scratch / "whole", there, "gone on from the local one")
+    check_same(scratch / "whole", there, "resumed from the local one")

@@ -142,7 +142,7 @@ def look(result, deck, number):
     check(result.code in EXPECTED, f"exit code {result.code}: {where}")
     if result.code == 0:
         return
-    causes = [line for line in result.text.splitlines() if "lockstep: first cause: " in line]
+    causes = [line for line in result.text.splitlines() if "lockstep: root cause: " in line]
     check(len(causes) == 1, f"one line says it: {where}")
     check(len(causes[0]) < 5000, f"it can be read: {where}")
     # What is found in a step is of no single line, and what is missing is on none.

@@ -59,7 +59,7 @@ def hdf5(draw, scratch):
 
 
 def damaged(draw, good):
-    """Some changed bytes, a piece taken out or doubled, or an end cut off."""
+    """Some changed bytes, a part taken out or doubled, or an end cut off."""
     bytes_ = bytearray(good)
     for _ in range(draw.choice([1, 1, 2, 4, 16])):
         at = draw.randrange(len(bytes_)) if bytes_ else 0
@@ -77,7 +77,7 @@ def damaged(draw, good):
 
 def expect_clean(result, what, scratch):
     no_column = result.code == 64 and "has no such column" in result.text  # the table lost what an option names
-    if not (result.code in (0, 65, 66) or no_column) or (result.code and "lockstep: first cause:" not in result.text and
+    if not (result.code in (0, 65, 66) or no_column) or (result.code and "lockstep: root cause:" not in result.text and
                                           "lockstep: root cause:" not in result.text):
         sys.exit(f"{what}: exit code {result.code}\n{result.text}")
     if (scratch / "out.h5.importing").exists():

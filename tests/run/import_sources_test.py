@@ -68,7 +68,7 @@ def what_would_vanish(scratch):
     (source / "owl").unlink()
     write(source / ".thumbnails/1.png", picture(0))
     write(source / "readme.txt", "text")
-    images(source, scratch / "hidden.h5").expect(0, "2 samples", "passed over 1 hidden", "passed over 1 .txt")
+    images(source, scratch / "hidden.h5").expect(0, "2 samples", "skipped 1 hidden", "skipped 1 .txt")
 
 
 def links_and_pipes(scratch):
@@ -131,9 +131,9 @@ def tables(scratch):
         65, "line 3: a is too large for f32: 1e39", "--type f64")
     series(scratch, "a,b,kind\n1,2,x\n1e39,4,y\n", "--target", "kind", "--type", "f64").expect(0)
     prices = "a,price\n" + "".join(f"{i},{i / 8}\n" for i in range(41))
-    amounts = "warning: the numbers in price became 41 classes of 41 samples"
-    series(scratch, prices, "--target", "price").expect(0, amounts, "--regression")
-    check(amounts not in series(scratch, prices, "--target", "price", "--regression").expect(0).text, "amounts as asked")
+    reals = "warning: the numbers in price became 41 classes of 41 samples"
+    series(scratch, prices, "--target", "price").expect(0, reals, "--regression")
+    check(reals not in series(scratch, prices, "--target", "price", "--regression").expect(0).text, "reals as asked")
     series(scratch, "a,b,kind\n1,2,x\n3,4,\n", "--target", "kind").expect(65, "line 3: kind is empty")
     series(scratch, "a,b,kind\n1,2,x\n3,4,\n", "--group", "kind").expect(65, "line 3: kind is empty")
     series(scratch, ",b,kind\n1,2,x\n", "--target", "kind").expect(65, "column 1 has no name")
@@ -206,7 +206,7 @@ def held(words, out):
 
 
 def interrupted(scratch):
-    """A signal: no raw name, and only what an import can go on with is kept."""
+    """A signal: no raw name, and only what an import can continue with is kept."""
     table = scratch / "long.csv"
     with table.open("w") as file:
         file.write("a,kind\n")

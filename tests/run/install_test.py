@@ -102,7 +102,7 @@ with Scratch() as scratch:
     own.write_text(own.read_text().replace("[run]\n", "[run]\nmode = dp\n"))
     told = call(os.environ["LOCKSTEP_MPIEXEC"], "-n", 1, consumer / "own_trainer", own,
                 scratch / "by-api")
-    check("at step 20: accuracy" in told and "epoch 1:" not in told, f"and went on:\n{told}")
+    check("at step 20: accuracy" in told and "epoch 1:" not in told, f"and continued:\n{told}")
 
     library = consumer / "libown_model.so"
     plug = deck(scratch / "plug.ini", f"name = plugin:{library}:skip\nhidden = 32")

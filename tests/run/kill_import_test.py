@@ -1,4 +1,4 @@
-"""An import that is killed goes on where it was, on another number of ranks, to the same bytes."""
+"""An import that is killed resumes where it was, on another number of ranks, to the same bytes."""
 import os
 import signal
 import subprocess

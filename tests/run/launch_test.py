@@ -14,17 +14,17 @@ MPIRUN = os.environ["LOCKSTEP_MPIEXEC"]
 
 class Site:
     """A directory on PATH with an mpirun that writes down how it is called, and is the real one but
-    for a fault of the first lives."""
+    for a fault of the first attempts."""
 
     def __init__(self, path):
         self.path = path
         path.mkdir()
         self.command("mpirun", f'''#!/bin/bash
 echo "$*" >>{path}/calls
-life=$(wc -l <{path}/calls)
+attempt=$(wc -l <{path}/calls)
 export LOCKSTEP_INJECT
-[ -z "$FAULTY_LIVES" ] || [ "$life" -le "$FAULTY_LIVES" ] || LOCKSTEP_INJECT=
-if [ -n "$HANG" ] && [ "$life" -gt 1 ]; then exec sleep 100; fi
+[ -z "$FAULTY_ATTEMPTS" ] || [ "$attempt" -le "$FAULTY_ATTEMPTS" ] || LOCKSTEP_INJECT=
+if [ -n "$HANG" ] && [ "$attempt" -gt 1 ]; then exec sleep 100; fi
 words=()
 while [ $# -gt 0 ]; do # the hosts of the test are names only
     if [ "$1" = --host ]; then shift 2; else words+=("$1"); shift; fi
@@ -55,20 +55,20 @@ def words(directory, *options):
             *options]
 
 
-def lives(directory):
+def attempts(directory):
     return list(map(json.loads, (directory / "history.jsonl").read_text().splitlines()))
 
 
 def restarts(scratch, whole):
     site, directory = Site(scratch / "site"), scratch / "restarted"
-    env = site.environment(LOCKSTEP_INJECT="kill:rank=1:step=13", FAULTY_LIVES="2")
+    env = site.environment(LOCKSTEP_INJECT="kill:rank=1:step=13", FAULTY_ATTEMPTS="2")
     run(words(directory, "--restarts", 2, "--checkpoint.resume", "none"), env=env).expect(
         0, "restart 1 of 2", "restart 2 of 2", "finished at step 30")
     check_same(whole, directory, "the same bits as without a loss")
     check(all("--mca oob_tcp_keepalive_time 5" in call and "-n 2 " in call for call in site.calls()),
           f"how it is started: {site.calls()}")
-    check([life["first_step"] for life in lives(directory)] == [0, 10, 10], f"{lives(directory)}")
-    check([life["lost_steps"] for life in lives(directory)] == [2, 2, 0], f"{lives(directory)}")
+    check([attempt["first_step"] for attempt in attempts(directory)] == [0, 10, 10], f"{attempts(directory)}")
+    check([attempt["lost_steps"] for attempt in attempts(directory)] == [2, 2, 0], f"{attempts(directory)}")
     # Records of another kind, a line that somebody added: they tell nothing, and break nothing.
     for name in ("metrics.jsonl", "history.jsonl"):
         with (directory / name).open("a") as lines:
@@ -120,7 +120,7 @@ def leaves_hosts_out(scratch, whole):
     site.command("agent", "#!/bin/sh\n[ \"$1\" = gone ] && exec sleep 100\nexit 0\n")
     nodes = scratch / "nodes"
     nodes.write_text("localhost\ngone\n")
-    env = site.environment(LOCKSTEP_INJECT="kill:rank=1:step=13", FAULTY_LIVES="1",
+    env = site.environment(LOCKSTEP_INJECT="kill:rank=1:step=13", FAULTY_ATTEMPTS="1",
                            PBS_NODEFILE=str(nodes), OMPI_MCA_plm_rsh_agent=str(site.path / "agent"))
     options = words(directory, "--restarts", 1)
     at = options.index("--devices")

@@ -35,7 +35,7 @@ def linking(path, target, **names):
 
 
 def view(path, sources, name="x"):
-    """One dataset of the first rows of several in turn: (file, dataset, rows)."""
+    """One dataset of the first rows of several, one after the other: (file, dataset, rows)."""
     layout = h5py.VirtualLayout(shape=(N, 3, 2), dtype=np.float32)
     at = 0
     for file, dataset, count in sources:

@@ -67,41 +67,41 @@ def check_event_files(directory):
     multiplexer = EventMultiplexer().AddRunsFromDirectory(str(directory))
     multiplexer.Reload()
     check(list(multiplexer.Runs()) == ["tensorboard"], f"one run: {multiplexer.Runs()}")
-    board = multiplexer.GetAccumulator("tensorboard")
-    losses = {event.step: event.value for event in board.Scalars("loss/training")}
+    heartbeat table = multiplexer.GetAccumulator("tensorboard")
+    losses = {event.step: event.value for event in heartbeat table.Scalars("loss/training")}
     check(sorted(losses) == list(range(1, STEPS + 1)), f"each step once: {sorted(losses)}")
-    check(len(board.Scalars("loss/training")) == STEPS, "no step twice")
+    check(len(heartbeat table.Scalars("loss/training")) == STEPS, "no step twice")
     for record in records(directory, "step"):  # of a step that was done twice the bits are the same
         check(abs(losses[record["step"]] - record["loss"]) < 1e-6, f"loss of {record['step']}")
-    validations = {event.step: event.value for event in board.Scalars("accuracy/validation")}
+    validations = {event.step: event.value for event in heartbeat table.Scalars("accuracy/validation")}
     check(validations[STEPS] == records(directory, "validation")[-1]["accuracy"] or
           abs(validations[STEPS] - records(directory, "validation")[-1]["accuracy"]) < 1e-6,
           "validation")
     for tag in ("optimizer/learning_rate", "throughput/samples_per_s", "memory_bytes/host"):
-        check(board.Scalars(tag)[-1].value > 0, tag)
-    contents = board.PluginTagToContent("hparams")
+        check(heartbeat table.Scalars(tag)[-1].value > 0, tag)
+    contents = heartbeat table.PluginTagToContent("hparams")
     start = HParamsPluginData.FromString(contents["_hparams_/session_start_info"])
     parameters = start.session_start_info.hparams
     check(parameters["optimizer.learning-rate"].number_value == 0.003, "hyper-parameters")
     check(parameters["optimizer.name"].string_value == "adamw", "hyper-parameters")
     check(parameters["data.drop-last"].bool_value is False, "hyper-parameters")
-    tags = board.Tags()["histograms"]
+    tags = heartbeat table.Tags()["histograms"]
     check("weights/output.weight" in tags or len(tags) >= 4, f"histograms of weights: {tags}")
-    values = board.Histograms(tags[0])[-1].histogram_value
+    values = heartbeat table.Histograms(tags[0])[-1].histogram_value
     check(values.num > 0 and values.num == sum(values.bucket), "all values counted")
     gradients = [tag for tag in tags if tag.startswith("gradients/")]
     check(len(gradients) == len(tags) // 2, f"of weights and gradients: {tags}")
     for tag in gradients:
-        spread = board.Histograms(tag)[-1].histogram_value
-        weights = board.Histograms(tag.replace("gradients", "weights"))[-1].histogram_value
+        spread = heartbeat table.Histograms(tag)[-1].histogram_value
+        weights = heartbeat table.Histograms(tag.replace("gradients", "weights"))[-1].histogram_value
         check(spread.num == sum(spread.bucket) == weights.num, f"{tag}: each element once")
-    squares = sum(board.Histograms(tag)[-1].histogram_value.sum_squares for tag in gradients)
-    step = board.Histograms(gradients[0])[-1].step
-    norm = {event.step: event.value for event in board.Scalars("optimizer/gradient_norm")}[step]
+    squares = sum(heartbeat table.Histograms(tag)[-1].histogram_value.sum_squares for tag in gradients)
+    step = heartbeat table.Histograms(gradients[0])[-1].step
+    norm = {event.step: event.value for event in heartbeat table.Scalars("optimizer/gradient_norm")}[step]
     check(abs(squares ** 0.5 / norm - 1) < 1e-4, f"they are the gradient's: {squares ** 0.5} {norm}")
-    pictures = board.Tags()["images"]
+    pictures = heartbeat table.Tags()["images"]
     check(sorted(pictures) == [f"samples/{i}" for i in range(4)], f"samples: {pictures}")
-    image = board.Images("samples/0")[0]
+    image = heartbeat table.Images("samples/0")[0]
     check((image.width, image.height) == (28, 28), f"{image.width} x {image.height}")
     check(image.encoded_image_string.startswith(b"\x89PNG\r\n\x1a\n"), "PNG")
     check(decoded(image.encoded_image_string) > 100, "grey levels of a random image")
@@ -130,7 +130,7 @@ with Scratch() as scratch:
                "communication.png"} <= pictures, f"pictures: {pictures}")
         check(all(is_png(one / "plots" / name) for name in pictures), "PNG")
 
-    # Where they cannot be written: one warning, and the run goes on.
+    # Where they cannot be written: one warning, and the run continues.
     blocked = scratch / "blocked"
     blocked.mkdir()
     (blocked / "tensorboard").write_text("in the way")
@@ -182,7 +182,7 @@ with Scratch() as scratch:
     check(child.wait(60) == 0, "a closed pipe does not end a run")
     log = (closed / "log.txt").read_text()
     check(log.count("standard output takes nothing more") == 1, log)
-    check("finished at step 20" in log, "the log goes on")
+    check("finished at step 20" in log, "the log continues")
 
     # Few words, many, records; colours on terminals only, and not where they are not welcome.
     quiet = subprocess.run([LOCKSTEP, *words(scratch / "quiet", "--quiet")], capture_output=True,
@@ -198,7 +198,7 @@ with Scratch() as scratch:
     check("checkpoint " in verbose and "\033" not in verbose, verbose)
     check(verbose.count("gnuplot is not here") == 1, f"no gnuplot: one warning\n{verbose}")
 
-    # A run that was killed in the middle of a record goes on: that line is lost, no other.
+    # A run that was killed in the middle of a record continues: that line is lost, no other.
     metrics = spoken / "metrics.jsonl"
     metrics.write_bytes(metrics.read_bytes()[:-30])
     run(words(spoken, "--train.steps", STEPS + 4)).expect(0, "finished at step 24")
@@ -207,7 +207,7 @@ with Scratch() as scratch:
     run(["watch", spoken]).expect(0, "step 24 of 24")
     run(["report", spoken]).expect(0, "| verbose | finished |")
 
-    # No room for records and log: a warning of each, and the run goes on.
+    # No room for records and log: a warning of each, and the run continues.
     full = scratch / "full"
     full.mkdir()
     for name in ("metrics.jsonl", "log.txt"):

@@ -44,7 +44,7 @@ def fits_as_target(values):
 
 
 def questions():
-    """Files, inputs, targets, and the bytes that are right, or a piece of the refusal."""
+    """Files, inputs, targets, and the bytes that are right, or a part of the refusal."""
     for path in sorted(SAMPLES.glob("**/*.nc")):
         with open(path, "rb") as file:
             if file.read(3) == b"CDF":

@@ -35,7 +35,7 @@ with Scratch() as scratch:
     for path in checkpoints(hurt):
         flip(path, 5000)
     for ranks in (1, 2, 4):
-        train(hurt, ranks=ranks).expect(65, "first cause")
+        train(hurt, ranks=ranks).expect(65, "root cause")
     check(len(checkpoints(hurt)) == 3, "damaged files are left for a person to look at")
 
     # A key that changes the result needs --force.
@@ -50,7 +50,7 @@ with Scratch() as scratch:
     train(scratch / "sgd", *own, "--optimizer.name", "sgd", "--train.steps", 5).expect(0)
     for name, ranks, stops in (("at-once", 1, (12,)), ("in-two", 2, (8, 12))):
         shutil.copytree(scratch / "sgd", scratch / name)
-        force, told = ("--force",), ("begin anew: exp_avg, exp_avg_sq, ema",)
+        force, told = ("--force",), ("start over: exp_avg, exp_avg_sq, ema",)
         for stop in stops:
             train(scratch / name, *own, "--optimizer.ema", 0.9, "--train.steps", stop, *force,
                   ranks=ranks).expect(0, *told)
@@ -60,25 +60,25 @@ with Scratch() as scratch:
     # Of another form, --force does not help: its weights would be of other places.
     train(whole, "--model.hidden", 17, "--train.steps", 45, "--force").expect(
         64, "is of shape [", "that of the deck's model [")
-    # The best model by another metric is looked for anew.
+    # The best model by another metric is chosen again.
     train(whole, "--task.metric", "loss", "--train.steps", 45, "--force").expect(
-        0, "the best model is looked for anew", "new best loss")
+        0, "the best model is chosen again", "new best loss")
 
-    # resume = none archives, and begins anew.
+    # resume = none archives, and starts over.
     train(whole, "--checkpoint.resume", "none", "--train.steps", 5).expect(0, "finished at step 5")
     check([p for p in scratch.iterdir() if p.name.startswith("whole.archived-")], "archived")
 
-    # It was for the first attempt of a job: one that was requeued goes on, or begins from the file.
-    anew = ("--checkpoint.resume", "none", "--data.validation", "", "--checkpoint.every-steps", 2)
+    # It was for the first attempt of a job: one that was requeued resumes, or begins from the file.
+    fresh = ("--checkpoint.resume", "none", "--data.validation", "", "--checkpoint.every-steps", 2)
     job = {"SLURM_JOB_ID": "9"}
-    train(scratch / "anew", *anew, "--train.steps", 3).expect(0)
-    train(scratch / "anew", *anew, "--train.steps", 5, env=job).expect(0, "finished at step 5")
-    train(scratch / "anew", *anew, "--train.steps", 7, env={**job, "SLURM_RESTART_COUNT": "1"}).expect(
+    train(scratch / "fresh", *fresh, "--train.steps", 3).expect(0)
+    train(scratch / "fresh", *fresh, "--train.steps", 5, env=job).expect(0, "finished at step 5")
+    train(scratch / "fresh", *fresh, "--train.steps", 7, env={**job, "SLURM_RESTART_COUNT": "1"}).expect(
         0, "checkpoint.resume = none was for this job's first attempt", "resumed from", "at step 5")
-    check(len([p for p in scratch.iterdir() if p.name.startswith("anew.archived-")]) == 1, "archived once")
-    file = shutil.copy(checkpoints(scratch / "anew")[-1], scratch / "step-00000007.h5")
+    check(len([p for p in scratch.iterdir() if p.name.startswith("fresh.archived-")]) == 1, "archived once")
+    file = shutil.copy(checkpoints(scratch / "fresh")[-1], scratch / "step-00000007.h5")
     for restart, told in (("0", str(file)), ("1", "step-00000009.h5")):
-        train(scratch / "from", "--checkpoint.resume", file, *anew[2:], "--train.steps", 9 + 2 * int(restart),
+        train(scratch / "from", "--checkpoint.resume", file, *fresh[2:], "--train.steps", 9 + 2 * int(restart),
               env={**job, "SLURM_RESTART_COUNT": restart}).expect(0, "resumed from", told)
 
     # A file by name; a model alone cannot be resumed from.

@@ -80,7 +80,7 @@ with Scratch() as scratch:
         train(f"n{ranks}", ranks=ranks).expect(0)
         check_same(scratch / "one", scratch / f"n{ranks}", f"{ranks} ranks have the bits of 1")
     train("dp", "--run.mode", "dp").expect(0)
-    check_same(scratch / "one", scratch / "dp", "dp runs a script's replicas in turn")
+    check_same(scratch / "one", scratch / "dp", "dp runs a script's replicas sequentially")
     check(train("cut", ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"}).code != 0, "killed")
     train("cut", ranks=3).expect(0, "resumed from")
     check_same(scratch / "one", scratch / "cut", "a restart on other ranks changes no bit")
@@ -92,7 +92,7 @@ with Scratch() as scratch:
     check(killed.code != 0, "killed")
     train("own-cut", *own, ranks=2).expect(0, "resumed from")
     check_same(scratch / "own", scratch / "own-cut", "own buffers go through a restart")
-    # Forced, a training goes on from replica 0's.
+    # Forced, a training resumes from replica 0's.
     for name, ranks in (("forced", 1), ("forced-2", 2)):
         train(name, "--train.steps", 5).expect(0)
         train(name, *own, ranks=ranks).expect(64, "communication.broadcast-buffers = false (was true)")

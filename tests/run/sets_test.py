@@ -69,9 +69,9 @@ with Scratch() as scratch:
     # Checkpoints that a site has cleaned up are missed.
     for file in checkpoints(scratch / "slash"):
         file.unlink()
-    train(scratch / "slash", *plain).expect(0, "the records tell of a checkpoint of step 5", "training begins anew")
+    train(scratch / "slash", *plain).expect(0, "the records tell of a checkpoint of step 5", "training starts over")
 
-    # A directory that is gone while the run goes on is no newer attempt.
+    # A directory that is gone while the run continues is no newer attempt.
     gone = scratch / "gone"
     words = [LOCKSTEP, "train", scratch / "run/deck.ini", *plain, "--run.directory", gone, "--checkpoint.resume", "auto",
              "--train.steps", 100000, "--train.epochs", 0, "--checkpoint.every-steps", 50]

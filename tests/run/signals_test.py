@@ -1,5 +1,5 @@
 """Signals and the walltime, in every phase: one signalled rank is enough, the run leaves with 75, and
-goes on to the same bits and the same records as if nothing had been."""
+resumes to the same bits and the same records as if nothing had been."""
 import os
 import pathlib
 import signal
@@ -74,7 +74,7 @@ def during_start_up(scratch, whole):
     check(leaves_with_75(process, directory)["step"] == 0, "it leaves before the first step")
     check(records(directory, "signal")[0]["rank"] in (0, 1), "the rank is told")
     train(directory).expect(0)
-    check_same(whole, directory, "and goes on to the same bits")
+    check_same(whole, directory, "and resumes to the same bits")
 
 
 def during_validation(scratch):
@@ -131,7 +131,7 @@ def before_the_walltime(scratch, whole):
     check(not records(late, "step"), "no time is left for a step")
     train(late, "--run.walltime-seconds", 5).expect(64, "over before its first step")
     train(late, "--run.walltime-seconds", 1000).expect(0)
-    check_same(whole, late, "and the next job goes on to the same bits")
+    check_same(whole, late, "and the next job resumes to the same bits")
 
 
 def twice_by_keyboard(scratch):

@@ -15,9 +15,9 @@ RANK1 = 'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then {}; fi; exec "$@"'
 
 
 def last_cause(result, *phrases):
-    """The first cause is the last line of the program, and says all this."""
+    """The root cause is the last line of the program, and says all this."""
     lines = re.findall(r"^lockstep: .*$", result.text, re.M)
-    check(lines and lines[-1].startswith("lockstep: first cause: "), f"the last line: {result.text}")
+    check(lines and lines[-1].startswith("lockstep: root cause: "), f"the last line: {result.text}")
     for phrase in phrases:
         check(phrase in lines[-1], f"missing {phrase!r} in {lines[-1]}")
     print(f"{result.seconds:.1f} s, {result.code}: {lines[-1]}", flush=True)
@@ -147,7 +147,7 @@ def a_launcher_with_a_word_of_its_own(scratch):
 
 
 def a_newer_attempt(scratch):
-    """The launcher of an older life neither starts it again nor takes it for a loss."""
+    """The launcher of an older attempt neither starts it again nor takes it for a loss."""
     directory, site = scratch / "fenced", Site(scratch / "site-fenced")
     train(directory, "--data.validation", "", "--train.steps", 2,
           env={"SLURM_JOB_ID": "5", "SLURM_RESTART_COUNT": "1"}).expect(0)
@@ -156,7 +156,7 @@ def a_newer_attempt(scratch):
     check(site.calls() == 1, "it is started once")
 
 
-def a_pause_between_lives(scratch):
+def a_pause_between_attempts(scratch):
     directory, site = scratch / "paused", Site(scratch / "site-paused")
     env = {**site.environment, "LOCKSTEP_INJECT": "kill:rank=1:step=2"}
     since, told = time.monotonic(), scratch / "paused.out"
@@ -168,11 +168,11 @@ def a_pause_between_lives(scratch):
         check(process.poll() is None and time.monotonic() < deadline, told.read_text())
         time.sleep(0.1)
     seconds = time.monotonic() - since
-    check(seconds > 5, f"1 s and 4 s between three lives: {seconds}")
-    check(site.calls() == 3, "three lives")
+    check(seconds > 5, f"1 s and 4 s between three attempts: {seconds}")
+    check(site.calls() == 3, "three attempts")
     process.send_signal(signal.SIGTERM)
     check(process.wait(timeout=14) == 75, f"the pause ends at once: {told.read_text()}")
-    for phrase in ("in 1.0 s", "in 4.0 s", "asked to end between two lives"):
+    for phrase in ("in 1.0 s", "in 4.0 s", "asked to end between two attempts"):
         check(phrase in told.read_text(), told.read_text())
 
 
@@ -205,11 +205,11 @@ def a_launcher_that_does_not_end(scratch):
     """As mpirun, while it waits for a host that is cut off."""
     site = Site(scratch / "site-stays", afterwards="exec sleep 300")
     run(words(scratch / "stays"), env={**site.environment, "LOCKSTEP_INJECT": "kill:rank=1:step=3"}).expect(
-        76, "first cause: rank 1", "no end within 30.0 s of the first cause: ended")
+        76, "root cause: rank 1", "no end within 30.0 s of the root cause: ended")
 
 
 PARTS = [signals_that_were_left_to_it, a_terminal_that_closes, ranks_that_do_not_come,
-         a_launcher_with_a_word_of_its_own, a_newer_attempt, a_pause_between_lives,
+         a_launcher_with_a_word_of_its_own, a_newer_attempt, a_pause_between_attempts,
          places_that_take_nothing, *([a_launcher_that_does_not_end] if LONG else [])]
 for part in PARTS:
     if len(sys.argv) < 2 or part.__name__ in sys.argv[1:]:

@@ -118,10 +118,10 @@ def not_made_for_it(scratch):
         torch.jit.script(nn.Sequential(nn.Flatten(), nn.Linear(64, outputs))).save(str(scratch / f"net-{outputs}.pt"))
     models = {name: f"name = {name}\n" + own.format(scratch=scratch) for name, (own, _, _) in MODELS.items()}
     models |= {f"net-{n}": f"name = script\nfile = {scratch}/net-{n}.pt" for n in (2, 5)}
-    with h5py.File(scratch / "amounts.h5", "w") as file:
+    with h5py.File(scratch / "reals.h5", "w") as file:
         file["inputs"] = np.random.default_rng(1).normal(size=(SAMPLES, 1, 8, 8)).astype("f4")
         file["targets"] = np.random.default_rng(2).normal(size=(SAMPLES, 2)).astype("f4")
-    tasks = {"classification": (IMAGES, CLIPS, WORDS), "segmentation": (PLACES,), "regression": ("amounts",), "ctc": (SOUNDS,)}
+    tasks = {"classification": (IMAGES, CLIPS, WORDS), "segmentation": (PLACES,), "regression": ("reals",), "ctc": (SOUNDS,)}
     pairs = [(model, task, data) for model in models for task, sets in tasks.items() for data in sets]
     known = [("lstm-policy", "classification", IMAGES), ("net-5", "classification", IMAGES), ("net-2", "classification", IMAGES)]
     for at, (model, task, data) in enumerate(pairs if LONG else known + random.Random(SEED).sample(pairs, 5)):

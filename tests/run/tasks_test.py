@@ -1,4 +1,4 @@
-"""Tasks and models beyond labels of images: amounts of boxes, classes of places, weighted classes
+"""Tasks and models beyond labels of images: reals of boxes, classes of places, weighted classes
 of clips, several inputs. Each learns, has the same bits on 1, 2 and 4 ranks, and refuses what does
 not fit."""
 import h5py
@@ -63,7 +63,7 @@ def learns(scratch, name, model, task, steps, *, rate=0.003, augment="none", ran
 
 
 def boxes(scratch):
-    """Two amounts of a box of two channels: its mean and how rough it is."""
+    """Two reals of a box of two channels: its mean and how rough it is."""
     generator = np.random.default_rng(0)
     mean, rough = generator.uniform(-1, 1, (2, 256))
     values = generator.normal(size=(256, 8, 8, 8, 2))
@@ -78,7 +78,7 @@ def boxes(scratch):
                             augment="flip:0, flip:1, flip:2")
     check(measured["mae"] < 0.3, "an untrained model's error is 0.5")
     check(abs((measured["mae.mean"] + measured["mae.rough"]) / 2 - measured["mae"]) < 1e-9,
-          "the error over all is the mean of those of each amount")
+          "the error over all is the mean of those of each value")
     run(["train", deck, "--task.kind", "classification", "--run.directory",
          scratch / "wrong"]).expect(65, "classification learns one label a sample")
     run(["train", deck, "--data.augment", "flap", "--run.directory",

@@ -12,9 +12,9 @@ TIMEOUT = 6  # communication.timeout-seconds; the machine may be busy
 ENDS = (76, 137)  # mpirun answers with 137 where it saw a killed rank first
 
 
-def first_cause(result):
-    lines = re.findall(r"^lockstep: first cause: .*$", result.text, re.M)
-    check(len(lines) == 1, f"one line tells the first cause:\n{result.text}")
+def root_cause(result):
+    lines = re.findall(r"^lockstep: root cause: .*$", result.text, re.M)
+    check(len(lines) == 1, f"one line tells the root cause:\n{result.text}")
     return lines[0]
 
 
@@ -23,7 +23,7 @@ def fails(fault, *phrases, ranks=3, codes=(76,), limit=TIMEOUT + 5, options=()):
         result = train(scratch / "run", "--communication.timeout-seconds", TIMEOUT, *options,
                        ranks=ranks, env={"LOCKSTEP_INJECT": fault})
         check(result.code in codes, f"{fault}: exit code {result.code}\n{result.text}")
-        line = first_cause(result)
+        line = root_cause(result)
         for phrase in phrases:
             check(phrase in line, f"{fault}: missing {phrase!r} in {line}")
         log = (scratch / "run/log.txt").read_text()
@@ -67,24 +67,24 @@ with Scratch() as scratch:
     imported = run(["data", "import", "hdf5", DATA / "train.h5", scratch / "out.h5"], ranks=2,
                    env={"LOCKSTEP_INJECT": "kill:rank=0:phase=importing data"})
     check(imported.code in ENDS, imported.text)
-    check("rank 0 (" in first_cause(imported) and "importing data" in imported.text, imported.text)
+    check("rank 0 (" in root_cause(imported) and "importing data" in imported.text, imported.text)
 
     # Where a rank hangs, on request.
     stacks = train(scratch / "stacks", "--communication.timeout-seconds", TIMEOUT, ranks=2,
                    env={"LOCKSTEP_INJECT": "hang:rank=1:step=5", "LOCKSTEP_STACKS": "1"})
     log = (scratch / "stacks/log.txt").read_text()
     check(stacks.code == 76 and "the stacks of rank 1" in log and "inject_fault" in log, log)
-    check(log.splitlines()[-1].startswith("lockstep: first cause: rank 1"), log)
+    check(log.splitlines()[-1].startswith("lockstep: root cause: rank 1"), log)
 
     # Two ranks with an array of their own each: one differs, nobody knows which.
     train(scratch / "flipped", "--optimizer.update", "replicated",
           "--communication.check-replicas-every", 5, ranks=2,
           env={"LOCKSTEP_INJECT": "bitflip:rank=1:step=6"}).expect(
-              76, "first cause: rank ", "at step 10", "which are right cannot be told")
+              76, "root cause: rank ", "at step 10", "which are right cannot be told")
     result = train(scratch / "odd", "--optimizer.update", "replicated",
                    "--communication.check-replicas-every", 5, ranks=3,
                    env={"LOCKSTEP_INJECT": "bitflip:rank=1:step=6"})
-    check(result.code == 76 and "the replica of rank 1 differs" in first_cause(result), result.text)
+    check(result.code == 76 and "the replica of rank 1 differs" in root_cause(result), result.text)
 
 # A rank that the kernel kills for want of memory: each has a control group of its own, as Slurm
 # makes them, and another process, which the kernel would rather spare, takes what there is in that
@@ -139,7 +139,7 @@ except OSError as error:
     print(f"not tried: a kernel that kills for want of memory ({error})")
 else:
     with Scratch() as scratch:
-        line = first_cause(starved(scratch / "run"))
+        line = root_cause(starved(scratch / "run"))
         check("rank 1 (" in line and "killed for want of memory" in line and LIMITS[1].name in line,
               line)
         print(line)

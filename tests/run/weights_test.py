@@ -67,8 +67,8 @@ with Scratch() as scratch:
     for leftover in leftovers:
         leftover.write_bytes(b"half")
     train(one, *TESTED, "--train.steps", 6).expect(
-        0, "passed over step-00000120.h5: it is of step 5", "passed over step-00000130.h5: it is a pipe",
-        "passed over step-00000140.h5: it is a device", "at step 5", "finished at step 6")
+        0, "skipped step-00000120.h5: it is of step 5", "skipped step-00000130.h5: it is a pipe",
+        "skipped step-00000140.h5: it is a device", "at step 5", "finished at step 6")
     check(not any(path.exists() for path in leftovers), "left half written")
     train(scratch / "other", "--checkpoint.resume", copy).expect(65, "it is of step 5")
 

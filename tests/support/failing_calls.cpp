@@ -1,6 +1,6 @@
 // Preloaded into a program, this makes calls fail that do not fail by themselves:
 //   LOCKSTEP_FAIL=statvfs            the free space for checkpoints cannot be read, the first time
-//   LOCKSTEP_FAIL=renew              the file of a run's life cannot be opened to renew it
+//   LOCKSTEP_FAIL=renew              the file of a run's attempt cannot be opened to renew it
 //   LOCKSTEP_FAIL=unlink             the probe of checkpoint.local cannot be removed
 //   LOCKSTEP_FAIL=threads:LEVEL      MPI grants no more than this (1: funnelled, 2: serialized)
 //   LOCKSTEP_FAIL=exit:RANK:FILE     a thread of that rank calls exit() once FILE is there
@@ -89,10 +89,10 @@ int open(char const* path, int flags, ...) {
     va_start(more, flags);
     auto const mode = va_arg(more, mode_t);
     va_end(more);
-    bool const is_life = std::string_view(path).ends_with("/life") && (flags & O_CREAT) == 0 &&
-                         (flags & O_ACCMODE) == O_RDWR;
-    return asked() == "renew" && is_life ? fails()
-                                         : next<decltype(open)>("open")(path, flags, mode);
+    bool const is_attempt = std::string_view(path).ends_with("/lease") && (flags & O_CREAT) == 0 &&
+                            (flags & O_ACCMODE) == O_RDWR;
+    return asked() == "renew" && is_attempt ? fails()
+                                            : next<decltype(open)>("open")(path, flags, mode);
 }
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {

@@ -6,7 +6,7 @@
 
 namespace lockstep::test {
 
-/// While it lives, no file of this process can grow beyond so many bytes: "File too large".
+/// While it exists, no file of this process can grow beyond so many bytes: "File too large".
 class FileSizeLimit {
   public:
     explicit FileSizeLimit(std::uint64_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

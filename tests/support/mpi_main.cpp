@@ -2,8 +2,6 @@
 // a test failed on them; the verdict is reduced, so that all ranks end alike. Assertions that
 // guard a collective go through all_ranks(), or one rank would enter the next test alone.
 
-#include "world.hpp"
-
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/session.hpp"
 
@@ -12,8 +10,9 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-
 #include <unistd.h>
+
+#include "world.hpp"
 
 #if __has_include(<catch2/catch_session.hpp>)
 #include <catch2/catch_session.hpp>
@@ -43,7 +42,7 @@ int take_option(int& argc, char** argv, std::string_view name, int otherwise) {
 }
 
 void wait_for_debugger() {
-    volatile bool waiting = true;
+    bool volatile waiting = true;
     std::cerr << "waiting for a debugger: gdb -p " << getpid() << ", set waiting = 0\n";
     while (waiting) {
         sleep(1);
@@ -53,7 +52,9 @@ void wait_for_debugger() {
 } // namespace
 
 namespace lockstep::test {
-comm::Communicator const& world() { return *the_world; }
+comm::Communicator const& world() {
+    return *the_world;
+}
 } // namespace lockstep::test
 
 int main(int argc, char** argv) {

@@ -11,7 +11,7 @@ namespace lockstep {
 struct BatchJob {
     std::string scheduler;     ///< "slurm" or "pbs"; empty: none
     std::string id;            ///< "1234", "17.server"
-    std::int64_t restarts = 0; ///< earlier lives of the same job
+    std::int64_t restarts = 0; ///< earlier attempts of the same job
     std::optional<double>
         seconds_left; ///< until the scheduler ends it; nothing: not known, or no limit
 };

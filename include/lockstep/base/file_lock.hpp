@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// A lock that a process has while this object lives: other processes of the host see it, and
+/// A lock that a process has while this object is alive: other processes of the host see it, and
 /// those of other hosts where the file system has such locks.
 class FileLock {
   public:

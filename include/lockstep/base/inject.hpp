@@ -14,7 +14,7 @@ enum class Damage {
 
 /// Breaks this rank on purpose, as the environment variable LOCKSTEP_INJECT asks:
 /// "kill:rank=1:step=50" (SIGKILL), "throw:rank=1:step=50" (an error on that rank alone),
-/// "hang:rank=1:step=50" (never goes on), "stop:rank=1:step=50" (SIGSTOP), "slow:rank=1" (a tenth
+/// "hang:rank=1:step=50" (never continues), "stop:rank=1:step=50" (SIGSTOP), "slow:rank=1" (a tenth
 /// of a second longer in every step), "oom:rank=1:step=50" (asks for more memory than there is),
 /// "nan" and "bitflip" likewise (see Damage). For tests and for trying out a cluster's set-up.
 ///
@@ -28,8 +28,8 @@ void require_known_fault();
 
 /// The same at the beginning of a phase: "kill:rank=1:phase=checkpoint", with ":step=50" in that
 /// step only, and ":rank=all" on every rank. Phases of a checkpoint: check, layout, write,
-/// read-back, seal, rename, prune. `names`: how the phase is asked for, by a part of its name or by
-/// all of it.
+/// read-back, checksum header, rename, prune. `names`: how the phase is asked for, by a part of its
+/// name or by all of it.
 enum class Names { part, whole };
 void inject_fault_in(int rank, std::string_view phase, std::int64_t step, Names names);
 

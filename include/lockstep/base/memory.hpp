@@ -37,7 +37,7 @@ std::uint64_t memory_left_at_peak();
 std::uint64_t resident_memory();
 std::uint64_t peak_memory();
 
-/// Gives freed memory back to the system and lets the peak begin anew from what is used now.
+/// Gives freed memory back to the system and lets the peak start over from what is used now.
 void forget_peak_memory();
 
 /// Bytes of physical memory that this process answers for: memory that several processes share
@@ -50,7 +50,7 @@ void limit_memory(std::uint64_t more);
 
 /// Makes the allocator keep large blocks instead of mapping and returning them in every step.
 /// Training allocates the same blocks again and again; with glibc's defaults each of them costs
-/// page faults anew.
+/// page faults again.
 void keep_large_blocks();
 
 } // namespace lockstep

@@ -21,7 +21,8 @@ struct Outcome {
 };
 
 /// Writes checkpoints on a thread of its own, by collective calls on a communicator of its own,
-/// while training goes on; one at a time. What is written is a copy in memory that is kept for it.
+/// while training continues; one at a time. What is written is a copy in memory that is kept for
+/// it.
 ///
 /// Ranks learn of the end at different times: what they decide together they decide after `wait`.
 /// HDF5 must not be called elsewhere in this process while a write is in flight.
@@ -46,7 +47,7 @@ class BackgroundWriter {
     void start(Snapshot const& snapshot, Store const& store, std::int64_t step,
                std::string const& attempt);
 
-    /// What became of the write in flight, told once: none while it goes on on this rank, or when
+    /// What became of the write in flight, told once: none while it continues on this rank, or when
     /// there is none.
     [[nodiscard]] std::optional<Outcome> poll();
 

@@ -22,7 +22,7 @@ struct NamedArray {
 };
 
 /// Writes a model as plain datasets, which tools can also copy out of the file (unlike the virtual
-/// ones of a checkpoint). Sealed like a checkpoint; a temporary name, fsync, rename.
+/// ones of a checkpoint). Recorded like a checkpoint; a temporary name, fsync, rename.
 /// For one process.
 ///
 /// Throws  Error 70 when an array's bytes do not fit its shape, 73 when the file cannot be created,

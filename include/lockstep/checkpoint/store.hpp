@@ -18,7 +18,7 @@ struct Entry {
     std::filesystem::path path;
 };
 
-/// A checkpoint that verifies, and what was passed over to find it.
+/// A checkpoint that verifies, and what was skipped to find it.
 struct Found {
     std::int64_t step = 0;
     VerifiedFile file;

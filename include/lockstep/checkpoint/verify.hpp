@@ -9,21 +9,22 @@
 
 namespace lockstep::checkpoint {
 
-/// Bytes of a file that are not what was sealed.
+/// Bytes of a file that are not what was recorded.
 struct Damage {
     std::uint64_t first_byte = 0;
     std::uint64_t last_byte = 0; ///< inclusive
-    std::string what;            ///< "block 3 has changed since it was sealed"
+    std::string what;            ///< "block 3 has changed since it was written"
 };
 
-/// Every damaged place of a sealed file: a checkpoint, or a model file. None: every bit is as it
-/// was written. Any changed, missing or added byte is found, those of the seal included; with a
-/// damaged seal nothing can be said of the rest. Reads the whole file, in this process alone.
+/// Every damaged place of a recorded file: a checkpoint, or a model file. None: every bit is as it
+/// was written. Any changed, missing or added byte is found, those of the checksum header included;
+/// with a damaged checksum header nothing can be said of the rest. Reads the whole file, in this
+/// process alone.
 ///
 /// Throws  Error 66 when there is no such file, 74 when it cannot be read
 [[nodiscard]] std::vector<Damage> verify(std::filesystem::path const& path);
 
-/// A file every byte of which was found to be as it was sealed. Readers of state and of weights
+/// A file every byte of which was found to be as it was recorded. Readers of state and of weights
 /// take it instead of a path, so that none of them can use what nobody has looked at.
 ///
 /// A safetensors file has no checksums: there is nothing to look at, and its reader believes no

@@ -17,7 +17,7 @@ class Weights {
   public:
     struct Entry {
         std::string name;              ///< "features.conv1.weight"
-        h5::Type type = h5::Type::f32; ///< f32 for all that are amounts, i64 for whole numbers
+        h5::Type type = h5::Type::f32; ///< f32 for all that are real values, i64 for whole numbers
         h5::Shape shape;               ///< of a single value: [1] in our files, [] in others
 
         std::uint64_t bytes() const { return h5::elements(shape) * h5::size_of(type); }

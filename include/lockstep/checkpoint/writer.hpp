@@ -23,18 +23,18 @@ std::filesystem::path partial_path(std::filesystem::path const& path, std::strin
 
 /// Writes one checkpoint from all ranks. In order: rank 0 lays the file out under its partial name
 /// and claims its disk space; all ranks write their parts by collective calls; each reads its own
-/// parts back and compares; all hash blocks of the file, rank 0 writes the seal; all sync; rank 0
-/// renames and syncs the directory. Until the rename nothing that was there before is touched;
-/// when a phase fails, the partial file is removed.
+/// parts back and compares; all hash blocks of the file, rank 0 writes the checksum header; all
+/// sync; rank 0 renames and syncs the directory. Until the rename nothing that was there before is
+/// touched; when a phase fails, the partial file is removed.
 ///
 /// A failure of one rank within a collective HDF5 call cannot be unwound: the others may wait in
-/// theirs for ever. Hence all that can be known before is voted on before: that the parts tile
+/// theirs for ever. Hence all that can be known before is agreed on before: that the parts tile
 /// the arrays, that the disk has room, that every rank sees the file.
 ///
 /// On NFS, or with LOCKSTEP_CHECKPOINT_WRITER = gather, rank 0 writes the parts that the others
 /// send it; the bytes are the same.
 ///
-/// `still_ours` is called on rank 0 before the rename, and throws where another life of the job
+/// `still_ours` is called on rank 0 before the rename, and throws where another attempt of the job
 /// has taken the directory over.
 ///
 /// HDF5 is called from the thread that calls this and from no other at that time. On a thread of

@@ -10,15 +10,16 @@
 
 namespace lockstep::comm {
 
-/// The vote at the end of a collective phase: every rank returns when `work` returned on all of
-/// them; otherwise every rank throws the same AgreedError, that of the lowest failing rank.
-/// `work` may throw freely, but must not fail on one rank between two collectives of its own.
+/// The status reduction at the end of a collective phase: every rank returns when `work` returned
+/// on all of them; otherwise every rank throws the same AgreedError, that of the lowest failing
+/// rank. `work` may throw freely, but must not fail on one rank between two collectives of its own.
 ///
 /// Collective  over `comm`; same phase name on all ranks
 /// Throws      AgreedError on every rank
 void agree(Communicator const& comm, std::string_view phase, std::function<void()> const& work);
 
-/// The vote alone, for work that is not a function: `failure` is this rank's error, if it has one.
+/// The status reduction alone, for work that is not a function: `failure` is this rank's error, if
+/// it has one.
 ///
 /// Collective  over `comm`
 /// Throws      AgreedError on every rank

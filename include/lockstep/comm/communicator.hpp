@@ -13,7 +13,7 @@
 
 namespace lockstep::comm {
 
-class Board;
+class HeartbeatTable;
 
 /// Throws an `Error` (69) that names the call and says MPI's own text, unless `code` is success.
 /// Works because every communicator of ours has MPI_ERRORS_RETURN set.
@@ -51,8 +51,10 @@ class Communicator {
 
     /// Where this rank tells its host what it is at; null where nobody watches. Duplicates and
     /// parts have the same.
-    Board const* board() const noexcept { return board_.get(); }
-    void set_board(std::shared_ptr<Board const> board) { board_ = std::move(board); }
+    HeartbeatTable const* heartbeats() const noexcept { return heartbeats_.get(); }
+    void set_heartbeats(std::shared_ptr<HeartbeatTable const> heartbeats) {
+        heartbeats_ = std::move(heartbeats);
+    }
 
     /// The same ranks with a message space of their own.
     ///
@@ -79,7 +81,7 @@ class Communicator {
     int rank_ = 0;
     int size_ = 1;
     std::string device_ = "cpu";
-    std::shared_ptr<Board const> board_;
+    std::shared_ptr<HeartbeatTable const> heartbeats_;
 };
 
 } // namespace lockstep::comm

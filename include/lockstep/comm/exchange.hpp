@@ -29,7 +29,7 @@ struct Carried {
 
 /// Sums gradients over all replicas and makes updated parameters known: the part of a step in which
 /// ranks depend on each other. One step is begin, ready for every bucket in order, finish, the
-/// caller's update of its own pieces, publish. Every wait ends at a deadline.
+/// caller's update of its own shards, publish. Every wait ends at a deadline.
 class Exchange {
   public:
     virtual ~Exchange() = default;
@@ -37,14 +37,14 @@ class Exchange {
     virtual std::string name() const = 0;
     virtual int rank() const noexcept = 0;
     Partition const& partition() const noexcept { return partition_; }
-    /// Whether finish leaves the sum of all gradients on every rank, not only the own pieces;
+    /// Whether finish leaves the sum of all gradients on every rank, not only the own shards;
     /// parameters are private then, and publish has nothing to do.
     virtual bool sums_everywhere() const noexcept = 0;
 
     /// This rank's gradients [partition().size()], which backward writes.
     virtual float* gradients() noexcept = 0;
     /// The parameters [partition().size()], perhaps one array for all ranks of the host: between
-    /// begin and finish they are only read; after finish a rank writes its own pieces only.
+    /// begin and finish they are only read; after finish a rank writes its own shards only.
     virtual float* parameters() noexcept = 0;
 
     /// What a gradient of 1 means in the steps to come: samples in the step, times the loss scale.
@@ -56,18 +56,19 @@ class Exchange {
     /// Bucket `index` of this rank's gradients is final. Buckets come in order, each once.
     virtual void ready(int index) = 0;
 
-    /// Waits until the own pieces of the gradients hold the sum over all replicas (all of the
-    /// gradients, where sums are everywhere). `votes`: in, values whose sum is exact in any order,
-    /// whole numbers or non-zero on one rank only; out, their sums over all ranks. `notice`: rank
-    /// 0's bytes, out on all.
+    /// Waits until the own shards of the gradients hold the sum over all replicas (all of the
+    /// gradients, where sums are everywhere). `step_sums`: in, values whose sum is exact in any
+    /// order, whole numbers or non-zero on one rank only; out, their sums over all ranks.
+    /// `payload`: rank 0's bytes, out on all.
     ///
     /// Collective  over all ranks
     /// Throws      Error 76 naming a rank that does not come
-    virtual void finish(std::span<double> votes, std::span<std::byte> notice) = 0;
-    /// Sums of squares of the summed gradients by grain [grains], all ranks'; after finish.
+    virtual void finish(std::span<double> step_sums, std::span<std::byte> payload) = 0;
+    /// Sums of squares of the summed gradients by reduction block [reduction blocks], all ranks';
+    /// after finish.
     virtual std::span<double const> squares() const = 0;
 
-    /// Makes every rank's pieces of the parameters known to all.
+    /// Makes every rank's shards of the parameters known to all.
     ///
     /// Collective  over all ranks
     virtual void publish() = 0;

@@ -127,11 +127,11 @@ class NcclCommunicator {
     /// Collective  same count, type and root on all ranks
     void broadcast(DeviceSpan values, int root, DeviceStream compute);
 
-    /// Sends and receives all `pieces` at once. A rank may send to itself.
+    /// Sends and receives all `shards` at once. A rank may send to itself.
     ///
     /// Collective  what one rank sends to another is what that one receives from it; a rank that
-    ///             has no piece need not call
-    void exchange(std::span<DeviceExchange const> pieces, DeviceStream compute);
+    ///             has no shard need not call
+    void exchange(std::span<DeviceExchange const> shards, DeviceStream compute);
 
     /// Puts later work of `compute` behind all operations so far; the host does not wait. Local.
     void wait(DeviceStream compute);

@@ -27,8 +27,8 @@ struct TreeNode {
 std::vector<TreeNode> subtrees_of_ranks(int replicas, int ranks);
 
 /// The same where ranks are unlike: each inner node's ranks are dealt to its two halves so that the
-/// slower half is as fast as possible. `speeds` are replicas a second, in any unit. A share is one
-/// whole subtree, so two ranks always have halves.
+/// slower half is as fast as possible. `speeds` are replicas per second, in any unit. A share is
+/// one whole subtree, so two ranks always have halves.
 ///
 /// Throws  Error 64 unless there are 1 to `replicas` speeds, all above 0
 std::vector<TreeNode> subtrees_by_speed(int replicas, std::vector<double> const& speeds);

@@ -61,7 +61,7 @@ struct Prediction {
     double between_s = 0; ///< exposed sums between hosts
     double step_s = 0;
     double samples_per_s = 0;
-    double speed_up = 1; ///< of samples a second, against one rank
+    double speed_up = 1; ///< of samples per second, against one rank
     double efficiency = 1;
 };
 

@@ -27,7 +27,7 @@ class MpiSession {
     void bind_device(std::string device);
 
     /// Where the ranks of this host say what they are at; it outlives MPI with who watches it.
-    std::shared_ptr<Board const> board() const noexcept { return board_; }
+    std::shared_ptr<HeartbeatTable const> heartbeats() const noexcept { return heartbeats_; }
 
     /// MPI_THREAD_SINGLE … MPI_THREAD_MULTIPLE, as MPI granted it.
     int thread_level() const noexcept { return thread_level_; }
@@ -41,7 +41,7 @@ class MpiSession {
 
     Environment environment_;
     Communicator world_;
-    std::shared_ptr<Board const> board_;
+    std::shared_ptr<HeartbeatTable const> heartbeats_;
     int thread_level_;
 };
 

@@ -13,19 +13,19 @@ namespace lockstep::comm {
 
 struct TreeExchangeOptions {
     std::vector<TreeNode> nodes; ///< the subtree of each rank
-    Partition partition{0, 1, grain, grain};
-    std::size_t votes = 0;              ///< most values that vote at once
-    std::size_t notice = 0;             ///< most bytes of a notice
-    bool sums_everywhere = false;       ///< not only the own pieces; parameters are private then
+    Partition partition{0, 1, reduction_block, reduction_block};
+    std::size_t step_sums = 0;          ///< most values that are summed at once
+    std::size_t payload = 0;            ///< most bytes of it
+    bool sums_everywhere = false;       ///< not only the own shards; parameters are private then
     Rounding rounding = Rounding::none; ///< of gradients, which come rounded, and of every sum
     double timeout_seconds = 300;
     int ranks_per_host = 0; ///< for tests: so many neighbours share memory; 0: those of a host
 };
 
-/// The ordered exchange in host memory. Each rank sums its pieces of all replicas' gradients, in
+/// The ordered exchange in host memory. Each rank sums its shards of all replicas' gradients, in
 /// tree order. Within a host it reads the others' arrays where they lie, in shared memory, and the
 /// parameters are one array for the whole host. Between hosts, each host first sums what its ranks
-/// hold of a piece, and sends that to the rank that owns the piece: as many bytes as in the best
+/// hold of a shard, and sends that to the rank that owns the shard: as many bytes as in the best
 /// reduce-scatter where hosts hold whole subtrees (Rabenseifner 2004 for the volume; the direct
 /// exchange keeps the order of the sum for any number and size of hosts).
 ///

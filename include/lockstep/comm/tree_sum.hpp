@@ -9,8 +9,8 @@
 
 namespace lockstep::comm {
 
-/// Adds arrays in the order of the fixed tree, grain by grain, so that what lies between is in the
-/// cache.
+/// Adds arrays in the order of the fixed tree, reduction_block by reduction block, so that what
+/// lies between is in the cache.
 class TreeSum {
   public:
     /// `leaves`: subtrees of `root` that tile it, in order; one array comes from each of them.
@@ -20,10 +20,11 @@ class TreeSum {
     TreeSum(TreeNode root, std::vector<TreeNode> const& leaves, Rounding rounding = Rounding::none);
 
     /// The sum of `sources` [leaves], each of `count` elements, into every array of `into`, which
-    /// may be among the sources. Whole grains.
+    /// may be among the sources. Whole reduction blocks.
     void add(std::span<float const* const> sources, std::span<float* const> into,
              std::int64_t count);
-    /// The same, and the sum of squares of each grain of the sum [count / grain], in double.
+    /// The same, and the sum of squares of each reduction_block of the sum [count / reduction
+    /// block], in double.
     void add(std::span<float const* const> sources, std::span<float* const> into,
              std::int64_t count, double* squares);
 
@@ -42,7 +43,7 @@ class TreeSum {
     Rounding rounding_;
 };
 
-/// The sum of squares of one grain, in double, in one fixed order.
-double grain_squares(float const* values);
+/// The sum of squares of one reduction block, in double, in one fixed order.
+double block_squares(float const* values);
 
 } // namespace lockstep::comm

@@ -118,7 +118,7 @@ struct Checkpoint {
     std::int64_t every_steps = 1000; ///< 0: only at the end
     double every_minutes = 0;        ///< 0: off
     std::int64_t keep = 3;
-    bool asynchronous = true;    ///< written while training goes on
+    bool asynchronous = true;    ///< written while training continues
     std::string resume = "auto"; ///< auto, none, a file
     std::string best;            ///< metric; the task's own when empty
     std::string local;           ///< a directory written first; empty: none

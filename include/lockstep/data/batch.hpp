@@ -18,7 +18,7 @@ struct FieldInfo {
     bool whole = false;           ///< handed out as whole numbers; else as float32
     bool ragged = false;          ///< samples have a number of rows each
 
-    /// One whole number a sample, as the class of it is.
+    /// One whole number per sample, as the class of it is.
     bool is_label() const {
         return whole && !ragged &&
                std::all_of(shape.begin(), shape.end(), [](auto extent) { return extent == 1; });

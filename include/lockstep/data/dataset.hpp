@@ -80,8 +80,8 @@ class Dataset {
     h5::Shape const& sample_shape() const noexcept { return inputs_.front().shape; }
     h5::Type input_type() const noexcept { return inputs_.front().type; }
 
-    /// Whether the first target is a class: a whole number a sample. Else there are no counts, and
-    /// the classes are those that the files name.
+    /// Whether the first target is a class: a whole number per sample. Else there are no counts,
+    /// and the classes are those that the files name.
     bool has_labels() const noexcept;
     std::int64_t classes() const noexcept { return static_cast<std::int64_t>(names_.size()); }
     std::vector<std::string> const& class_names() const noexcept { return names_; }

@@ -32,7 +32,8 @@ Division draw_share(std::int64_t samples, double percent, std::uint64_t seed);
 
 /// The same of each class, as nearly as whole samples allow, so that both parts have the classes in
 /// the proportions of all; of each class at least one sample is left among the others. `counts` are
-/// the samples of each class; `for_labels` calls what it is given with all labels in turn.
+/// the samples of each class; `for_labels` calls what it is given with all labels, one after the
+/// other.
 Division draw_share_of_classes(
     std::vector<std::int64_t> const& counts, double percent, std::uint64_t seed,
     std::function<void(std::function<void(std::span<std::int64_t const>)> const&)> const&

@@ -27,11 +27,11 @@ struct ImportOptions {
     std::filesystem::path out{}; ///< a file; a directory where there are several sets
     SplitOptions split{};
     std::int64_t shard_samples = 0; ///< most samples of a file; 0: any number
-    bool skip_bad = false;          ///< pass over items that cannot be read, and list them
+    bool skip_bad = false;          ///< skip items that cannot be read, and list them
     bool overwrite = false;         ///< replace the data set files that are there
     int deflate = 0;                ///< 1 to 9: chunked and compressed; 0: contiguous
     /// Called on each rank before a part; what it throws on one ends the import on all, and it can
-    /// go on later.
+    /// continue later.
     std::function<void()> before_part{};
 };
 
@@ -58,7 +58,7 @@ struct ImportReport {
 };
 
 /// Imports all samples of a source. Items are decoded in parts by all ranks, each part a file with
-/// a checksum in OUT.importing, where an interrupted import of the same source goes on; then the
+/// a checksum in OUT.importing, where an interrupted import of the same source continues; then the
 /// parts are joined to data set files, which appear under their names when they are durable. The
 /// files' bytes do not depend on the number of ranks.
 ///
@@ -87,7 +87,7 @@ struct Hdf5Import {
     std::string weights{};              ///< dataset of the samples' weights; empty: none
     std::vector<std::string> classes{}; ///< empty: the source's, or "0", "1", …
     std::string type{};                 ///< of the inputs; empty: as they are
-    std::string split_by{}; ///< dataset of a whole number a sample: what a split keeps together
+    std::string split_by{}; ///< dataset of a whole number per sample: what a split keeps together
 };
 
 /// Any HDF5 file with one entry a sample, or rows of each sample with NAME_offsets, whatever its

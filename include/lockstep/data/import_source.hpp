@@ -49,7 +49,7 @@ class ImportSource {
     ImportSource& operator=(ImportSource const&) = delete;
     virtual ~ImportSource() = default;
 
-    /// What changes when the source or its options do, so that an interrupted import goes on only
+    /// What changes when the source or its options do, so that an interrupted import resumes only
     /// with what it began from.
     virtual std::string identity() const = 0;
     virtual ImportForm const& form() const = 0;
@@ -59,14 +59,14 @@ class ImportSource {
     virtual std::int64_t label(std::int64_t item) const;   ///< what a split is stratified by
     virtual std::string group(std::int64_t item) const;    ///< what a split keeps together
     virtual std::string set(std::int64_t item) const;      ///< train, …, where the source says it
-    /// What of the source is passed over, and the like: lines for whoever imports.
+    /// What of the source is skipped, and the like: lines for whoever imports.
     virtual std::vector<std::string> remarks() const { return {}; }
-    /// Items that are read together before the next vote: some megabytes of samples.
+    /// Items that are read together before the next status reduction: some megabytes of samples.
     virtual std::int64_t items_at_once() const = 0;
 
     /// Decodes an item; `sink` is given its samples in order.
     ///
-    /// Throws  Error 65 or 66 for a bad item, which --skip-bad passes over
+    /// Throws  Error 65 or 66 for a bad item, which --skip-bad skips
     virtual void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const = 0;
 };
 

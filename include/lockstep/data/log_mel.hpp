@@ -10,7 +10,7 @@ namespace lockstep::data {
 
 /// How a recording is seen as log-mel features.
 struct LogMelOptions {
-    int rate = 16000; ///< values a second
+    int rate = 16000; ///< values per second
     std::size_t bands = 40;
     double window_s = 0.025;
     double hop_s = 0.010;

@@ -25,10 +25,10 @@ class WeightedOrder {
 };
 
 /// With replacement every position is a draw of its own, sample i with probability w_i / sum w, and
-/// an epoch has as many as there are samples: 8 bytes a sample besides the weights. Without, every
-/// sample of weight above 0 comes once an epoch, the next one always with probability w_i / the sum
-/// of those that are left: 8 bytes a sample for each of two epochs, and 16 more while an epoch's
-/// order is made.
+/// an epoch has as many as there are samples: 8 bytes per sample besides the weights. Without,
+/// every sample of weight above 0 comes once an epoch, the next one always with probability w_i /
+/// the sum of those that are left: 8 bytes per sample for each of two epochs, and 16 more while an
+/// epoch's order is made.
 ///
 /// `weights` are finite, at least 0 and not all 0.
 ///

@@ -30,7 +30,7 @@ struct DatasetInfo {
     std::optional<Type> type;        ///< absent: none of ours
     std::optional<Type> readable_as; ///< that type, or one of ours that holds its numbers
     Shape shape;
-    bool contiguous = false;             ///< and allocated, unfiltered, in one piece in this file
+    bool contiguous = false;             ///< and allocated, unfiltered, as one block in this file
     std::optional<std::uint64_t> offset; ///< of its first byte in the file, where contiguous
 };
 
@@ -40,7 +40,7 @@ struct Transfer {
     std::uint32_t cause = 0;
 };
 
-/// A piece of a one-dimensional dataset that a rank has.
+/// A part of a one-dimensional dataset that a rank has.
 struct Part {
     std::uint64_t first = 0; ///< element that `bytes` begins with
     std::span<std::byte const> bytes;

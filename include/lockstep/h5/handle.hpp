@@ -25,7 +25,7 @@ Id check(Id result, Doing doing, std::string_view call,
 
 /// An HDF5 identifier, closed by the function of its kind. Move-only.
 /// What was written may fail as late as at the close: who writes closes explicitly.
-/// Closing a parallel file is collective: such a handle lives in a scope that all ranks leave
+/// Closing a parallel file is collective: such a handle belongs in a scope that all ranks leave
 /// together, and is closed by `File::close` on the normal road.
 class Handle {
   public:

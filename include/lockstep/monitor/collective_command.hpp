@@ -2,7 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/comm/session.hpp"
-#include "lockstep/monitor/first_cause.hpp"
+#include "lockstep/monitor/root_cause.hpp"
 #include "lockstep/monitor/watchdog.hpp"
 
 #include <functional>
@@ -14,12 +14,12 @@ namespace lockstep::monitor {
 struct CommandContext {
     comm::MpiSession& session;
     comm::Communicator const& world;
-    FirstCause& first_cause;
+    RootCause& root_cause;
     Watchdog& watchdog;
 };
 
 /// Runs a command on all ranks from MPI's start to its end, and turns whatever it throws into one
-/// line that names the first cause, and into the exit code:
+/// line that names the root cause, and into the exit code:
 /// an error that all ranks agreed on is told by rank 0, and all ranks leave; an error of one rank
 /// alone is told by that rank, which then ends the job. A rank that dies or stands still, from the
 /// start of MPI to its end, is told by the watchdog of another. One line is told on each host.

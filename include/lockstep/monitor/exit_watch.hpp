@@ -4,8 +4,8 @@
 
 namespace lockstep::monitor {
 
-/// Hears of exit() while it lives: a library or a plug-in that calls it takes the process away from
-/// threads that still work, which then fail for reasons of their own.
+/// Hears of exit() While it exists: a library or a plug-in that calls it takes the process away
+/// from threads that still work, which then fail for reasons of their own.
 class ExitWatch {
   public:
     /// `called` runs on the thread that calls exit(), before anything is torn down that was there

@@ -13,7 +13,7 @@ class Hearing {
   public:
     static constexpr double longest_silence_s = 30; ///< of a host that cannot be reached
 
-    /// The caller listens, as it does several times a second.
+    /// The caller listens, as it does several times per second.
     void listen(double now) noexcept;
     void heard(double now) noexcept { heard_ = now; }
     /// The host's kernel has answered.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lockstep/base/descriptor.hpp"
-#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/monitor/stall_judge.hpp"
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace lockstep::monitor {
 class HostLink {
   public:
     /// Collective  over `world`
-    HostLink(comm::Communicator const& world, comm::Board const& board);
+    HostLink(comm::Communicator const& world, comm::HeartbeatTable const& heartbeats);
     HostLink(HostLink const&) = delete;
     HostLink& operator=(HostLink const&) = delete;
     ~HostLink();
@@ -30,7 +30,7 @@ class HostLink {
     int descriptor() const noexcept { return socket_.get(); }
 
     /// Calls the neighbours, and tells them since when no rank of this host or of those that it has
-    /// heard of has got on. Several times a second.
+    /// heard of has got on. Several times per second.
     ///
     /// Units   seconds
     void call(double now, double still_s);
@@ -66,7 +66,7 @@ class HostLink {
     void take_refusals(double now);
     Message message(bool answer, int to, double still_s) const;
 
-    comm::Board const& board_;
+    comm::HeartbeatTable const& heartbeats_;
     Descriptor socket_;
     int hosts_ = 1;
     int leader_ = 0; ///< the first rank of this host; hosts are named by theirs

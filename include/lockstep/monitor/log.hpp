@@ -21,7 +21,7 @@ enum class Talk {
 };
 
 /// Rank 0's words: to standard output as they are, in colour where that is welcome; to log.txt with
-/// the time. When one of the two can take nothing more, the other tells, once, and goes on.
+/// the time. When one of the two can take nothing more, the other tells, once, and continues.
 class Log {
   public:
     /// To standard output and a file, which is appended to. Throws Error 73.

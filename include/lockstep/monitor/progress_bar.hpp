@@ -8,7 +8,7 @@
 
 namespace lockstep::monitor {
 
-/// One line at the foot of a terminal that is drawn again in place, a few times a second.
+/// One line at the foot of a terminal that is drawn again in place, a few times per second.
 class ProgressBar {
   public:
     /// A bar that is not shown does nothing.
@@ -16,7 +16,7 @@ class ProgressBar {
 
     bool shown() const noexcept { return shown_; }
     /// `done` of `all`, and behind it as many of the words as there is room for, the first of them
-    /// first; drawn at most ten times a second.
+    /// first; drawn at most ten times per second.
     void draw(std::int64_t done, std::int64_t all, std::vector<std::string> const& words);
     /// Takes the bar away, so that a line can be written.
     void clear();

@@ -59,7 +59,7 @@ struct CheckpointRecord {
     double stall_s = unknown;
 };
 
-/// One life of the run.
+/// One attempt of the run.
 struct AttemptRecord {
     std::string start; ///< UTC
     std::int64_t ranks = 0;
@@ -76,14 +76,14 @@ struct AttemptRecord {
 /// one that grows just now, on another host. What the newest attempt ran on counts once it has done
 /// something: one that took no step changes nothing, and one that found the run finished is not
 /// even listed (only older versions of the program wrote such). A line without an end is left for
-/// the next time, lines that are not JSON are passed over.
+/// the next time, lines that are not JSON are skipped.
 class RunRecords {
   public:
     /// `run`: the run's directory, or its metrics.jsonl.
     explicit RunRecords(std::filesystem::path const& run);
 
     /// Reads what has come since the last call; whether there was something. A file that has become
-    /// shorter is a new run's: all is read anew.
+    /// shorter is a new run's: all is read again.
     ///
     /// Throws  Error 66 when there is no such file
     bool read();
@@ -98,7 +98,7 @@ class RunRecords {
     std::int64_t ranks = 0;
     std::int64_t replicas = 0;
     std::int64_t parameters = 0;
-    std::int64_t batch = 0; ///< samples a step
+    std::int64_t batch = 0; ///< samples per step
     std::int64_t steps_per_epoch = 0;
     std::int64_t total_steps = 0;
     std::vector<std::string> hosts;   ///< by rank

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lockstep/base/error.hpp"
-#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,8 @@
 
 namespace lockstep::monitor {
 
-/// What a rank of this host has said on the board, and what the kernel says of its process.
+/// What a rank of this host has said on the heartbeat table, and what the kernel says of its
+/// process.
 struct RankView {
     int rank = 0;
     std::string host;

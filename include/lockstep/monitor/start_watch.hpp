@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/monitor/first_cause.hpp"
+#include "lockstep/monitor/root_cause.hpp"
 
 #include <thread>
 
@@ -13,7 +13,7 @@ namespace lockstep::monitor {
 /// Units  seconds; 300, or LOCKSTEP_START_SECONDS
 class StartWatch {
   public:
-    explicit StartWatch(FirstCause& first_cause);
+    explicit StartWatch(RootCause& root_cause);
     StartWatch(StartWatch const&) = delete;
     StartWatch& operator=(StartWatch const&) = delete;
     /// MPI has started.

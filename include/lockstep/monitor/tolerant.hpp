@@ -9,8 +9,8 @@
 
 namespace lockstep::monitor {
 
-/// An observer that may fail, with a warning at the first time, while the run goes on: a full disk
-/// must not end training. It is asked again at the next event, when there may be room again.
+/// An observer that may fail, with a warning at the first time, while the run continues: a full
+/// disk must not end training. It is asked again at the next event, when there may be room again.
 class Tolerant : public train::Observer {
   public:
     Tolerant(std::unique_ptr<train::Observer> observer, Log log)
@@ -28,7 +28,7 @@ class Tolerant : public train::Observer {
     }
 
     static void warn(Log const& log, Error const& error) {
-        log.important(concat("warning: ", error.what(), ". The run goes on"), Colour::yellow);
+        log.important(concat("warning: ", error.what(), ". The run continues"), Colour::yellow);
     }
 
   private:

@@ -19,7 +19,7 @@ struct Looks {
 
 /// What is known of a run just now, in lines that fit.
 ///
-/// Units  `silence_s`: seconds since the run has shown a sign of life
+/// Units  `silence_s`: seconds since the run has shown a sign of activity
 std::vector<std::string> dashboard(RunRecords const& run, double silence_s, Looks const& looks);
 
 struct WatchOptions {

@@ -2,10 +2,10 @@
 
 #include "lockstep/base/descriptor.hpp"
 #include "lockstep/base/process.hpp"
-#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/monitor/exit_watch.hpp"
-#include "lockstep/monitor/first_cause.hpp"
 #include "lockstep/monitor/host_link.hpp"
+#include "lockstep/monitor/root_cause.hpp"
 #include "lockstep/monitor/stall_judge.hpp"
 
 #include <atomic>
@@ -16,19 +16,19 @@
 
 namespace lockstep::monitor {
 
-/// A thread of every rank that looks at the board of its host four times a second, and at once when
-/// a process dies. A rank that is dead or stands still is named, by the first that sees it, and the
-/// job ends with 76. With LOCKSTEP_STACKS=1 a rank that stands still
-/// writes where each of its threads is. It also beats for its own rank, and counts what the rank
-/// reads and writes as progress, so that long input or output is no stall. Other hosts are watched
-/// by a HostLink.
+/// A thread of every rank that looks at the heartbeat table of its host four times per second, and
+/// at once when a process dies. A rank that is dead or stands still is named, by the first that
+/// sees it, and the job ends with 76. With LOCKSTEP_STACKS=1 a rank that stands still writes where
+/// each of its threads is. It also beats for its own rank, and counts what the rank reads and
+/// writes as progress, so that long input or output is no stall. Other hosts are watched by a
+/// HostLink.
 class Watchdog {
   public:
     static constexpr double default_patience_s = 300; ///< where there is no deck
 
     /// Collective  over `world`
-    Watchdog(comm::Communicator const& world, std::shared_ptr<comm::Board const> board,
-             FirstCause& first_cause);
+    Watchdog(comm::Communicator const& world,
+             std::shared_ptr<comm::HeartbeatTable const> heartbeats, RootCause& root_cause);
     Watchdog(Watchdog const&) = delete;
     Watchdog& operator=(Watchdog const&) = delete;
     /// Says that the rank has ended well.
@@ -40,11 +40,11 @@ class Watchdog {
     /// From here on exit() is heard of before what was made since the start is torn down.
     void hear_of_exit_first() { exit_watch_.come_first(); }
 
-    /// Whether this rank is to tell the first cause; then it must, and end as it said.
-    [[nodiscard]] bool may_tell(comm::Board::Ending ending) const;
+    /// Whether this rank is to tell the root cause; then it must, and end as it said.
+    [[nodiscard]] bool may_tell(comm::HeartbeatTable::Ending ending) const;
     /// Leaves a moment to watchdogs that know better what has happened.
     void wait_for_verdict() const;
-    /// Somebody has told the first cause and ends the job: waits for that, not for ever.
+    /// Somebody has told the root cause and ends the job: waits for that, not for ever.
     void wait_for_the_end() const;
 
   private:
@@ -71,8 +71,8 @@ class Watchdog {
     void show_stacks(RankView const& view);
     void write_own_stacks();
 
-    std::shared_ptr<comm::Board const> board_;
-    FirstCause& first_cause_;
+    std::shared_ptr<comm::HeartbeatTable const> heartbeats_;
+    RootCause& root_cause_;
     std::string host_;
     HostLink link_;
     bool told_deaf_ = false;

@@ -4,7 +4,7 @@
 
 namespace lockstep::nn {
 
-/// A module measures while this lives; then it is in the mode in which it was found.
+/// A module measures while this exists; then it is in the mode in which it was found.
 class EvaluationMode {
   public:
     explicit EvaluationMode(torch::nn::Module& module)

@@ -11,7 +11,7 @@ namespace lockstep::nn {
 /// buffers under their names. The trace is tried on two batch sizes before it is kept.
 ///
 /// Throws  Error 64 when forward does other things for other batches, or takes more than one input
-///         of amounts, so that no trace can stand for it; 73 when the file cannot be created
+///         of real values, so that no trace can stand for it; 73 when the file cannot be created
 void export_script(Model& model, Interface const& interface, std::filesystem::path const& path);
 
 } // namespace lockstep::nn

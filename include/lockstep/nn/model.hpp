@@ -39,7 +39,7 @@ class Model : public torch::nn::Module {
     virtual torch::Tensor forward(Fields const& inputs) = 0;
 
     /// Of what the model is made from beside its deck, such as a file of code; 0: nothing. A run
-    /// goes on with the same only.
+    /// continues with the same only.
     virtual std::uint64_t fingerprint() const { return 0; }
 
     /// Whether several instances may run at once on threads of one process.

@@ -4,7 +4,7 @@
 
 namespace lockstep::nn {
 
-/// Pieces of episodes: `sequences` of them, of `steps` steps each.
+/// Sequences of episodes: `sequences` of them, of `steps` steps each.
 struct PolicyInput {
     torch::Tensor observations; ///< [sequences, steps, observation]
     torch::Tensor starts;       ///< [sequences, steps]: 1 where an episode begins, else 0

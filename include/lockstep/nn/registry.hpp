@@ -32,7 +32,7 @@ double parameter_count(config::Model const& chosen, Interface const& interface);
 /// The deck's model, initialised from the seed alone: the same bits wherever it is made.
 ///
 /// Throws  Error 64 when the deck names no model of ours, a key it does not have, or a shape that
-///         it cannot take; 65 when the model takes one input of amounts and the data has others
+///         it cannot take; 65 when the model takes one input of real values and the data has others
 std::shared_ptr<Model> make_model(config::Model const& chosen, Interface const& interface,
                                   std::uint64_t seed);
 

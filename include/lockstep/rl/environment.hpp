@@ -45,7 +45,7 @@ class Environment {
     virtual Outcome step(std::span<float const> action) = 0;
     /// Shape  into [observation]
     virtual void observe(std::span<float> into) const = 0;
-    /// All that an episode is: an environment that is given another's goes on as that one does.
+    /// All that an episode is: an environment that is given another's continues as that one does.
     virtual std::span<double> state() = 0;
 };
 

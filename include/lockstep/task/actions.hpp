@@ -10,7 +10,7 @@
 namespace lockstep::task {
 
 /// How likely actions are, and how undecided a policy is where it took them.
-struct ActionOdds {
+struct ActionProbabilities {
     torch::Tensor log_probabilities; ///< [sequences, steps]
     torch::Tensor entropy;           ///< [sequences, steps]
 };
@@ -19,7 +19,8 @@ struct ActionOdds {
 ///
 /// Shape  parameters [sequences, steps, parameters] as nn::PolicyOutput::actions, float32; actions
 ///        [sequences, steps, action_size]
-ActionOdds odds_of(torch::Tensor const& parameters, torch::Tensor const& actions, bool continuous);
+ActionProbabilities action_probabilities(torch::Tensor const& parameters,
+                                         torch::Tensor const& actions, bool continuous);
 
 /// Draws an action, or takes the likeliest where `draws` is null. In double, on the CPU, so that
 /// what is drawn depends on nothing but its arguments.

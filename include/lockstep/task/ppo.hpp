@@ -11,9 +11,9 @@ namespace lockstep::task {
 struct PpoOptions {
     std::int64_t environments = 4;    ///< of each replica
     std::int64_t rollout_steps = 128; ///< of each environment in an iteration
-    std::int64_t passes = 4;          ///< over what was collected
+    std::int64_t ppo_epochs = 4;      ///< over what was collected
     std::int64_t sequence =
-        0; ///< steps that a policy with a memory learns from in one piece; 0: all
+        0; ///< steps that a policy with a memory learns from as one sequence; 0: all
     rl::Discount discount;
     double reward_scale = 1; ///< of what is learnt; returns are told as they are
     double clip = 0.2;

@@ -7,7 +7,7 @@
 
 namespace lockstep::train {
 
-/// While it lives, a model's parameters hold other values; then again what they held before, bit
+/// While it exists, a model's parameters hold other values; then again what they held before, bit
 /// for bit.
 class AveragedWeights {
   public:

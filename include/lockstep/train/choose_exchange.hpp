@@ -26,8 +26,8 @@ struct Matrix {
 struct ExchangeNeeds {
     std::vector<comm::TreeNode> nodes; ///< the subtree of each rank
     std::int64_t size = 0;             ///< elements of the arena
-    std::size_t votes = 0;
-    std::size_t notice = 0;       ///< bytes
+    std::size_t step_sums = 0;
+    std::size_t payload = 0;      ///< bytes
     bool sums_everywhere = false; ///< for an update that every rank does in full
     int ranks_per_host = 0;       ///< for tests; see comm::TreeExchangeOptions
     std::vector<Matrix> matrices; ///< that communication.compression = powersgd approximates

@@ -15,11 +15,11 @@ namespace lockstep::train {
 /// Throws  Error 69 when the deck names a device that is not here, 64 when it is no device's name
 torch::Device choose_device(config::Run const& run, comm::Topology const& topology);
 
-/// Where the replicas of a process that is alone compute side by side: the GPUs that run.devices
+/// Where the replicas of a process that is alone compute concurrently: the GPUs that run.devices
 /// leaves, with run.mode = dp or auto; else none, and they are on the rank's own device.
 ///
 /// Throws  as choose_device
-std::vector<torch::Device> devices_side_by_side(config::Run const& run, int ranks);
+std::vector<torch::Device> concurrent_devices(config::Run const& run, int ranks);
 
 /// Makes LibTorch compute the same bits every time: thread count, deterministic operators,
 /// denormals flushed to zero (they slow backward threefold), kernels chosen before there are

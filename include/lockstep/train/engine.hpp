@@ -18,7 +18,7 @@
 
 namespace lockstep::train {
 
-class Vote;
+class StepSums;
 
 /// What all ranks know after a step; the same bits on each of them, times excepted.
 struct StepOutcome {
@@ -49,15 +49,15 @@ class Diverged : public AgreedError {
 
 /// Bytes that training a model of so many parameters takes on one rank that hosts `replicas` of
 /// them, activations and batches aside: parameters as they are made and in the arena, gradients,
-/// pieces received, and the rank's part of the optimizer's state.
+/// shards received, and the rank's part of the optimizer's state.
 double memory_needed(double parameters, config::Optimizer const& optimizer, int replicas,
                      int ranks);
 
 /// Keeps the replicas of one model in lockstep: LibTorch has no data-parallel class for C++, so
 /// gradients are summed, divided and applied here, in an order that is the same on any number of
 /// ranks. Phases of a step: forward and backward of this rank's replicas, from which gradients
-/// leave bucket by bucket; the sum over all replicas, with a vote (losses, weights, signals) and
-/// replica 0's buffers; update of the own pieces; pieces published.
+/// leave bucket by bucket; the sum over all replicas, with the step's sums (losses, weights,
+/// signals) and replica 0's buffers; update of the own shards; shards published.
 class Engine {
   public:
     struct Parts {
@@ -66,12 +66,12 @@ class Engine {
         nn::Model& model;         ///< becomes a view of the engine's arena
         task::Task const& task;
         torch::Device device;
-        /// Another instance of the model, for replicas side by side on threads.
+        /// Another instance of the model, for concurrent replicas on threads.
         std::function<std::shared_ptr<nn::Model>()> another{};
         int ranks_per_host = 0; ///< for tests; see comm::TreeExchangeOptions
         /// The subtree of each rank; empty: even shares.
         std::vector<comm::TreeNode> nodes{};
-        /// Where replicas compute side by side, `device` first; empty: all on `device`.
+        /// Where replicas compute concurrently, `device` first; empty: all on `device`.
         std::vector<torch::Device> devices{};
     };
 
@@ -145,14 +145,14 @@ class Engine {
     std::vector<comm::TreeNode> const& nodes() const noexcept { return nodes_; }
 
   private:
-    std::vector<nn::Model*> make_lanes(Parts const& parts);
+    std::vector<nn::Model*> make_instances(Parts const& parts);
     void copy_parameters();
     std::unique_ptr<ThreadReplicaSums> make_sums();
     std::vector<Buffers> kept_buffers(nn::Model const& model) const;
     double timeout_s() const { return static_cast<double>(communication_.timeout_seconds); }
-    Vote empty_vote() const;
-    void check_losses(Vote& vote, std::int64_t step) const;
-    void settle_unused(Vote& vote, std::int64_t step);
+    StepSums empty_sums() const;
+    void check_losses(StepSums& sums, std::int64_t step) const;
+    void settle_unused(StepSums& sums, std::int64_t step);
     void update(double rate, std::int64_t step, double divisor, double norm);
     [[noreturn]] void throw_not_finite(std::int64_t step) const;
     std::vector<std::span<std::byte const>> weights_of(torch::Tensor const& parameters) const;
@@ -173,8 +173,8 @@ class Engine {
     Arena arena_;
     std::vector<Range> updated_;                 ///< by this rank
     std::vector<std::unique_ptr<Arena>> copies_; ///< of the parameters, on the other devices
-    std::vector<std::shared_ptr<nn::Model>> other_lanes_;
-    std::vector<nn::Model*> lanes_;
+    std::vector<std::shared_ptr<nn::Model>> other_instances_;
+    std::vector<nn::Model*> instances_;
     std::optional<comm::Communicator> layers_world_; ///< for layers that speak with other ranks
     std::unique_ptr<ThreadReplicaSums> sums_;        ///< null: no layer does
     SliceOptimizer optimizer_;

@@ -18,8 +18,8 @@ torch::Tensor squares_by_halves(torch::Tensor const& values);
 void write_unit_squares(torch::Tensor const& values, torch::Tensor const& into);
 
 /// Where the sums of squares of an arena lie: one for each segment, the part of an entry in a
-/// grain. Whoever owns whole grains has whole segments, so the norm of an entry, a sum of its
-/// segments in a fixed tree, does not depend on the owners.
+/// reduction block. Whoever owns whole reduction blocks has whole segments, so the norm of an
+/// entry, a sum of its segments in a fixed tree, does not depend on the owners.
 class Segments {
   public:
     explicit Segments(Layout const& layout);
@@ -34,7 +34,7 @@ class Segments {
     std::vector<double> norms(std::span<double const> squares) const;
 
   private:
-    std::vector<std::int64_t> first_grain_; ///< of each entry
+    std::vector<std::int64_t> first_block_; ///< of each entry
     std::vector<std::size_t> first_of_;     ///< each entry's first segment: [entries + 1]
 };
 

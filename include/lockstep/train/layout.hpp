@@ -14,8 +14,8 @@ namespace lockstep::train {
 /// differently in a ragged tail, and sums depend on alignment.
 constexpr std::int64_t arena_unit = 64;
 
-using comm::grain;
 using comm::Range;
+using comm::reduction_block;
 
 /// A parameter's place in the arena.
 struct Entry {
@@ -32,7 +32,7 @@ struct Entry {
 /// function of the model.
 struct Layout {
     std::vector<Entry> entries;
-    std::int64_t size = 0;       ///< elements, padding included; whole grains
+    std::int64_t size = 0;       ///< elements, padding included; whole reduction blocks
     std::int64_t parameters = 0; ///< elements that are trained
 
     static Layout of(nn::Model const& model);

@@ -16,7 +16,7 @@
 
 namespace lockstep::train {
 
-class LaneThreads;
+class InstanceThreads;
 
 /// What one replica's forward and backward of a step gave.
 struct ReplicaResult {
@@ -34,15 +34,15 @@ struct LocalTimes {
 };
 
 /// Forward and backward of the replicas that a rank hosts, and the sum of their gradients in tree
-/// order, handed to the exchange bucket by bucket. With one lane, a module instance, the replicas
-/// run in turn and the exchange begins while the last of them is in backward; with a lane for each
-/// replica they run side by side on threads.
+/// order, handed to the exchange bucket by bucket. With one instance, a module, an instance, the
+/// replicas run sequentially and the exchange begins while the last of them is in backward; with an
+/// instance for each replica they run concurrently on threads.
 class LocalStep {
   public:
     struct Parts {
         /// One, or one for each replica, each on its own device or on one together; all hold the
         /// same parameters.
-        std::vector<nn::Model*> lanes;
+        std::vector<nn::Model*> instances;
         task::Task const& task;
         Layout const& layout;
         Buffers& buffers; ///< replica 0's, of the step before; replica 0's host updates them
@@ -53,8 +53,8 @@ class LocalStep {
         comm::Exchange& exchange;
         comm::Communicator const& world; ///< which is told what the rank is at
         config::Precision precision{};
-        /// For layers that speak with other replicas; then there is a lane for each replica. Null:
-        /// none do.
+        /// For layers that speak with other replicas; then there is an instance for each replica.
+        /// Null: none do.
         ThreadReplicaSums* sums = nullptr;
         /// Of each replica's gradients, and of every sum of them.
         comm::Rounding rounding = comm::Rounding::none;
@@ -71,7 +71,7 @@ class LocalStep {
     void run(BatchSource& batches, int micro_batches, std::uint64_t step_key, double loss_scale = 1,
              bool poison = false);
 
-    /// This rank's sum of gradients; after the exchange, that of all replicas in its own pieces.
+    /// This rank's sum of gradients; after the exchange, that of all replicas in its own shards.
     torch::Tensor const& gradients() const noexcept { return gradients_; }
     std::vector<ReplicaResult> const& results() const noexcept { return results_; } ///< by replica
     LocalTimes const& times() const noexcept { return times_; }
@@ -81,15 +81,15 @@ class LocalStep {
     void expect_unused(std::vector<char> const& unused);
 
   private:
-    struct Lane;
+    struct ModelInstance;
 
     void run_on_threads(BatchSource& batches);
     void run_node(comm::TreeNode node, std::size_t depth, BatchSource& batches);
     void run_replica(int replica, std::size_t depth, BatchSource& batches);
-    void start_replica(Lane& lane, int replica, torch::Tensor const& gradients);
-    void run_micro_batch(Lane& lane, int replica, int micro, task::Tensors const& tensors,
-                         LocalTimes& times);
-    void end_replica(Lane& lane, int replica);
+    void start_replica(ModelInstance& instance, int replica, torch::Tensor const& gradients);
+    void run_micro_batch(ModelInstance& instance, int replica, int micro,
+                         task::Tensors const& tensors, LocalTimes& times);
+    void end_replica(ModelInstance& instance, int replica);
     void fold(int bucket, std::size_t depth);
     void round(torch::Tensor const& values) const;
     void add(torch::Tensor const& into, torch::Tensor const& from) const;
@@ -98,9 +98,9 @@ class LocalStep {
 
     Parts parts_;
     torch::Tensor gradients_; ///< the exchange's
-    std::vector<std::unique_ptr<Lane>> lanes_;
-    std::unique_ptr<LaneThreads> threads_; ///< null: in turn
-    /// In turn: one array for each level of the subtree. On threads: one for each replica. The
+    std::vector<std::unique_ptr<ModelInstance>> instances_;
+    std::unique_ptr<InstanceThreads> threads_; ///< null: sequentially
+    /// Sequentially: one array for each level of the subtree. On threads: one for each replica. The
     /// first is the exchange's.
     std::vector<torch::Tensor> arrays_;
     std::vector<ReplicaResult> results_;

@@ -43,7 +43,8 @@ std::vector<bool> exempt_entries(config::Optimizer const& options, Layout const&
 
 /// The update of the ranges of the arena that one rank owns: it holds their state and nobody else
 /// does, so time and memory of the update fall with the ranks. The bits do not depend on how the
-/// arena is cut: ranges end on grains, and norms are summed over grains in a fixed tree.
+/// arena is cut: ranges end on reduction blocks, and norms are summed over reduction blocks in a
+/// fixed tree.
 class SliceOptimizer {
   public:
     /// `owned`: in ascending order. Averages begin at `parameters`, the whole arena, on whose

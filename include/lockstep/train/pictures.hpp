@@ -21,7 +21,7 @@ class PicturedBatches : public BatchSource {
   public:
     /// `batches` must outlive it.
     PicturedBatches(BatchSource& batches, std::int64_t most, bool channels_last)
-        : batches_(batches), most_(most), channels_last_(channels_last) {}
+        : batches_(batches), limit_(most), channels_last_(channels_last) {}
 
     task::Tensors next() override;
     /// What was kept, once.
@@ -29,7 +29,7 @@ class PicturedBatches : public BatchSource {
 
   private:
     BatchSource& batches_;
-    std::int64_t most_; ///< 0: no more
+    std::int64_t limit_; ///< 0: no more
     bool channels_last_;
     std::vector<Picture> pictures_;
 };

@@ -11,7 +11,7 @@
 
 namespace lockstep::train {
 
-/// Forward and backward passes a second of a throw-away instance of the model on made-up samples,
+/// Forward and backward passes per second of a throw-away instance of the model on made-up samples,
 /// while all ranks do the same.
 ///
 /// Collective  over `world`

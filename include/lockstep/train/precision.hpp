@@ -6,7 +6,7 @@
 
 namespace lockstep::train {
 
-/// While it lives, torch's operators on this thread compute in the type that precision.compute
+/// While it exists, torch's operators on this thread compute in the type that precision.compute
 /// names, as torch's autocast chooses it for each of them; weights stay float32. It keeps no copies
 /// of weights: torch has one store of them for all threads, and empties it when any leaves
 /// autocast, so that the gradient of a weight used twice would be rounded once or twice, as time

@@ -37,9 +37,9 @@ class ReplicaState {
     checkpoint::Snapshot snapshot();
 
     /// Takes everything from a checkpoint, whatever number of ranks wrote it. What a forced resume
-    /// does not find there, or finds of an optimizer that does not share its state, begins anew.
+    /// does not find there, or finds of an optimizer that does not share its state, starts over.
     ///
-    /// Returns the arrays that begin anew
+    /// Returns the arrays that start over
     /// Throws  Error 64 when its parameters are not this model's, 65 when an array is not as long
     ///         as they are
     std::vector<std::string> restore(checkpoint::Reader const& reader, bool shares_state);

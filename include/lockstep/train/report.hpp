@@ -13,7 +13,7 @@ namespace lockstep::train {
 
 struct Started {
     std::string version;
-    std::string attempt; ///< tells this life of the run from all others
+    std::string attempt; ///< tells this attempt of the run from all others
     std::vector<std::string> host_of_rank;
     std::vector<std::string> device_of_rank;
     std::vector<std::int64_t> replicas_of_rank;
@@ -43,7 +43,7 @@ struct Started {
 struct Resumed {
     std::string file;
     std::int64_t step = 0;
-    std::vector<std::string> skipped; ///< files passed over, and why
+    std::vector<std::string> skipped; ///< files skipped, and why
     std::vector<std::string> forced;  ///< deck changes that --force allowed
 };
 
@@ -78,7 +78,7 @@ struct Step {
     std::int64_t device_memory_peak = 0;
 };
 
-struct Measuring {   ///< a validation or a test goes on
+struct Measuring {   ///< a validation or a test is running
     std::string set; ///< "validation" or "test"
     std::int64_t done = 0;
     std::int64_t all = 0; ///< batches or groups of episodes, of rank 0
@@ -101,7 +101,7 @@ struct Epoch {
     std::int64_t step = 0;
     double loss = 0;                       ///< mean over the epoch's samples while they were learnt
     std::optional<double> accuracy;        ///< where the task knows such a thing
-    std::map<std::string, double> figures; ///< the task's and the feed's
+    std::map<std::string, double> figures; ///< the task's and the data module's
     std::int64_t samples = 0;
     double seconds = 0;
     double samples_per_s = 0;
@@ -145,7 +145,7 @@ struct CheckpointWritten {
     bool collective = false;
 };
 
-struct CheckpointFailed { ///< the run goes on; older checkpoints are there
+struct CheckpointFailed { ///< the run continues; older checkpoints are there
     std::int64_t step = 0;
     std::string cause;   ///< "rank 3 (host, cpu) in PHASE"
     std::string message; ///< what, why, what to do
@@ -179,7 +179,7 @@ struct Ended {
 using Event = std::variant<Started, Resumed, Step, Measuring, Measured, Epoch, Histograms, Pictures,
                            CheckpointWritten, CheckpointFailed, Remark, Signalled, Ended>;
 
-/// Hears what a run does; lives on rank 0. May throw only for output that cannot be written.
+/// Hears what a run does; is on rank 0. May throw only for output that cannot be written.
 class Observer {
   public:
     virtual ~Observer() = default;

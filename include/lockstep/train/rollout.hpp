@@ -20,7 +20,7 @@ class Rollout {
         task::PpoOptions options;
         std::vector<std::int64_t> observation_shape;
         std::int64_t state_size = 0; ///< of the policy
-        std::int64_t sequence = 1;   ///< steps that are learnt from in one piece
+        std::int64_t sequence = 1;   ///< steps that are learnt from as one sequence
         std::uint64_t seed = 0;
         std::int64_t replica = 0;
         torch::Device device = torch::kCPU;
@@ -57,7 +57,7 @@ class Rollout {
     nn::PolicyOutput judge(nn::Policy& policy, torch::Tensor const& observations,
                            torch::Tensor const& starts, torch::Tensor const& state) const;
     void act(nn::Policy& policy, std::int64_t step);
-    torch::Tensor pieces(torch::Tensor const& of_steps, torch::Tensor const& which) const;
+    torch::Tensor sequences_of(torch::Tensor const& of_steps, torch::Tensor const& which) const;
 
     task::PpoOptions options_;
     std::vector<std::int64_t> observation_shape_;

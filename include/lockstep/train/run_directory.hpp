@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lockstep/base/file_lock.hpp"
-#include "lockstep/train/life.hpp"
+#include "lockstep/train/lease.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace lockstep::train {
 
-/// A run's directory, held by rank 0 while the run lives: another live job that wants it gets 73, a
-/// newer life of the same job gets it.
+/// A run's directory, held by rank 0 while the run is alive: another live job that wants it gets
+/// 73, a newer attempt of the same job gets it.
 class RunDirectory {
   public:
     /// Makes the directory and locks it.
     ///
-    /// `waiting` is called now and then while it watches whether another life is still there.
+    /// `waiting` is called now and then while it watches whether another attempt is still there.
     ///
     /// Throws  Error 73 when it cannot be made or written, or when another job holds it
     RunDirectory(std::filesystem::path path, std::function<void()> const& waiting);
@@ -24,20 +24,20 @@ class RunDirectory {
     RunDirectory& operator=(RunDirectory const&) = delete;
     ~RunDirectory() = default;
 
-    /// Throws  Error 76 when a newer life of the job has taken the directory over
-    void require_ours() const { life_->require(); }
+    /// Throws  Error 76 when a newer attempt of the job has taken the directory over
+    void require_ours() const { lease_->require(); }
 
     /// Moves everything of an earlier run aside, to PATH.archived-TIME; nothing is deleted.
     void archive() const;
 
     std::filesystem::path const& path() const noexcept { return path_; }
-    std::int64_t life() const noexcept { return life_->number(); }
-    bool is_requeued() const noexcept { return life_->is_requeued(); }
+    std::int64_t token() const noexcept { return lease_->number(); }
+    bool is_requeued() const noexcept { return lease_->is_requeued(); }
 
   private:
     std::filesystem::path path_;
     std::optional<FileLock> lock_;
-    std::optional<Life> life_;
+    std::optional<Lease> lease_;
 };
 
 /// Removes what writers that were killed left half done in a directory, which has to be this run's

@@ -27,8 +27,8 @@ struct PlannedRank {
 struct PlannedMemory {
     double parameters = 0; ///< as they are made, and in the arena
     double gradients = 0;
-    double exchange = 0;  ///< pieces of others
-    double optimizer = 0; ///< of the own pieces
+    double exchange = 0;  ///< shards of others
+    double optimizer = 0; ///< of the own shards
     double batches = 0;   ///< made ahead
     double total() const { return parameters + gradients + exchange + optimizer + batches; }
 };
@@ -48,7 +48,7 @@ struct RunPlan {
     std::int64_t samples_per_step = 0;
     std::int64_t steps_per_epoch = 0;
     std::int64_t steps = 0;
-    std::string newest;          ///< checkpoint that a run would go on from; empty: it would begin
+    std::string newest;          ///< checkpoint that a run would resume from; empty: it would begin
     std::int64_t done = 0;       ///< steps of that
     bool finished = false;       ///< and there is nothing left to do
     std::int64_t validation = 0; ///< samples

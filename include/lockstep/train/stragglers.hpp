@@ -17,10 +17,10 @@ class Stragglers {
     };
 
     /// A rank matters when it is late by more than this share of the step.
-    static constexpr double least_share = 0.1;
+    static constexpr double min_share = 0.1;
     /// It stays when it is the same one in so many reports over so many steps.
-    static constexpr int least_reports = 3;
-    static constexpr std::int64_t least_steps = 20;
+    static constexpr int min_reports = 3;
+    static constexpr std::int64_t min_steps = 20;
 
     /// Shape  waited_s [ranks]
     void add(std::span<double const> waited_s, double step_s);

@@ -20,7 +20,7 @@ class Model;
 namespace lockstep::train {
 
 /// What a run is started with.
-struct Order {
+struct RunOptions {
     config::Deck deck;
     bool force = false;  ///< deck changes that change the result are allowed at a resume
     std::string version; ///< of the program
@@ -30,8 +30,8 @@ struct Order {
     /// Makes rank 0's observers, once the run's directory stands.
     std::function<std::vector<std::unique_ptr<Observer>>(config::Deck const&)> observers;
     /// Called on every rank: once no other job has the run's directory, with the number of this
-    /// life, and once this attempt is on record. Before, what goes wrong is no part of the run.
-    std::function<void(std::int64_t life)> held{};
+    /// attempt, and once this attempt is on record. Before, what goes wrong is no part of the run.
+    std::function<void(std::int64_t token)> held{};
     std::function<void()> begun{};
     /// Called on each rank after its first step, when all that libraries make once is made.
     std::function<void()> stepped{};
@@ -50,7 +50,7 @@ class Trainer {
     /// writes the first one. `world` and `signals` must outlive it.
     ///
     /// Collective  over `world`
-    Trainer(comm::Communicator const& world, Order order, SignalRequests const& signals);
+    Trainer(comm::Communicator const& world, RunOptions order, SignalRequests const& signals);
     Trainer(Trainer&&) noexcept;
     Trainer& operator=(Trainer&&) noexcept;
     ~Trainer();
@@ -64,7 +64,7 @@ class Trainer {
     /// Writes a checkpoint of this step, unless there is one.
     void save_checkpoint();
     /// Writes the last checkpoint and, unless the run was asked to leave, measures the test set
-    /// with the best model. `reason` is "stopped" when epochs were left: the next start goes on.
+    /// with the best model. `reason` is "stopped" when epochs were left: the next start continues.
     Ended finish();
 
     std::int64_t step() const; ///< steps done
@@ -76,13 +76,14 @@ class Trainer {
 };
 
 /// Trains what the deck says: opens the data, resumes from the newest good checkpoint or starts
-/// anew, steps, validates, writes checkpoints, and measures the test set with the best model.
+/// over, steps, validates, writes checkpoints, and measures the test set with the best model.
 ///
 /// Collective  over `world`; same order on all ranks
 /// Throws      AgreedError on every rank for what can be agreed on; RankError on one rank alone in
 ///             the middle of a step, after which the caller must end the job
 /// Returns     why it ended; `reason` is a signal's name or "walltime" when it was interrupted
-Ended train(comm::Communicator const& world, Order const& order, SignalRequests const& signals);
+Ended train(comm::Communicator const& world, RunOptions const& order,
+            SignalRequests const& signals);
 
 /// The device that the deck gives this rank, as text: "cpu" or "cuda:0".
 ///

@@ -35,7 +35,7 @@ struct Options {
     std::int64_t steps = 0;
     bool json = false;
 
-    /// dp: two replicas of one rank side by side, on threads.
+    /// dp: two replicas of one rank concurrently, on threads.
     std::int64_t replicas_of_rank() const { return variant == "dp" ? 2 : 1; }
 };
 

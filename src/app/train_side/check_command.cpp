@@ -19,7 +19,7 @@ namespace {
 constexpr double patience_s = 30; ///< of the watchdog, for whatever a probe waits for
 
 /// Collective  over the world
-/// Returns     bytes a second of a checkpoint
+/// Returns     bytes per second of a checkpoint
 double check_machine(CheckContext const& context, config::Run const& run) {
     auto const rate = check_disk(context, run.directory);
     check_network(context);

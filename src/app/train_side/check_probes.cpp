@@ -83,7 +83,7 @@ std::vector<int> blind_ranks(comm::Communicator const& world,
     return blind;
 }
 
-/// Operations a second of a product of two matrices, and bytes a second of a copy to the device.
+/// Operations a second of a product of two matrices, and bytes per second of a copy to the device.
 struct Speed {
     double product = 0;
     double copy = 0;
@@ -231,7 +231,7 @@ void check_speed(CheckContext const& context, config::Run const& run) {
     auto const copy = comm::all_reduce(world, own.copy, comm::Reduce::minimum);
     auto const range = concat(fixed(*slowest / 1e9, 0), " to ", fixed(*fastest / 1e9, 0));
     report.green("speed", concat(world.size() == 1 ? fixed(*slowest / 1e9, 0) : range,
-                                 " GFLOP/s a rank in float32; copies at ", rate_text(copy)));
+                                 " GFLOP/s per rank in float32; copies at ", rate_text(copy)));
     if (*slowest < 0.7 * *fastest) {
         auto const rank = slowest - products.begin();
         report.add(

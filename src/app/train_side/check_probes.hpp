@@ -32,7 +32,7 @@ void check_network(CheckContext const& context);
 /// The file system of the run's directory, whether all ranks see it, and a small checkpoint there.
 ///
 /// Collective  over the world
-/// Returns     bytes a second of a checkpoint; 0 where none could be written
+/// Returns     bytes per second of a checkpoint; 0 where none could be written
 double check_disk(CheckContext const& context, std::filesystem::path const& directory);
 
 /// How fast each rank multiplies and copies on its device, with run.threads.

@@ -3,7 +3,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/collectives.hpp"
-#include "lockstep/train/rehearsal.hpp"
+#include "lockstep/train/dry_run.hpp"
 
 #include "../measurement.hpp"
 
@@ -18,11 +18,11 @@ std::string seconds_text(double seconds) {
 /// Seconds of the slowest rank in the median step.
 ///
 /// Collective  over `world`
-double median_step(comm::Communicator const& world, train::Rehearsal& rehearsal) {
+double median_step(comm::Communicator const& world, train::DryRun& dry_run) {
     constexpr int steps = 5;
     std::vector<double> seconds;
     for (int step = 0; step <= steps; ++step) {
-        auto const whole = comm::all_reduce(world, rehearsal.step().whole, comm::Reduce::maximum);
+        auto const whole = comm::all_reduce(world, dry_run.step().whole, comm::Reduce::maximum);
         if (step > 0) {
             seconds.push_back(whole); // the first one allocates
         }
@@ -31,23 +31,23 @@ double median_step(comm::Communicator const& world, train::Rehearsal& rehearsal)
 }
 
 /// Collective  over the world
-void check_memory(CheckContext const& context, train::Rehearsal const& rehearsal) {
+void check_memory(CheckContext const& context, train::DryRun const& dry_run) {
     auto const& world = context.world;
-    auto const used = comm::all_reduce(world, rehearsal.peak_bytes(), comm::Reduce::maximum);
-    auto const free = comm::all_reduce(world, rehearsal.free_bytes(), comm::Reduce::minimum);
+    auto const used = comm::all_reduce(world, dry_run.peak_bytes(), comm::Reduce::maximum);
+    auto const free = comm::all_reduce(world, dry_run.free_bytes(), comm::Reduce::minimum);
     bool const on_host = world.device() == "cpu";
     auto const of_all = static_cast<double>(used) * (on_host ? context.topology.local_size : 1);
     bool const tight = static_cast<double>(free) < 0.1 * of_all; // beside what is used
     context.report.add(
         {tight ? Colour::yellow : Colour::green, "memory",
-         concat("training takes ", bytes_text(used), " a rank; ", bytes_text(free),
+         concat("training takes ", bytes_text(used), " per rank; ", bytes_text(free),
                 on_host ? " stay free" : " of its GPU stay free"),
          tight ? concat("Lower data.batch", on_host ? ", or start fewer ranks per host"
                                                     : " and raise optimizer.accumulate")
                : ""});
 }
 
-void check_exchange(CheckContext const& context, train::RehearsedSize const& size) {
+void check_exchange(CheckContext const& context, train::DryRunSize const& size) {
     bool const by_messages =
         context.topology.local_size > 1 && size.exchange.find("messages (") != std::string::npos;
     context.report.add(
@@ -57,7 +57,7 @@ void check_exchange(CheckContext const& context, train::RehearsedSize const& siz
          by_messages ? "Make /dev/shm larger (docker --shm-size, or mount -o remount,size=)" : ""});
 }
 
-void check_checkpoints(CheckContext const& context, train::RehearsedSize const& size,
+void check_checkpoints(CheckContext const& context, train::DryRunSize const& size,
                        double write_rate, double every_s) {
     auto const bytes = size.arena_bytes * (1 + size.state_arrays);
     auto const written = write_rate > 0 ? bytes / write_rate : 0;
@@ -70,12 +70,12 @@ void check_checkpoints(CheckContext const& context, train::RehearsedSize const& 
 }
 
 /// Collective  over the world
-void rehearse(CheckContext const& context, config::Deck const& deck, double write_rate) {
-    train::Rehearsal rehearsal(context.world, deck);
-    auto const& size = rehearsal.size();
-    auto const step_s = median_step(context.world, rehearsal);
+void dry_run(CheckContext const& context, config::Deck const& deck, double write_rate) {
+    train::DryRun dry_run(context.world, deck);
+    auto const& size = dry_run.size();
+    auto const step_s = median_step(context.world, dry_run);
     check_exchange(context, size);
-    check_memory(context, rehearsal);
+    check_memory(context, dry_run);
     auto const samples = static_cast<double>(size.samples_per_step);
     auto const epoch_s = step_s * static_cast<double>(size.steps_per_epoch);
     context.report.green("training",
@@ -91,7 +91,7 @@ void rehearse(CheckContext const& context, config::Deck const& deck, double writ
 
 void check_training(CheckContext const& context, config::Deck const& deck, double write_rate) {
     try {
-        rehearse(context, deck, write_rate);
+        dry_run(context, deck, write_rate);
     } catch (AgreedError const& error) {
         auto const& text = error.text();
         context.report.add({Colour::red, "training", concat(text.what, ": ", text.why), text.next});

@@ -7,7 +7,7 @@
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/scaling_model.hpp"
 #include "lockstep/monitor/collective_command.hpp"
-#include "lockstep/train/rehearsal.hpp"
+#include "lockstep/train/dry_run.hpp"
 #include "lockstep/train/trainer.hpp"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ EstimateOptions parsed(std::vector<std::string>& arguments) {
     EstimateOptions options;
     options.json = take_flag(arguments, "--json");
     options.steps = whole_number("--steps", take_option(arguments, "--steps", "20"));
-    options.most_ranks = whole_number("--max-ranks", take_option(arguments, "--max-ranks", "1024"));
+    options.max_ranks = whole_number("--max-ranks", take_option(arguments, "--max-ranks", "1024"));
     auto const per_host = take_option(arguments, "--ranks-per-host", "");
     options.per_host = per_host.empty() ? 0 : whole_number("--ranks-per-host", per_host);
     for (auto const& batch : split(take_option(arguments, "--batches", ""), ',')) {
@@ -153,7 +153,7 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
     auto const available =
         comm::all_reduce(world, memory_of_rank(world, topology.local_size), comm::Reduce::minimum);
     comm::ScalingInputs inputs;
-    train::RehearsedSize size;
+    train::DryRunSize size;
     std::optional<Together> measured;
     std::vector<BatchTrial> batches;
     auto const recipe = recipe_on_all_ranks(world, topology, deck);
@@ -163,8 +163,8 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
         }
     });
     if (world.size() > 1) {
-        train::Rehearsal rehearsal(world, recipe.a_replica_each(world.size()));
-        measured = Together{mean_over(world, median_step(rehearsal, options.steps)), world.size(),
+        train::DryRun dry_run(world, recipe.a_replica_each(world.size()));
+        measured = Together{mean_over(world, median_step(dry_run, options.steps)), world.size(),
                             topology.local_size};
     }
     // What ranks of one host do to each other is known only where one host has them all.
@@ -185,7 +185,7 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
         }
         inputs.replicas = recipe.fixed_replicas();
         inputs.load =
-            recipe.loads(rank_counts(options.most_ranks, 1), options.steps, inputs.alone.compute);
+            recipe.loads(rank_counts(options.max_ranks, 1), options.steps, inputs.alone.compute);
         inputs.arena_bytes = size.arena_bytes;
         inputs.buckets = size.buckets;
         inputs.batch = size.samples_per_step;
@@ -193,8 +193,8 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
         printer.start(recipe.plan);
         printer.basis(inputs, source, measured);
         printer.head();
-        auto const most = inputs.replicas > 0 ? std::min(options.most_ranks, inputs.replicas)
-                                              : options.most_ranks;
+        auto const most =
+            inputs.replicas > 0 ? std::min(options.max_ranks, inputs.replicas) : options.max_ranks;
         for (int const ranks : rank_counts(most, world.size())) {
             try {
                 printer.row(comm::predict(inputs, ranks), recipe.step_on(ranks).steps);
@@ -230,7 +230,7 @@ ExitCode estimate_command(Invocation const& invocation) {
             EstimateOptions options;
             comm::agree(world, "reading the command line", [&] { options = parsed(arguments); });
             auto const [deck, others, places] = read_deck(world, arguments, 1);
-            context.first_cause.set_places(places);
+            context.root_cause.set_places(places);
             comm::agree(world, "reading the command line",
                         [&, &others = others] { expect_arguments(others, 0, 0, usage::estimate); });
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));

@@ -95,13 +95,13 @@ EstimateRecipe recipe_on_all_ranks(comm::Communicator const& world, comm::Topolo
 }
 
 comm::StepParts measure_alone(config::Deck const& deck, std::int64_t steps,
-                              train::RehearsedSize* size) {
+                              train::DryRunSize* size) {
     auto const self = comm::Communicator::self();
-    train::Rehearsal rehearsal(self, deck);
+    train::DryRun dry_run(self, deck);
     if (size != nullptr) {
-        *size = rehearsal.size();
+        *size = dry_run.size();
     }
-    return median_step(rehearsal, steps);
+    return median_step(dry_run, steps);
 }
 
 } // namespace lockstep::app

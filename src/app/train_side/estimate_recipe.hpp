@@ -3,7 +3,7 @@
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/comm/scaling_model.hpp"
 #include "lockstep/comm/topology.hpp"
-#include "lockstep/train/rehearsal.hpp"
+#include "lockstep/train/dry_run.hpp"
 #include "lockstep/train/run_plan.hpp"
 
 #include <cstdint>
@@ -43,6 +43,6 @@ EstimateRecipe recipe_on_all_ranks(comm::Communicator const& world, comm::Topolo
 
 /// The median step of a deck's training in this process alone.
 comm::StepParts measure_alone(config::Deck const& deck, std::int64_t steps,
-                              train::RehearsedSize* size = nullptr);
+                              train::DryRunSize* size = nullptr);
 
 } // namespace lockstep::app

@@ -18,8 +18,7 @@ namespace {
 
 using comm::Communicator;
 
-double median_of(std::vector<train::RehearsedStep> const& steps,
-                 double train::RehearsedStep::*part) {
+double median_of(std::vector<train::DryRunStep> const& steps, double train::DryRunStep::*part) {
     std::vector<double> values;
     values.reserve(steps.size());
     for (auto const& step : steps) {
@@ -28,9 +27,9 @@ double median_of(std::vector<train::RehearsedStep> const& steps,
     return median(values);
 }
 
-comm::StepParts parts_of(std::vector<train::RehearsedStep> const& steps) {
-    auto const part = [&](double train::RehearsedStep::*which) { return median_of(steps, which); };
-    using Step = train::RehearsedStep;
+comm::StepParts parts_of(std::vector<train::DryRunStep> const& steps) {
+    auto const part = [&](double train::DryRunStep::*which) { return median_of(steps, which); };
+    using Step = train::DryRunStep;
     comm::StepParts parts{.compute =
                               part(&Step::data) + part(&Step::forward) + part(&Step::backward),
                           .backward = part(&Step::backward),
@@ -44,11 +43,11 @@ comm::StepParts parts_of(std::vector<train::RehearsedStep> const& steps) {
 
 } // namespace
 
-comm::StepParts median_step(train::Rehearsal& rehearsal, std::int64_t steps) {
+comm::StepParts median_step(train::DryRun& dry_run, std::int64_t steps) {
     constexpr int warm_ups = 3;
-    std::vector<train::RehearsedStep> taken;
+    std::vector<train::DryRunStep> taken;
     for (std::int64_t step = -warm_ups; step < steps; ++step) {
-        auto const own = rehearsal.step();
+        auto const own = dry_run.step();
         if (step >= 0) {
             taken.push_back(own);
         }
@@ -66,9 +65,9 @@ BatchTrial try_batch(config::Deck deck, std::int64_t total, int replicas, double
     deck.data.batch = total / replicas / deck.optimizer.accumulate;
     try {
         auto const self = Communicator::self();
-        train::Rehearsal rehearsal(self, deck);
-        auto const step = median_step(rehearsal, 3);
-        trial.memory = rehearsal.peak_bytes();
+        train::DryRun dry_run(self, deck);
+        auto const step = median_step(dry_run, 3);
+        trial.memory = dry_run.peak_bytes();
         trial.samples_per_s = static_cast<double>(total) / (whole(step) + other_s);
     } catch (...) {
         trial.problem = current_error().text().what;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "lockstep/train/rehearsal.hpp"
+#include "lockstep/train/dry_run.hpp"
 
 #include <cstdint>
 
@@ -11,8 +11,8 @@ namespace lockstep::app {
 
 /// The parts of the median step, after a few that do not count.
 ///
-/// Collective  over the ranks of the rehearsal
-comm::StepParts median_step(train::Rehearsal& rehearsal, std::int64_t steps);
+/// Collective  over the ranks of the dry run
+comm::StepParts median_step(train::DryRun& dry_run, std::int64_t steps);
 
 /// What one batch size gave.
 struct BatchTrial {

@@ -32,7 +32,7 @@ std::string start_text(train::RunPlan const& plan) {
         return "it begins";
     }
     return plan.finished ? concat("it is finished at step ", plan.done, ", by ", plan.newest)
-                         : concat("it goes on at step ", plan.done, " from ", plan.newest);
+                         : concat("it resumes at step ", plan.done, " from ", plan.newest);
 }
 
 void EstimateTable::start(train::RunPlan const& plan) const {
@@ -74,7 +74,7 @@ void EstimateTable::basis(comm::ScalingInputs const& inputs, std::string const& 
     std::cout << "network of hosts   " << fixed(inputs.between.latency_s * 1e6, 1) << " us + "
               << bytes_text(static_cast<std::uint64_t>(inputs.between.bytes_per_s)) << "/s, "
               << network << "; " << inputs.ranks_per_host
-              << (inputs.ranks_per_host == 1 ? " rank" : " ranks") << " a host\n"
+              << (inputs.ranks_per_host == 1 ? " rank" : " ranks") << " per host\n"
               << "gradients          " << bytes_text(static_cast<std::uint64_t>(inputs.arena_bytes))
               << " in " << inputs.buckets << (inputs.buckets == 1 ? " bucket" : " buckets") << ", "
               << (inputs.replicas > 0 ? concat(inputs.replicas, " replicas in all")

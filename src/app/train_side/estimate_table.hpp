@@ -14,7 +14,7 @@ namespace lockstep::app {
 /// What the command line of estimate says.
 struct EstimateOptions {
     std::int64_t steps = 0;
-    std::int64_t most_ranks = 0;
+    std::int64_t max_ranks = 0;
     std::int64_t per_host = 0; ///< 0: as many as there are here
     std::vector<std::int64_t> batches;
     double price = 0; ///< of one rank, an hour
@@ -49,7 +49,7 @@ class EstimateTable {
     EstimateOptions const& options_;
 };
 
-/// "it begins", "it goes on at step 5 from FILE", or "it is finished at step 9, by FILE".
+/// "it begins", "it resumes at step 5 from FILE", or "it is finished at step 9, by FILE".
 std::string start_text(train::RunPlan const& plan);
 
 /// Seconds of the whole step.

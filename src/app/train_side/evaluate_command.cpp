@@ -48,7 +48,7 @@ ExitCode evaluate_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const [deck, others, places] = read_deck(context.world, arguments, 1);
-            context.first_cause.set_places(places);
+            context.root_cause.set_places(places);
             comm::agree(context.world, "reading the command line",
                         [&, &others = others] { expect_arguments(others, 1, 1, usage::evaluate); });
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));

@@ -94,7 +94,7 @@ void print_plan(train::RunPlan const& plan) {
                " tensors",
                plan.frozen > 0 ? concat(", and ", number_text(plan.frozen), " frozen") : ""));
     print_line("buckets", buckets_text(plan.buckets));
-    print_line("memory", concat(size_text(memory.total()), " a rank, and the activations"));
+    print_line("memory", concat(size_text(memory.total()), " per rank, and the activations"));
     for (auto const& [name, bytes] :
          {std::pair("parameters", memory.parameters), std::pair("gradients", memory.gradients),
           std::pair("exchange", memory.exchange), std::pair("optimizer", memory.optimizer),
@@ -154,7 +154,7 @@ ExitCode plan_command(Invocation const& invocation) {
             Options options;
             comm::agree(world, "reading the command line", [&] { options = parsed(arguments); });
             auto const [deck, others, places] = read_deck(world, arguments, 1);
-            context.first_cause.set_places(places);
+            context.root_cause.set_places(places);
             comm::agree(world, "reading the command line",
                         [&, &others = others] { expect_arguments(others, 0, 0, usage::plan); });
             context.session.bind_device(train::device_of_rank(world, deck.run));

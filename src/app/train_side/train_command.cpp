@@ -10,7 +10,7 @@
 #include "lockstep/monitor/report.hpp"
 #include "lockstep/monitor/tensorboard.hpp"
 #include "lockstep/monitor/tolerant.hpp"
-#include "lockstep/train/life.hpp"
+#include "lockstep/train/lease.hpp"
 #include "lockstep/train/trainer.hpp"
 
 #include <filesystem>
@@ -107,7 +107,7 @@ ExitCode train_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const [deck, others, places] = read_deck(context.world, arguments, 0);
-            context.first_cause.set_places(places);
+            context.root_cause.set_places(places);
             comm::agree(context.world, "reading the command line", [&, &others = others] {
                 require_one(output);
                 expect_arguments(others, 0, 0, usage::train);
@@ -115,31 +115,32 @@ ExitCode train_command(Invocation const& invocation) {
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(context.world, deck.run));
             auto const job = context.world.is_root() ? batch_job() : BatchJob{};
-            auto const ended = train::train(
-                context.world,
-                {.deck = deck,
-                 .force = force,
-                 .version = build::version,
-                 .seconds_left = seconds_left(deck.run, job),
-                 .seconds_of_job = seconds_of_job(deck.run, job),
-                 .observers =
-                     [&](config::Deck const& resolved) {
-                         return observers(resolved, job, since_start, output);
-                     },
-                 .held =
-                     [&, directory = std::filesystem::path(deck.run.directory)](std::int64_t life) {
-                         context.first_cause.set_run(directory, [directory, life] {
-                             return train::taken_over(directory, life);
-                         });
-                     },
-                 .begun = [&] { context.first_cause.set_on_record(); },
-                 .stepped = [&] { context.watchdog.hear_of_exit_first(); }},
-                signals);
+            auto const ended =
+                train::train(context.world,
+                             {.deck = deck,
+                              .force = force,
+                              .version = build::version,
+                              .seconds_left = seconds_left(deck.run, job),
+                              .seconds_of_job = seconds_of_job(deck.run, job),
+                              .observers =
+                                  [&](config::Deck const& resolved) {
+                                      return observers(resolved, job, since_start, output);
+                                  },
+                              .held =
+                                  [&, directory = std::filesystem::path(deck.run.directory)](
+                                      std::int64_t token) {
+                                      context.root_cause.set_run(directory, [directory, token] {
+                                          return train::taken_over(directory, token);
+                                      });
+                                  },
+                              .begun = [&] { context.root_cause.set_on_record(); },
+                              .stepped = [&] { context.watchdog.hear_of_exit_first(); }},
+                             signals);
             bool const nothing_to_do = ended.reason == "already finished";
             if (nothing_to_do && context.world.is_root() && !output.json) {
                 std::cout << "this run is finished at step " << ended.step
                           << ": nothing to train. Raise train.epochs or train.steps, whichever is "
-                             "reached, to go on, or begin anew with --checkpoint.resume none"
+                             "reached, to continue, or start over with --checkpoint.resume none"
                           << std::endl;
             }
             return nothing_to_do || ended.reason == "finished" ? ExitCode::ok

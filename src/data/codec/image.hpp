@@ -19,7 +19,7 @@ struct Image {
     std::vector<std::uint8_t> values;
 };
 
-constexpr std::uint64_t most_pixels = std::uint64_t{1} << 26;
+constexpr std::uint64_t max_pixels = std::uint64_t{1} << 26;
 
 /// A decoder's complaint about what it was given; the caller knows the file.
 struct DecodeFailure {

@@ -40,7 +40,7 @@ Image decode_jpeg(std::span<std::byte const> bytes) {
     bool const inks = colours == TJCS_CMYK || colours == TJCS_YCCK;
     Image image{
         static_cast<std::uint64_t>(width), static_cast<std::uint64_t>(height), inks ? 4U : 3U, {}};
-    if (image.width * image.height > most_pixels) {
+    if (image.width * image.height > max_pixels) {
         throw DecodeFailure{"it has more pixels than are taken, 2^26"};
     }
     image.values.resize(image.width * image.height * image.channels);

@@ -92,7 +92,7 @@ Image decode_png(std::span<std::byte const> bytes) {
     auto image = reader.header();
     // A pixel takes a bit or more, and deflate makes at most 1032 bytes of one.
     auto const pixels = image.width * image.height;
-    if (pixels > most_pixels || pixels / 8 / 1032 > bytes.size()) {
+    if (pixels > max_pixels || pixels / 8 / 1032 > bytes.size()) {
         throw DecodeFailure{"its header says that it is larger than it can be"};
     }
     reader.read_values(image);

@@ -16,13 +16,13 @@ namespace lockstep::data {
 namespace {
 
 constexpr sf_count_t frames_at_once = 65536;
-constexpr int most_channels = 64;
+constexpr int max_channels = 64;
 /// 2 GiB; a small compressed file may claim, and hold, any number.
-constexpr std::size_t most_values = std::size_t{1} << 29;
+constexpr std::size_t max_values = std::size_t{1} << 29;
 
 [[noreturn]] void refuse(std::filesystem::path const& path, std::string const& why) {
     throw Error(ExitCode::data,
-                {path.string(), why, "Replace the file, or pass over such files: --skip-bad"});
+                {path.string(), why, "Replace the file, or skip such files: --skip-bad"});
 }
 
 /// libsndfile reads a WAV file that was cut short to its end; only its log tells.
@@ -51,7 +51,7 @@ Sound read_sound(std::filesystem::path const& path) {
         refuse(path, sf_strerror(nullptr));
     }
     require_whole(path, file.get());
-    if (info.channels < 1 || info.channels > most_channels || info.samplerate < 1) {
+    if (info.channels < 1 || info.channels > max_channels || info.samplerate < 1) {
         refuse(path, concat("it has ", info.channels, " channels of ", info.samplerate, " Hz"));
     }
     Sound sound{info.samplerate, {}};
@@ -73,7 +73,7 @@ Sound read_sound(std::filesystem::path const& path) {
         if (got < frames_at_once) {
             break;
         }
-        if (sound.values.size() > most_values) {
+        if (sound.values.size() > max_values) {
             refuse(path, "it has more values a channel than are taken, 2^29");
         }
     }

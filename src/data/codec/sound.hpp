@@ -7,7 +7,7 @@ namespace lockstep::data {
 
 /// A recording in one channel, in units of full scale.
 struct Sound {
-    int rate = 0; ///< values a second
+    int rate = 0; ///< values per second
     std::vector<float> values;
 };
 

@@ -49,7 +49,7 @@ class Video {
         check(avcodec_parameters_to_context(decoder_.get(), format->streams[stream_]->codecpar),
               "reading how it is coded");
         decoder_->thread_count = 1;
-        decoder_->max_pixels = most_pixels;
+        decoder_->max_pixels = max_pixels;
         decoder_->flags |= AV_CODEC_FLAG_BITEXACT;
         check(avcodec_open2(decoder_.get(), codec, nullptr), "opening its decoder");
     }
@@ -91,7 +91,7 @@ class Video {
     }
     [[noreturn]] void refuse(std::string const& why) const {
         throw Error(ExitCode::data,
-                    {path_.string(), why, "Replace the file, or pass over such files: --skip-bad"});
+                    {path_.string(), why, "Replace the file, or skip such files: --skip-bad"});
     }
 
     void drain() {
@@ -113,7 +113,7 @@ class Video {
         auto const width = frame_->width;
         auto const height = frame_->height;
         if (width <= 0 || height <= 0 ||
-            static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height) > most_pixels) {
+            static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height) > max_pixels) {
             refuse(concat("frame ", frames_, " has ", width, "x", height, " pixels"));
         }
         // A frame may have another size than the one before.
@@ -158,7 +158,7 @@ void read_video(std::filesystem::path const& path, std::function<void(Image&&)> 
         throw Error(ExitCode::data, {path.string(),
                                      concat("it was cut short: ", std::filesystem::file_size(path),
                                             " of ", said, " bytes are there"),
-                                     "Replace the file, or pass over such files: --skip-bad"});
+                                     "Replace the file, or skip such files: --skip-bad"});
     }
     Video(path, sink).read();
 }

@@ -114,7 +114,7 @@ double tic_of(double range) {
     return 10 * power;
 }
 
-/// No wider than the values, and with 1, 2 and 5 of each order: gnuplot alone goes on to whole
+/// No wider than the values, and with 1, 2 and 5 of each order: gnuplot alone continues to whole
 /// orders, and marks nothing else.
 std::string logarithmic_axis(Extent const& y) {
     std::vector<std::string> tics;
@@ -178,9 +178,9 @@ std::string axes(Chart const& chart) {
             tics.push_back(concat(quoted(chart.bands.names[i]), " ", i));
             longest = std::max(longest, chart.bands.names[i].size());
         }
-        bool const side_by_side = longest * tics.size() < line_letters;
+        bool const concurrent = longest * tics.size() < line_letters;
         text +=
-            concat("set xtics ", side_by_side ? "" : "rotate by 20 right ", "(", joined(tics, ", "),
+            concat("set xtics ", concurrent ? "" : "rotate by 20 right ", "(", joined(tics, ", "),
                    ")\nset xrange [-0.7:", number(static_cast<double>(tics.size()) - 0.3), "]\n");
     }
     for (double const x : chart.resumed) {

@@ -12,7 +12,7 @@ namespace lockstep::monitor {
 
 namespace {
 
-constexpr std::size_t most_bands = 150;
+constexpr std::size_t max_bands = 150;
 constexpr std::size_t few_points = 40; ///< that are not worth smoothing
 
 /// Each record pale, and their smoothed course.
@@ -22,9 +22,9 @@ void add_smoothed(Chart& chart, Points const& points, std::string const& title, 
         return;
     }
     chart.curves.push_back(
-        {concat(title, ", each record"), thinned(points, most_points), pale_style(n)});
+        {concat(title, ", each record"), thinned(points, max_points), pale_style(n)});
     chart.curves.push_back(
-        {concat(title, ", smoothed"), thinned(smoothed(points), most_points), line_style(n)});
+        {concat(title, ", smoothed"), thinned(smoothed(points), max_points), line_style(n)});
 }
 
 /// A metric's name as part of a file's.
@@ -126,7 +126,7 @@ std::vector<Chart> metric_charts(RunRecords const& run) {
 Chart rate_chart(RunRecords const& run) {
     auto chart = chart_of(run, "learning_rate", "learning rate", "learning rate (no unit)");
     auto const points = values(run, &StepRecord::learning_rate);
-    chart.curves.push_back({"", thinned(points, most_points), line_style(0)});
+    chart.curves.push_back({"", thinned(points, max_points), line_style(0)});
     chart.from_zero = true;
     return chart;
 }
@@ -154,11 +154,10 @@ Chart memory_chart(RunRecords const& run) {
     auto chart = chart_of(run, "memory", "memory of rank 0", "memory (MiB)");
     chart.curves.push_back(
         {"host, resident",
-         thinned(values(run, &StepRecord::memory_bytes, 1 / mebibyte), most_points),
-         line_style(0)});
+         thinned(values(run, &StepRecord::memory_bytes, 1 / mebibyte), max_points), line_style(0)});
     chart.curves.push_back(
         {"device, allocated",
-         thinned(values(run, &StepRecord::device_memory_bytes, 1 / mebibyte), most_points),
+         thinned(values(run, &StepRecord::device_memory_bytes, 1 / mebibyte), max_points),
          line_style(1)});
     chart.from_zero = true;
     return chart;
@@ -174,16 +173,16 @@ Chart utilization_chart(RunRecords const& run) {
 }
 
 Chart time_chart(RunRecords const& run) {
-    auto chart = chart_of(run, "communication", "where a step's time goes", "time (ms a step)");
+    auto chart = chart_of(run, "communication", "where a step's time goes", "time (ms per step)");
     Bands bands;
     std::vector<double> sums;
-    auto const whole = thinned(values(run, &StepRecord::step_ms), most_bands);
+    auto const whole = thinned(values(run, &StepRecord::step_ms), max_bands);
     for (auto const& point : whole) {
         bands.x.push_back(point.x);
         sums.push_back(0);
     }
     for (auto const& part : time_parts) {
-        auto const points = thinned(values(run, part.value), most_bands);
+        auto const points = thinned(values(run, part.value), max_bands);
         if (points.size() != whole.size()) {
             continue; // records that lack it
         }
@@ -202,7 +201,7 @@ Chart time_chart(RunRecords const& run) {
     if (whole.size() >= 2) { // an area has two ends
         chart.bands = std::move(bands);
     }
-    auto const hidden = thinned(values(run, &StepRecord::hidden_ms), most_points);
+    auto const hidden = thinned(values(run, &StepRecord::hidden_ms), max_points);
     if (std::any_of(hidden.begin(), hidden.end(), [](Point p) { return p.y > 0; })) {
         chart.curves.push_back({"communication hidden behind backward", smoothed(hidden),
                                 "lines lw 2.5 dt 2 lc rgb '#000000'"});

@@ -74,7 +74,7 @@ Chart curves_of(std::vector<RunRecords> const& runs, Chart chart, StepValue valu
     for (std::size_t n = 0; n < runs.size(); ++n) {
         auto const points = values(runs[n], value, factor, over_epochs(runs));
         bool const noisy = value == &StepRecord::loss || value == &StepRecord::samples_per_s;
-        chart.curves.push_back({titles[n], thinned(noisy ? smoothed(points) : points, most_points),
+        chart.curves.push_back({titles[n], thinned(noisy ? smoothed(points) : points, max_points),
                                 layered_style(n, runs.size(), false)});
     }
     return chart;
@@ -120,7 +120,7 @@ Chart metric_comparison(std::vector<RunRecords> const& runs) {
 
 Chart time_comparison(std::vector<RunRecords> const& runs) {
     auto chart = comparison(runs, "communication", "where a step's time goes, on the mean",
-                            "time (ms a step)");
+                            "time (ms per step)");
     auto const mean = [](RunRecords const& run, StepValue value) {
         double sum = 0;
         std::int64_t n = 0;

@@ -191,7 +191,7 @@ std::string write_report(std::vector<RunRecords> const& runs, ReportOptions cons
         }
         if (run.bad_lines > 0) {
             text += concat("\n", run.bad_lines, " lines of ", run.path().string(),
-                           " are no records; they were passed over.\n");
+                           " are no records; they were skipped.\n");
         }
     }
     if (!pictures.empty()) {

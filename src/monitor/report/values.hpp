@@ -12,7 +12,7 @@
 
 namespace lockstep::monitor {
 
-constexpr std::size_t most_points = 1500; ///< of a curve; a picture has that many columns
+constexpr std::size_t max_points = 1500; ///< of a curve; a picture has that many columns
 constexpr double mebibyte = 1 << 20;
 
 using StepValue = double StepRecord::*;

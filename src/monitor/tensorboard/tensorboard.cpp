@@ -40,7 +40,7 @@ wire::HParam hyper_parameter(std::string const& text) {
 
 /// TensorBoard makes a section of what stands before a tag's first slash: one for all classes.
 constexpr char const* by_class = "_by_class/";
-constexpr std::size_t most_classes = 50; ///< that have a chart of their own
+constexpr std::size_t max_classes = 50; ///< that have a chart of their own
 
 /// A class's name as one part of a tag; two different ones stay different.
 std::string escaped(std::string const& name) {
@@ -159,7 +159,7 @@ class TensorBoard : public train::Observer {
     }
 
     void record(train::Step const& e) {
-        if (!revoked_) { // begun anew, without a checkpoint
+        if (!revoked_) { // started over, without a checkpoint
             revoke_from(e.step);
         }
         if (!e.logged) {
@@ -208,7 +208,7 @@ class TensorBoard : public train::Observer {
             }
         }
         for (auto const& [metric, values] : of_classes) {
-            if (values.size() > most_classes) {
+            if (values.size() > max_classes) {
                 add_spread(scalars, metric, e.set, values);
             }
         }
@@ -218,7 +218,7 @@ class TensorBoard : public train::Observer {
             }
             auto const dot = name.find('.');
             if (auto const metric = name.substr(0, dot);
-                of_classes.at(metric).size() <= most_classes) {
+                of_classes.at(metric).size() <= max_classes) {
                 scalars.add(concat(metric, by_class, escaped(name.substr(dot + 1)), "/", e.set),
                             value);
             }

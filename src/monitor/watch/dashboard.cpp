@@ -81,7 +81,7 @@ class Page {
         return silence_s_ < long_silence_s
                    ? paint_(Colour::cyan, "running")
                    : paint_(Colour::yellow,
-                            concat("no sign of life for ", duration_text(silence_s_)));
+                            concat("no sign of activity for ", duration_text(silence_s_)));
     }
 
     void heading() {
@@ -97,7 +97,7 @@ class Page {
                    run_.ranks == 1 ? " rank on " : " ranks on ", hosts.size(),
                    hosts.size() == 1 ? " host, " : " hosts, ",
                    devices.size() == 1 ? *devices.begin() : concat(devices.size(), " devices"),
-                   ", ", run_.replicas, " replicas, ", run_.batch, " samples a step")));
+                   ", ", run_.replicas, " replicas, ", run_.batch, " samples per step")));
     }
 
     void progress() {
@@ -193,8 +193,8 @@ class Page {
         add("throughput", concat(count_text(static_cast<std::int64_t>(
                                      std::isfinite(step.samples_per_s) ? step.samples_per_s : 0)),
                                  " samples/s   ", spark(&StepRecord::samples_per_s)));
-        add("rate", concat(or_dash(step.learning_rate, 6), "   gradient norm ",
-                           or_dash(step.grad_norm, 3)));
+        add("lr", concat(or_dash(step.learning_rate, 6), "   gradient norm ",
+                         or_dash(step.grad_norm, 3)));
         auto memory = concat(std::isfinite(step.memory_bytes) ? size_text(step.memory_bytes) : "-",
                              " on the host");
         if (std::isfinite(step.device_memory_bytes)) {

@@ -2,7 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/train/life.hpp"
+#include "lockstep/train/lease.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -15,12 +15,12 @@ namespace lockstep::monitor {
 
 namespace {
 
-/// Seconds since one of the files that a living run touches was written; rank 0 renews `life` even
+/// Seconds since one of the files that a living run touches was written; rank 0 renews `lease` even
 /// while nothing is logged.
 double silence_s(std::filesystem::path const& metrics) {
     using namespace std::filesystem;
     double least = HUGE_VAL;
-    for (auto const& file : {metrics, metrics.parent_path() / train::Life::file_name}) {
+    for (auto const& file : {metrics, metrics.parent_path() / train::Lease::file_name}) {
         std::error_code failure;
         auto const written = last_write_time(file, failure);
         if (!failure) {
@@ -35,7 +35,7 @@ bool has_ended(RunRecords const& run) {
     return !run.attempts.empty() && !run.attempts.back().reason.empty();
 }
 
-/// False where the file is not there: the run waits in a queue, or begins anew just now, and what
+/// False where the file is not there: the run waits in a queue, or starts over just now, and what
 /// was known is shown on.
 bool read_on(RunRecords& run) {
     try {

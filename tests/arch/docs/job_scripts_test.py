@@ -26,7 +26,7 @@ SCHEDULER = """#!/bin/bash
 echo "$(basename "$0") $*" >>told
 """
 SCONTROL = """#!/bin/bash
-if [ "$2" = show ]; then echo "JobId=17 Requeue=1 Restarts=${LIVES_SEEN:-0} BatchFlag=1"; exit; fi
+if [ "$2" = show ]; then echo "JobId=17 Requeue=1 Restarts=${ATTEMPTS_SEEN:-0} BatchFlag=1"; exit; fi
 echo "scontrol $*" >>told
 """
 SQUEUE = """#!/bin/bash
@@ -89,7 +89,7 @@ class Job:
 
 
 def ends_of_a_run(job, again, launched):
-    """What all scripts have in common; `again` begins what the scheduler is told to go on."""
+    """What all scripts have in common; `again` begins what the scheduler is told to continue."""
     check(job.run(0) == (0, ""), f"done is done: {job.text}")
     check(job.read("launched") == launched + "\n", f"the launch line: {job.read('launched')}")
     for code in (64, 65, 66, 69, 70, 71, 73, 74, 127):
@@ -120,9 +120,9 @@ def ends_of_a_run(job, again, launched):
 def one_of_a_chain(job):
     """A job of a chain puts nothing back; one that stops, stops those after it."""
     chain = {"REQUEUE": "no", "CHAIN": "of-three"}
-    check(job.run(75, **chain) == (75, ""), "the next job goes on")
+    check(job.run(75, **chain) == (75, ""), "the next job resumes")
     check(job.run(0, **chain) == (0, "") and job.read("launched"), "which it does")
-    check(job.run(79, **chain) == (79, ""), "a newer attempt goes on, and so does the chain")
+    check(job.run(79, **chain) == (79, ""), "a newer attempt continues, and so does the chain")
     check(job.run(0, **chain) == (0, "") and job.read("launched"), "which it does")
     check(job.run(64, **chain) == (64, ""), "a mistake in the deck")
     check(job.run(0, **chain) == (0, "") and not job.read("launched"), "ends all jobs that wait")
@@ -134,9 +134,9 @@ def slurm(name, directory, launched):
     check(job.run(75, STATE="COMPLETING 9:50") == (75, ""), "scancel is for good")
     check(job.run(75, STATE="COMPLETING 0:00")[1] == "scontrol requeue 17\n", "the time limit is not")
     for code in (75, 76, 205):
-        check(job.run(code, LIVES_SEEN="1") == (code, ""), "Slurm has begun the next life itself")
+        check(job.run(code, ATTEMPTS_SEEN="1") == (code, ""), "Slurm has begun the next attempt itself")
         check(job.run(code, STATE="COMPLETED 0:00") == (code, ""), "a finished job is left alone")
-    check(job.run(75, LIVES_SEEN="1", SLURM_RESTART_COUNT="1")[1] == "scontrol requeue 17\n", "its own")
+    check(job.run(75, ATTEMPTS_SEEN="1", SLURM_RESTART_COUNT="1")[1] == "scontrol requeue 17\n", "its own")
     check(job.run(75, SLURM_ARRAY_JOB_ID="17")[1] == "scontrol requeue 17_3\n",
           "one task of an array, not all")
     one_of_a_chain(job)

@@ -20,6 +20,7 @@ lockstep_add_rule(torch "comm/rules.hpp:5: torch belongs in")
 lockstep_add_rule(world "base/rules.cpp:4: world belongs in")
 lockstep_add_rule(hdf5 "base/rules.cpp:5: hdf5 belongs in")
 lockstep_add_rule(nccl "base/rules.cpp:6: nccl belongs in")
+lockstep_add_rule(words "base/rules.cpp:1: 'votes': say status reduction")
 lockstep_add_rule(collective "comm/rules.hpp:10: silent does not say")
 
 # Scripts that users start parse at least.

@@ -2,8 +2,8 @@
 #include "lockstep/checkpoint/background_writer.hpp"
 #include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -84,7 +84,7 @@ TEST_CASE("who gives a writer up waits for its write") {
     std::make_unique<BackgroundWriter>(world)->start(part_of(state), store, 1, "1");
     ::unsetenv("LOCKSTEP_INJECT");
     CHECK(checkpoint::verify(store.path_for(1)).empty());
-    CHECK_FALSE(world.board()->others_speak());
+    CHECK_FALSE(world.heartbeats()->others_speak());
 }
 
 TEST_CASE("a rank that fails alone does not wait, and its session knows that a thread speaks") {
@@ -98,9 +98,9 @@ TEST_CASE("a rank that fails alone does not wait, and its session knows that a t
         writer.start(part_of(state), store, 1, "1");
         throw Error(ExitCode::software, {"of this rank", "a test", "none"});
     } catch (Error const&) {
-        CHECK(world.board()->others_speak());
+        CHECK(world.heartbeats()->others_speak());
     }
-    while (world.board()->others_speak()) { // here all ranks fail alike, and so the write ends
+    while (world.heartbeats()->others_speak()) { // here all ranks fail alike, and so the write ends
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     ::unsetenv("LOCKSTEP_INJECT");

@@ -85,7 +85,7 @@ class SmallDisk {
     bool there_ = false;
 };
 
-/// No file of this process can grow beyond `bytes` while it lives.
+/// No file of this process can grow beyond `bytes` While it exists.
 class FileSizeLimit {
   public:
     explicit FileSizeLimit(rlim_t bytes) {

@@ -62,7 +62,7 @@ TEST_CASE("the newest good checkpoint is found, and why newer ones are not taken
     on_root([&] {
         flip(store.path_for(400), 4096 + 3 * 65536 + 5);
         std::filesystem::resize_file(store.path_for(300), 50'000);
-        flip(store.path_for(200), 60); // in the seal
+        flip(store.path_for(200), 60); // in the checksum header
     });
     found = store.newest_good(test::world());
     CHECK((found && found->step == 100 && found->file.path() == store.path_for(100)));
@@ -75,11 +75,11 @@ TEST_CASE("the newest good checkpoint is found, and why newer ones are not taken
         CHECK(contains(skipped[1], "step-00000300.h5"));
         CHECK(contains(skipped[1], "cut short"));
         CHECK(contains(skipped[2], "step-00000200.h5"));
-        CHECK(contains(skipped[2], "seal"));
+        CHECK(contains(skipped[2], "checksum header"));
     }
 }
 
-TEST_CASE("a file under another step's name, and what is no file, are passed over") {
+TEST_CASE("a file under another step's name, and what is no file, are skipped") {
     test::ScratchDir const scratch(test::world());
     Store const store(scratch / "checkpoints", 9);
     save(store, 116);
@@ -198,7 +198,7 @@ TEST_CASE("with a local directory a checkpoint is there first, and a verified co
     CHECK(newest() == store.path_for(2));
 }
 
-TEST_CASE("a life that was fenced off renames nothing, removes nothing") {
+TEST_CASE("an attempt that was fenced off renames nothing, removes nothing") {
     auto const& world = test::world();
     test::ScratchDir const scratch(world);
     bool ours = true;

@@ -13,7 +13,7 @@ using namespace lockstep;
 
 namespace {
 
-/// What a vote ended with, with the same words on every rank.
+/// What a status reduction ended with, with the same words on every rank.
 struct Verdict {
     bool agreed_error = false;
     int rank = -1;
@@ -22,7 +22,7 @@ struct Verdict {
     std::string cause;
 };
 
-Verdict vote(std::function<void()> const& work) {
+Verdict reduce(std::function<void()> const& work) {
     try {
         comm::agree(test::world(), "testing", work);
     } catch (AgreedError const& error) {
@@ -39,15 +39,15 @@ bool same_everywhere(std::string const& text) {
 
 } // namespace
 
-TEST_CASE("where all ranks succeed the vote returns") {
+TEST_CASE("where all ranks succeed it returns") {
     int done = 0;
-    CHECK_FALSE(vote([&] { done = 1; }).agreed_error);
+    CHECK_FALSE(reduce([&] { done = 1; }).agreed_error);
     CHECK(done == 1);
 }
 
 TEST_CASE("whichever rank fails, all ranks throw its error, with rank, host and phase") {
     for (int failing = 0; failing < test::world().size(); ++failing) {
-        auto const verdict = vote([&] {
+        auto const verdict = reduce([&] {
             if (test::world().rank() == failing) {
                 throw Error(ExitCode::no_input,
                             {concat("no file ", failing), "it is missing", "Make it"});
@@ -66,7 +66,7 @@ TEST_CASE("whichever rank fails, all ranks throw its error, with rank, host and 
 TEST_CASE("of several failures all ranks throw that of the lowest rank") {
     auto const& world = test::world();
     int const first = world.size() > 1 ? 1 : 0;
-    auto const verdict = vote([&] {
+    auto const verdict = reduce([&] {
         if (world.rank() >= first) {
             throw Error(ExitCode::io, {concat("failure of rank ", world.rank()), "", ""});
         }
@@ -78,7 +78,7 @@ TEST_CASE("of several failures all ranks throw that of the lowest rank") {
 TEST_CASE("errors that are not ours keep their meaning: memory is 71, the rest 70") {
     int const last = test::world().size() - 1;
     auto const fail_on_last = [&](auto const& error) {
-        return vote([&] {
+        return reduce([&] {
                    if (test::world().rank() == last) {
                        throw error;
                    }
@@ -90,8 +90,9 @@ TEST_CASE("errors that are not ours keep their meaning: memory is 71, the rest 7
     CHECK(fail_on_last(42) == ExitCode::software);
 }
 
-TEST_CASE("votes can follow each other, and one inside another's work is agreed as it is") {
-    auto const verdict = vote([&] {
+TEST_CASE(
+    "status reductions can follow each other, and one inside another's work is agreed as it is") {
+    auto const verdict = reduce([&] {
         comm::agree(test::world(), "the inner one", [&] {
             if (test::world().is_root()) {
                 throw Error(ExitCode::data, {"damaged", "", ""});
@@ -100,5 +101,5 @@ TEST_CASE("votes can follow each other, and one inside another's work is agreed 
     });
     CHECK(verdict.code == ExitCode::data);
     CHECK(verdict.message == "damaged");
-    CHECK_FALSE(vote([] {}).agreed_error);
+    CHECK_FALSE(reduce([] {}).agreed_error);
 }

@@ -107,7 +107,7 @@ TEST_CASE("nobody leaves a barrier before the last one has come") {
 }
 
 // Hidden: it takes gigabytes.
-TEST_CASE("a notice of more than 2 GiB arrives whole", "[.large]") {
+TEST_CASE("a broadcast of more than 2 GiB arrives whole", "[.large]") {
     auto const& world = test::world();
     constexpr std::size_t length = (std::size_t{1} << 31) + 7;
     std::vector<std::byte> bytes(length, std::byte(world.is_root() ? 5 : 0));

@@ -169,17 +169,17 @@ TEST_CASE("an exchange carries slices of different length between all ranks, and
     }
     DeviceVector<float> const out(outgoing, stream);
     DeviceVector<float> const in(std::vector<float>(expected.size(), -1), stream);
-    std::vector<comm::DeviceExchange> pieces;
+    std::vector<comm::DeviceExchange> shards;
     std::size_t sent = 0;
     std::size_t received = 0;
     for (int peer = 0; peer < ranks; ++peer) {
-        pieces.push_back({peer,
+        shards.push_back({peer,
                           {out.at(sent), length(rank, peer), comm::DeviceType::float32},
                           {in.at(received), length(peer, rank), comm::DeviceType::float32}});
         sent += length(rank, peer);
         received += length(peer, rank);
     }
-    nccl.exchange(pieces, stream.raw());
+    nccl.exchange(shards, stream.raw());
     nccl.wait(stream.raw());
     CHECK(in.values() == expected);
 }

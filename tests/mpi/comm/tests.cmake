@@ -9,7 +9,7 @@ lockstep_add_mpi_test(comm/agree NP 1 2 4)
 lockstep_add_mpi_test(comm/topology NP 1 2 4)
 lockstep_add_mpi_test(comm/nccl NP 1 2 4)
 
-# What needs a GPU is built wherever NCCL is, and registered where there are GPUs, one a rank.
+# What needs a GPU is built wherever NCCL is, and registered where there are GPUs, one per rank.
 if(TARGET lockstep::nccl AND NOT LOCKSTEP_WITH_RCCL)
     file(GLOB gpus /dev/nvidia[0-9]*)
     list(LENGTH gpus gpu_count)
@@ -30,4 +30,4 @@ if(TARGET lockstep::nccl AND NOT LOCKSTEP_WITH_RCCL)
     endif()
 endif()
 lockstep_add_mpi_test(comm/tree_exchange NP 1 2 3 4)
-lockstep_add_mpi_test(comm/board NP 1 2 3)
+lockstep_add_mpi_test(comm/heartbeats NP 1 2 3)

@@ -20,7 +20,7 @@ using lockstep::test::world;
 namespace {
 
 constexpr int replicas = 7;
-constexpr std::int64_t size = 11 * grain;
+constexpr std::int64_t size = 11 * reduction_block;
 
 /// Values whose sum depends on its order.
 float value(int replica, std::int64_t at, int step) {
@@ -52,9 +52,9 @@ std::vector<float> tree_order(TreeNode node, int step, Rounding rounding) {
 TreeExchangeOptions options_for(int ranks_per_host, bool everywhere,
                                 Rounding rounding = Rounding::none) {
     return {.nodes = subtrees_of_ranks(replicas, world().size()),
-            .partition = Partition(size, world().size(), grain, 4 * grain),
-            .votes = 3,
-            .notice = 5,
+            .partition = Partition(size, world().size(), reduction_block, 4 * reduction_block),
+            .step_sums = 3,
+            .payload = 5,
             .sums_everywhere = everywhere,
             .rounding = rounding,
             .timeout_seconds = 20,
@@ -74,14 +74,14 @@ void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere,
                   exchange.gradients() + range.first);
         exchange.ready(bucket);
     }
-    std::vector<double> votes(3, 0);
-    votes[static_cast<std::size_t>(world().rank() % 3)] = world().rank() < 3 ? step + 1 : 0;
-    std::vector<std::byte> notice(5, std::byte(world().is_root() ? step + 40 : 0));
-    exchange.finish(votes, notice);
+    std::vector<double> step_sums(3, 0);
+    step_sums[static_cast<std::size_t>(world().rank() % 3)] = world().rank() < 3 ? step + 1 : 0;
+    std::vector<std::byte> payload(5, std::byte(world().is_root() ? step + 40 : 0));
+    exchange.finish(step_sums, payload);
     for (int i = 0; i < std::min(3, world().size()); ++i) {
-        CHECK(votes[static_cast<std::size_t>(i)] == step + 1);
+        CHECK(step_sums[static_cast<std::size_t>(i)] == step + 1);
     }
-    CHECK(notice == std::vector<std::byte>(5, std::byte(step + 40)));
+    CHECK(payload == std::vector<std::byte>(5, std::byte(step + 40)));
 
     auto const expected = tree_order({0, replicas}, step, rounding);
     bool same = true;
@@ -99,11 +99,11 @@ void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere,
         }
     }
     CHECK(same);
-    REQUIRE(exchange.squares().size() == static_cast<std::size_t>(size / grain));
+    REQUIRE(exchange.squares().size() == static_cast<std::size_t>(size / reduction_block));
     bool right = true;
-    for (std::int64_t g = 0; g < size / grain; ++g) {
+    for (std::int64_t g = 0; g < size / reduction_block; ++g) {
         right = right && exchange.squares()[static_cast<std::size_t>(g)] ==
-                             grain_squares(expected.data() + g * grain);
+                             block_squares(expected.data() + g * reduction_block);
     }
     CHECK(right);
     exchange.publish();

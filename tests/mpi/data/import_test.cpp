@@ -59,7 +59,7 @@ TEST_CASE("an import has the same bytes on any number of ranks") {
     }
 }
 
-TEST_CASE("an import that one rank's failure ended goes on with the parts that were done") {
+TEST_CASE("an import that one rank's failure ended continues with the parts that were done") {
     auto const& comm = test::world();
     test::ScratchDir const scratch(comm);
     test::NumberSource source(500);
@@ -93,7 +93,7 @@ TEST_CASE("an import that one rank's failure ended goes on with the parts that w
     }
 }
 
-TEST_CASE("a source that changed meanwhile is imported anew") {
+TEST_CASE("a source that changed meanwhile is imported again") {
     auto const& comm = test::world();
     test::ScratchDir const scratch(comm);
     test::NumberSource source(500);

@@ -24,7 +24,7 @@ std::unique_ptr<comm::Exchange> power_sgd(std::vector<train::Matrix> const& matr
     train::ExchangeNeeds needs;
     needs.nodes = comm::subtrees_of_ranks(world().size(), world().size());
     needs.size = size;
-    needs.votes = 1;
+    needs.step_sums = 1;
     needs.sums_everywhere = true;
     needs.matrices = matrices;
     return train::choose_exchange(world(), options, torch::kCPU, needs);
@@ -37,9 +37,9 @@ torch::Tensor exchanged(comm::Exchange& exchange, torch::Tensor const& gradients
     for (int bucket = 0; bucket < exchange.partition().buckets(); ++bucket) {
         exchange.ready(bucket);
     }
-    double vote = 1;
-    exchange.finish({&vote, 1}, {});
-    CHECK(vote == world().size());
+    double carried = 1;
+    exchange.finish({&carried, 1}, {});
+    CHECK(carried == world().size());
     auto const sum = ours.clone();
     exchange.publish();
     return sum;
@@ -65,12 +65,12 @@ TEST_CASE("rounded gradients give the same bits on any ranks, hosts and threads"
         deck.communication.compression = type;
         Training reference(alone, set.get(), deck);
         Training plain(alone, set.get(), deck_with(small_cnn));
-        auto side_by_side = deck;
-        side_by_side.run.mode = "dp";
+        auto concurrent = deck;
+        concurrent.run.mode = "dp";
         auto everywhere = deck;
         everywhere.optimizer.update = "replicated";
         std::vector<std::unique_ptr<Training>> others;
-        others.push_back(std::make_unique<Training>(alone, set.get(), side_by_side));
+        others.push_back(std::make_unique<Training>(alone, set.get(), concurrent));
         others.push_back(std::make_unique<Training>(world(), set.get(), deck));
         others.push_back(std::make_unique<Training>(world(), set.get(), deck, 1));
         others.push_back(std::make_unique<Training>(world(), set.get(), everywhere, 2));
@@ -96,7 +96,7 @@ TEST_CASE("powersgd gives back a matrix of low rank, and everything that is no m
     }
     constexpr std::int64_t rows = 400;
     constexpr std::int64_t columns = 300;
-    constexpr std::int64_t size = 31 * comm::grain;
+    constexpr std::int64_t size = 31 * comm::reduction_block;
     auto const exchange = power_sgd({{64, rows, columns}}, size);
     CHECK(exchange->name().find("PowerSGD") == 0);
     torch::manual_seed(7);
@@ -124,14 +124,14 @@ TEST_CASE("what powersgd loses in one step comes in a later one") {
     }
     constexpr std::int64_t rows = 64;
     constexpr std::int64_t columns = 64;
-    auto const exchange = power_sgd({{0, rows, columns}}, comm::grain);
-    auto given = torch::zeros({comm::grain});
-    auto got = torch::zeros({comm::grain});
+    auto const exchange = power_sgd({{0, rows, columns}}, comm::reduction_block);
+    auto given = torch::zeros({comm::reduction_block});
+    auto got = torch::zeros({comm::reduction_block});
     double last_share = 1;
     for (int step = 0; step < 40; ++step) {
         torch::manual_seed(world().rank());
-        auto const gradients = torch::randn({comm::grain}); // the same in every step
-        double const unit = step % 2 == 0 ? 8 : 2;          // samples of the step
+        auto const gradients = torch::randn({comm::reduction_block}); // the same in every step
+        double const unit = step % 2 == 0 ? 8 : 2;                    // samples of the step
         exchange->set_unit(unit);
         given += sum_of_all(gradients);
         got += exchanged(*exchange, gradients * unit) / unit;
@@ -140,7 +140,7 @@ TEST_CASE("what powersgd loses in one step comes in a later one") {
     // The difference is what is still owed.
     auto const carried = exchange->carried();
     CHECK(carried[0].name == "compression/error");
-    auto const owed = sum_of_all(torch::from_blob(carried[0].values, {comm::grain}));
+    auto const owed = sum_of_all(torch::from_blob(carried[0].values, {comm::reduction_block}));
     CHECK(torch::allclose(given - got, owed, 1e-3, 1e-2));
     CHECK(last_share < 0.5);
     CHECK(owed.norm().item<double>() > 1);

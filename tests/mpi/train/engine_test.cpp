@@ -132,9 +132,9 @@ TEST_CASE("eight replicas have the same bits after fifty steps on any ranks, hos
     auto const alone = comm::Communicator::self();
     auto deck = deck_with({"cnn", {{"channels", "3, 5"}, {"hidden", "16"}, {"dropout", "0.2"}}}, 8);
     Training reference(alone, set.get(), deck);
-    auto side_by_side = deck;
-    side_by_side.run.mode = "dp";
-    Training on_threads(alone, set.get(), side_by_side);
+    auto concurrent = deck;
+    concurrent.run.mode = "dp";
+    Training on_threads(alone, set.get(), concurrent);
     auto everywhere = deck;
     everywhere.optimizer.update = "replicated";
     std::vector<std::unique_ptr<Training>> others;
@@ -161,11 +161,11 @@ TEST_CASE("replicas that keep their own buffers have the same bits on any ranks 
     auto const alone = comm::Communicator::self();
     auto deck = deck_with({"cnn", {{"channels", "3, 5"}, {"hidden", "16"}, {"dropout", "0.2"}}});
     deck.communication.broadcast_buffers = false;
-    auto side_by_side = deck;
-    side_by_side.run.mode = "dp";
+    auto concurrent = deck;
+    concurrent.run.mode = "dp";
     Training ours(world(), set.get(), deck);
     Training reference(alone, set.get(), deck);
-    Training on_threads(alone, set.get(), side_by_side);
+    Training on_threads(alone, set.get(), concurrent);
     // Each with its own copy of the parameters, as GPUs have.
     Training on_devices(alone, set.get(), deck, 0, {3, torch::kCPU});
     for (int step = 0; step < 5; ++step) {
@@ -392,7 +392,7 @@ TEST_CASE("a signal to any rank and the clock of rank 0 are known to all") {
     SharedSet const set(world());
     auto const deck = deck_with({"mlp", {}});
     auto const last = world().size() - 1;
-    data::TrainPlan const plan({.samples = samples, .batch = 3, .replicas = most_replicas()});
+    data::TrainPlan const plan({.samples = samples, .batch = 3, .replicas = max_replicas()});
     auto const model = nn::make_model(deck.model, {{side, side}, 3}, 3);
     auto const task = task::make_task(deck.task, task::Samples::of(set.get()));
     train::Engine engine({world(), deck, *model, *task, torch::kCPU});

@@ -20,11 +20,11 @@ constexpr std::int64_t samples = 131;
 constexpr std::uint64_t side = 8;
 
 /// 8, or 5 where so few ranks run: no power of two, so that the tree is uneven.
-inline int most_replicas() {
+inline int max_replicas() {
     return world().size() <= 5 ? 5 : 8;
 }
 
-inline config::Deck deck_with(config::Model const& model, int replicas = most_replicas()) {
+inline config::Deck deck_with(config::Model const& model, int replicas = max_replicas()) {
     config::Deck deck;
     deck.run.replicas = replicas;
     deck.communication.bucket_mb = 0.04; // several buckets

@@ -69,8 +69,8 @@ TEST_CASE("outside a batch job nothing is known") {
 
 TEST_CASE("Slurm's end time from the environment") {
     Site const site(Variables{{"SLURM_JOB_ID", "7"},
-                     {"SLURM_JOB_END_TIME", seconds_from_now(100)},
-                     {"SLURM_RESTART_COUNT", "2"}});
+                              {"SLURM_JOB_END_TIME", seconds_from_now(100)},
+                              {"SLURM_RESTART_COUNT", "2"}});
     site.command("squeue", "echo 1:00:00:00");
     auto const job = batch_job();
     CHECK(job.scheduler == "slurm");
@@ -97,7 +97,7 @@ TEST_CASE("a batch system that does not answer costs the limit and no more") {
     CHECK_FALSE(batch_job().seconds_left);
 }
 
-TEST_CASE("PBS: the walltime less what is used, and the lives of the job") {
+TEST_CASE("PBS: the walltime less what is used, and the attempts of the job") {
     Site const site(Variables{{"PBS_JOBID", "17.server"}});
     site.command("qstat", "cat <<'L'\nJob Id: 17.server\n    resources_used.walltime = 00:10:00\n"
                           "    Resource_List.walltime = 01:00:00\n    run_count = 3\nL\n");
@@ -116,8 +116,8 @@ TEST_CASE("PBS: the walltime less what is used, and the lives of the job") {
 
 TEST_CASE("PBS without qstat: its variable, and the start that the script noted") {
     Site const site(Variables{{"PBS_JOBID", "17.server"},
-                     {"PBS_WALLTIME", "3600"},
-                     {"LOCKSTEP_JOB_STARTED", seconds_from_now(-600)}});
+                              {"PBS_WALLTIME", "3600"},
+                              {"LOCKSTEP_JOB_STARTED", seconds_from_now(-600)}});
     site.command("qstat", "exit 153");
     CHECK(batch_job().seconds_left.value() == Approx(3000).margin(3));
 }

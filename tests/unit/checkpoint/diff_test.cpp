@@ -42,7 +42,7 @@ TEST_CASE("equal states are identical, whatever the deck and the notes say") {
 }
 
 TEST_CASE("differing elements are told by view, first and number") {
-    test::State const a(600'000); // several pieces
+    test::State const a(600'000); // several reads
     test::State b(600'000);
     b.parameters[3] += 1;
     b.parameters[159] = -b.parameters[159];

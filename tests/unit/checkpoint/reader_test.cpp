@@ -118,7 +118,7 @@ TEST_CASE("what is not in the checkpoint cannot be read from it") {
     CHECK_NOTHROW(reader.read("state/parameters", 1498, into));
 }
 
-TEST_CASE("a file without a whole seal is refused") {
+TEST_CASE("a file without a whole checksum header is refused") {
     test::ScratchDir const scratch;
     auto const path = written(scratch, test::State().snapshot());
     std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);

@@ -70,7 +70,7 @@ struct State {
     static std::vector<checkpoint::Part> parts(std::vector<T> const& values, int rank, int ranks) {
         auto const [first, end] = bounds(values.size(), rank, ranks);
         auto const all = std::as_bytes(std::span(values).subspan(first, end - first));
-        // Ranks have unequal numbers of pieces.
+        // Ranks have unequal numbers of extents.
         auto const cut = rank == 0 && end - first > 2 ? 2 * sizeof(T) : 0;
         if (cut == 0) {
             return {{first, all}};

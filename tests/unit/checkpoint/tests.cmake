@@ -1,4 +1,4 @@
-lockstep_add_unit_test(checkpoint/seal)
+lockstep_add_unit_test(checkpoint/checksum_header)
 lockstep_add_unit_test(checkpoint/verify)
 lockstep_add_unit_test(checkpoint/reader)
 lockstep_add_unit_test(checkpoint/diff)

@@ -41,7 +41,7 @@ TEST_CASE("a flipped bit in any byte of a checkpoint is found") {
     CHECK(checkpoint::verify(path).empty());
     std::vector<std::uint64_t> missed;
     for (std::uint64_t byte = 0; byte < file.size(); ++byte) {
-        // Every bit of the seal and of HDF5's first metadata, one of each byte behind.
+        // Every bit of the checksum header and of HDF5's first metadata, one of each byte behind.
         int const first = byte < 8192 ? 0 : static_cast<int>(byte % 8);
         int const last = byte < 8192 ? 7 : first;
         for (int bit = first; bit <= last; ++bit) {

@@ -14,7 +14,7 @@ using namespace lockstep::comm;
 
 namespace {
 
-constexpr std::int64_t size = 9 * grain;
+constexpr std::int64_t size = 9 * reduction_block;
 constexpr int ranks = 4;
 
 /// Plays one rank for some steps; whether everything came out right.
@@ -34,14 +34,14 @@ bool play(Exchange& exchange, int rank, test::Schedule& schedule) {
             exchange.ready(bucket);
         }
         schedule.maybe_pause();
-        std::vector<double> votes(ranks, 0);
-        votes[static_cast<std::size_t>(rank)] = step + rank;
-        std::vector<std::byte> notice(1, std::byte(rank == 0 ? step : 77));
-        exchange.finish(votes, notice);
+        std::vector<double> step_sums(ranks, 0);
+        step_sums[static_cast<std::size_t>(rank)] = step + rank;
+        std::vector<std::byte> payload(1, std::byte(rank == 0 ? step : 77));
+        exchange.finish(step_sums, payload);
         for (int other = 0; other < ranks; ++other) {
-            right = right && votes[static_cast<std::size_t>(other)] == step + other;
+            right = right && step_sums[static_cast<std::size_t>(other)] == step + other;
         }
-        right = right && notice[0] == std::byte(step);
+        right = right && payload[0] == std::byte(step);
         schedule.maybe_pause();
         for (auto const& range : partition.owned(rank)) {
             for (auto at = range.first; at < range.last; ++at) {
@@ -60,12 +60,12 @@ bool play(Exchange& exchange, int rank, test::Schedule& schedule) {
 TEST_CASE("threads for ranks, whatever the schedule") {
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
         CAPTURE(seed);
-        auto const exchanges =
-            make_thread_exchanges({.nodes = subtrees_of_ranks(6, ranks),
-                                   .partition = Partition(size, ranks, grain, 3 * grain),
-                                   .votes = ranks,
-                                   .notice = 1,
-                                   .timeout_seconds = 30});
+        auto const exchanges = make_thread_exchanges(
+            {.nodes = subtrees_of_ranks(6, ranks),
+             .partition = Partition(size, ranks, reduction_block, 3 * reduction_block),
+             .step_sums = ranks,
+             .payload = 1,
+             .timeout_seconds = 30});
         std::vector<char> right(ranks, 0);
         std::vector<std::thread> threads;
         for (int rank = 0; rank < ranks; ++rank) {

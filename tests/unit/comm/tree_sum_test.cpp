@@ -35,15 +35,15 @@ TEST_CASE("arrays are added in the order of the tree, whatever their number") {
         std::vector<std::vector<float>> arrays;
         for (int replica = 0; replica < replicas; ++replica) {
             values.push_back(1.0F / static_cast<float>(3 + replica * replica));
-            arrays.emplace_back(2 * comm::grain, values.back());
+            arrays.emplace_back(2 * comm::reduction_block, values.back());
         }
         std::vector<float const*> sources;
         for (auto const& array : arrays) {
             sources.push_back(array.data());
         }
-        std::vector<float> sum(2 * comm::grain);
+        std::vector<float> sum(2 * comm::reduction_block);
         float* const into = sum.data();
-        comm::TreeSum(root, leaves_of(root)).add(sources, {&into, 1}, 2 * comm::grain);
+        comm::TreeSum(root, leaves_of(root)).add(sources, {&into, 1}, 2 * comm::reduction_block);
         CHECK(sum == std::vector<float>(sum.size(), sum_of(root, values)));
     }
 }

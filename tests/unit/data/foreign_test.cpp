@@ -199,5 +199,5 @@ TEST_CASE("a dataset says which samples of others' files a split keeps together"
     }
     CHECK(samples.size() == 6);
     CHECK(std::ranges::all_of(samples, [](auto const& each) { return each.second == 10; }));
-    CHECK(test::says(test::error_of([&] { source_by("x"); }), "one whole number a sample"));
+    CHECK(test::says(test::error_of([&] { source_by("x"); }), "one whole number per sample"));
 }

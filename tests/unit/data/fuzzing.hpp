@@ -60,7 +60,7 @@ inline int outcome_of(std::function<Outcome()> const& work) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/// Some bytes changed, a piece taken out or doubled, or the end cut off.
+/// Some bytes changed, a part taken out or doubled, or the end cut off.
 inline std::string damaged(std::string bytes, std::uint64_t key) {
     auto const dice = [&](std::uint64_t most) { return (key = mixed(key)) % most; };
     for (auto left = dice(4) + 1; left > 0 && !bytes.empty(); --left) {

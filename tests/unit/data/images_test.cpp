@@ -123,7 +123,7 @@ TEST_CASE("scaling weighs pixels by a triangle as wide as a pixel of the result"
     CHECK(inputs_of(scratch / "large.h5") == Pixels{0, 20, 60, 100, 140, 180, 220, 240});
 }
 
-TEST_CASE("a bad file stops an import by its name, or is passed over and listed") {
+TEST_CASE("a bad file stops an import by its name, or is skipped and listed") {
     test::ScratchDir const scratch;
     write_tree(scratch / "tree");
     auto const bad = scratch / "tree/dog/3.png";

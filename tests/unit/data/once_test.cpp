@@ -120,7 +120,7 @@ TEST_CASE("every sample once an epoch, for random sizes, ranks, workers and inte
         }
         CHECK(std::all_of(times.begin(), times.end(), [](int t) { return t == 1; }));
 
-        // Interrupted, and gone on with on another number of ranks: the cursor is the step.
+        // Interrupted, and resumed on another number of ranks: the cursor is the step.
         std::vector<std::vector<std::int64_t>> interrupted(replicas);
         for (std::int64_t step = 0; step < steps;) {
             auto const more = dice.between(1, steps - step);

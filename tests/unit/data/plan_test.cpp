@@ -91,13 +91,13 @@ TEST_CASE("every sample is learnt exactly once an epoch, in steps that fit toget
                           [](int times) { return times == 1; }));
         CHECK(epoch.batches_full);
         CHECK(epoch.evenly);
-        // Batch norm needs two samples a replica wherever the batch itself has them.
+        // Batch norm needs two samples per replica wherever the batch itself has them.
         CHECK(epoch.smallest_micro >= std::min<std::int64_t>(options.batch, 2) * options.replicas);
     }
 }
 
 TEST_CASE("a short rest joins the step before, a longer one is a step of its own") {
-    auto options = small(); // 12 samples a step, fewer than 6 are merged
+    auto options = small(); // 12 samples per step, fewer than 6 are merged
     options.samples = 24 + 5;
     CHECK(TrainPlan(options).steps_per_epoch() == 2);
     CHECK(TrainPlan(options).samples_in_step(1) == 17);
@@ -107,7 +107,7 @@ TEST_CASE("a short rest joins the step before, a longer one is a step of its own
 }
 
 TEST_CASE("a short rest of a step's micro-batches joins the micro-batch before") {
-    auto options = small(); // 12 samples a micro-batch
+    auto options = small(); // 12 samples per micro-batch
     options.accumulate = 3;
     options.samples = 36 + 12 + 1;
     TrainPlan const plan(options);

@@ -129,7 +129,7 @@ TEST_CASE("recordings with transcripts become ragged features and symbols") {
         REQUIRE(raw.size() == 4800);
         CHECK(raw[4] == 0.25F); // a quarter of a period of a tone of a quarter of full scale
     }
-    SECTION("an unknown symbol is told with its file, and passed over on demand") {
+    SECTION("an unknown symbol is told with its file, and skipped on demand") {
         options.symbols = "ад";
         auto const source = speech_source(options);
         auto const error = test::error_of([&] { test::import_to(scratch / "x.h5", *source); });

@@ -31,7 +31,7 @@ struct Layout {
     double fill = 0;
 };
 
-/// Dataset x, whose values count upwards from -40 and start anew at 80, and y, the labels.
+/// Dataset x, whose values count upwards from -40 and start over at 80, and y, the labels.
 void write_file(std::filesystem::path const& path, hid_t type, Layout const& layout) {
     hid_t const creation = H5Pcreate(H5P_FILE_CREATE);
     H5Pset_userblock(creation, layout.user_block);

@@ -175,8 +175,8 @@ TEST_CASE("parts of a flat array are written and read by position") {
     file.write("x", Type::f32, values);
     std::array const part{7.0F, 8.0F, 9.0F};
     auto const bytes = std::as_bytes(std::span(part));
-    std::vector<h5::Part> const pieces{{4, bytes.first(4)}, {5, bytes.subspan(4)}};
-    auto const transfer = file.write_parts("x", Type::f32, pieces, 2);
+    std::vector<h5::Part> const parts{{4, bytes.first(4)}, {5, bytes.subspan(4)}};
+    auto const transfer = file.write_parts("x", Type::f32, parts, 2);
     CHECK_FALSE(transfer.collective); // one process wrote
     file.write_parts("x", Type::f32, {}, 1);
     std::array<float, 5> back{};

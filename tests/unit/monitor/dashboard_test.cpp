@@ -54,7 +54,7 @@ std::string steps() {
 
 } // namespace
 
-TEST_CASE("a dashboard says what is known, and whether the run lives") {
+TEST_CASE("a dashboard says what is known, and whether the run is alive") {
     Written const written(steps());
     auto const page = written.page();
     CHECK(holds(page, "running"));
@@ -64,7 +64,7 @@ TEST_CASE("a dashboard says what is known, and whether the run lives") {
     CHECK(holds(page, "rank 1 on b: the others wait 3.0 ms"));
     CHECK_FALSE(holds(page, "\033"));
     CHECK_FALSE(holds(page, "validation"));
-    CHECK(holds(written.page({}, 600), "no sign of life for 10 min 00 s"));
+    CHECK(holds(written.page({}, 600), "no sign of activity for 10 min 00 s"));
 }
 
 TEST_CASE("a failure is shown, without commands to the terminal") {

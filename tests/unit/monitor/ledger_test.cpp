@@ -86,7 +86,7 @@ TEST_CASE("an attempt that ends writes all of its line") {
     CHECK(line["last_step"] == 7);
     CHECK(line["productive_s"] == 7);
     CHECK(line["lost_s"] == 0);
-    CHECK(line["checkpoint_s"] == 0.25); // training goes on while they are written
+    CHECK(line["checkpoint_s"] == 0.25); // training continues while they are written
     CHECK(line["checkpoint_write_s"] == 1);
     CHECK(line["exit_code"] == 75);
     CHECK(line["end"].is_string());
@@ -137,7 +137,7 @@ TEST_CASE("a resume from an older checkpoint takes from all attempts since") {
     CHECK(history(scratch.path())[0]["lost_s"] == 2);
 }
 
-TEST_CASE("the exit code of a failure is that of its record, and broken lines are passed over") {
+TEST_CASE("the exit code of a failure is that of its record, and broken lines are skipped") {
     test::ScratchDir const scratch;
     Attempt(scratch.path(), "failed", 0).train_until(4);
     File::append(scratch / "metrics.jsonl")

@@ -112,13 +112,13 @@ TEST_CASE("a later attempt's word counts where it did steps again") {
     CHECK(losses(run) == Losses{{1, 1}, {2, 1}, {3, 7}});
     CHECK(run.attempts.size() == 2);
     CHECK(run.seconds() == 8); // 5 of the first, 3 of the second
-    // Begun anew without a checkpoint, there is no record of a resume.
+    // started over without a checkpoint, there is no record of a resume.
     file.append_text("{\"event\": \"start\"}\n" + step_line(1, 9));
     run.read();
     CHECK(losses(run) == Losses{{1, 9}});
 }
 
-TEST_CASE("half lines wait for their end, broken ones are passed over") {
+TEST_CASE("half lines wait for their end, broken ones are skipped") {
     test::ScratchDir const scratch;
     auto const file = File::append(scratch / "metrics.jsonl");
     auto const line = step_line(2, 3);
@@ -130,7 +130,7 @@ TEST_CASE("half lines wait for their end, broken ones are passed over") {
     file.append_text(line.substr(20));
     CHECK(run.read());
     CHECK(losses(run) == Losses{{1, 1}, {2, 3}});
-    // A killed run's half line, on which the next attempt goes on; other things that are no
+    // A killed run's half line, on which the next attempt continues; other things that are no
     // records.
     file.append_text("{\"event\": \"step\", \"st{\"event\": \"start\"}\n[1]\n\xff\xfe\n\n{}\n" +
                      std::string("{\"event\": \"step\", \"step\": \"x\", \"loss\": [1]}\n") +
@@ -151,7 +151,7 @@ TEST_CASE("a resumed run's first record is whole where the last one before was c
     CHECK(run.attempts.size() == 1);
 }
 
-TEST_CASE("a file that was begun anew is read anew, one that is missing is named") {
+TEST_CASE("a file that was started over is read again, one that is missing is named") {
     test::ScratchDir const scratch;
     monitor::RunRecords run(scratch.path());
     CHECK(test::error_of([&] { run.read(); }).code() == ExitCode::no_input);

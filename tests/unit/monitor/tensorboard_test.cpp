@@ -74,11 +74,11 @@ TEST_CASE("each attempt has an event file of its own, of whole records") {
     config::Deck deck;
     deck.run.directory = scratch.path().string();
     for (int attempt = 0; attempt < 2; ++attempt) {
-        auto const board = monitor::make_tensorboard(deck);
-        board->on(train::Started{});
-        board->on(train::Step{.step = 1, .loss = 2, .logged = false, .step_s = 1});
-        board->on(train::Step{.step = 2, .loss = 2, .logged = true, .step_s = 1});
-        board->on(train::Measured{
+        auto const heartbeats = monitor::make_tensorboard(deck);
+        heartbeats->on(train::Started{});
+        heartbeats->on(train::Step{.step = 1, .loss = 2, .logged = false, .step_s = 1});
+        heartbeats->on(train::Step{.step = 2, .loss = 2, .logged = true, .step_s = 1});
+        heartbeats->on(train::Measured{
             .set = "validation", .step = 2, .metrics = {{"f1", 0.5}}, .best_metric = {}});
     }
     auto const files = files_in(scratch / "tensorboard");

@@ -28,7 +28,7 @@ TEST_CASE("a full disk is one warning, and the observer is asked again") {
     }
     auto const text = read_text(scratch / "log.txt");
     CHECK(count(text, "warning: cannot write /dev/full") == 1);
-    CHECK(count(text, "The run goes on") == 1);
+    CHECK(count(text, "The run continues") == 1);
 }
 
 TEST_CASE("a log on a full disk does not stop anything") {

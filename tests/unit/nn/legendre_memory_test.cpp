@@ -39,7 +39,7 @@ TEST_CASE("the memory's matrices are scipy's") {
     }
 }
 
-TEST_CASE("all steps at once give what they give in turn, within rounding") {
+TEST_CASE("all steps at once give what they give one by one, within rounding") {
     for (auto const& [order, theta, steps] :
          {std::tuple{8, 16.0, 300}, std::tuple{64, 100.0, 300}, std::tuple{1, 2.0, 1}}) {
         CAPTURE(order, steps);

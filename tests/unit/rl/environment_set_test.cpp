@@ -11,7 +11,7 @@ using namespace lockstep::rl;
 
 namespace {
 
-/// Ends after three steps, or goes on for ever; its rewards are the actions.
+/// Ends after three steps, or continues for ever; its rewards are the actions.
 class Counter : public Environment {
   public:
     explicit Counter(bool ends) : ends_(ends) {}
@@ -96,7 +96,7 @@ TEST_CASE("episodes differ by seed, replica, environment and number, and by noth
     CHECK(std::vector(seen.begin(), seen.begin() + 4) != std::vector(seen.begin() + 4, seen.end()));
 }
 
-TEST_CASE("a set that is given another's state goes on as that one") {
+TEST_CASE("a set that is given another's state continues as that one") {
     auto const values = config::OwnValues("task", {}, {});
     auto const make = open_environment("cart-pole", {values, ""});
     EnvironmentSet set({.make = make, .environments = 2, .seed = 5});

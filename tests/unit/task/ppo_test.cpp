@@ -1,5 +1,5 @@
-// Policies, the odds of actions and the loss of PPO; golden values from torch.distributions and
-// from the loss as stable-baselines3 and CleanRL have it, in float64.
+// Policies, the probabilities of actions and the loss of PPO; golden values from
+// torch.distributions and from the loss as stable-baselines3 and CleanRL have it, in float64.
 
 #include "lockstep/nn/policy.hpp"
 #include "lockstep/nn/registry.hpp"
@@ -74,19 +74,19 @@ std::map<std::string, config::OwnKeys> const policies{
 
 } // namespace
 
-TEST_CASE("odds of actions are torch.distributions'") {
+TEST_CASE("probabilities of actions are torch.distributions'") {
     auto const logits = torch::tensor({{{0.1F, -0.3F, 0.7F}}, {{2.0F, 0.0F, -1.0F}}});
-    auto const few = task::odds_of(logits, torch::tensor({{{2.0F}}, {{0.0F}}}), false);
+    auto const few = task::action_probabilities(logits, torch::tensor({{{2.0F}}, {{0.0F}}}), false);
     CHECK(few.log_probabilities[0][0].item<double>() == Approx(-0.65060030202464));
     CHECK(few.log_probabilities[1][0].item<double>() == Approx(-0.16984601955628564));
     CHECK(few.entropy[0][0].item<double>() == Approx(1.0143346727311084));
-    auto const normal = task::odds_of(torch::tensor({{{0.5F, -1.0F, 0.2F, -0.4F}}}),
-                                      torch::tensor({{{1.0F, -1.5F}}}), true);
+    auto const normal = task::action_probabilities(torch::tensor({{{0.5F, -1.0F, 0.2F, -0.4F}}}),
+                                                   torch::tensor({{{1.0F, -1.5F}}}), true);
     CHECK(normal.log_probabilities.item<double>() == Approx(-1.9998596882253588));
     CHECK(normal.entropy.item<double>() == Approx(2.637877066409345));
 }
 
-TEST_CASE("actions are drawn by their odds") {
+TEST_CASE("actions are drawn by their probabilities") {
     std::array const logits{0.0F, 1.0F, -1.0F};
     std::array<int, 3> counts{};
     std::array<float, 1> action{};
@@ -160,9 +160,9 @@ TEST_CASE("a policy judges a sequence as it does its steps, and forgets where an
                 torch::allclose(one.values.select(1, 0), whole.values.select(1, step), 1e-5, 1e-6));
         }
         CHECK(torch::allclose(state, whole.state, 1e-5, 1e-6));
-        auto const anew = policy.judge(
+        auto const again = policy.judge(
             {seen.narrow(1, 3, 3), starts.narrow(1, 3, 3), torch::zeros({4, policy.state_size()})});
-        CHECK(torch::allclose(anew.actions, whole.actions.narrow(1, 3, 3), 1e-5, 1e-6));
+        CHECK(torch::allclose(fresh.actions, whole.actions.narrow(1, 3, 3), 1e-5, 1e-6));
         CHECK(policy.state_size() == (name == "mlp-policy" ? 0 : 20));
     }
 }
@@ -187,9 +187,9 @@ TEST_CASE("a memory is torch's cell step by step, in its gradients too") {
     auto shown = state.narrow(1, 0, 5);
     auto kept = state.narrow(1, 5, 5);
     for (std::int64_t step = 0; step < 6; ++step) {
-        auto const goes_on = 1 - starts.narrow(1, step, 1);
+        auto const continues = 1 - starts.narrow(1, step, 1);
         std::tie(shown, kept) = cell->forward(seen.select(1, step).flatten(1),
-                                              std::make_tuple(shown * goes_on, kept * goes_on));
+                                              std::make_tuple(shown * continues, kept * continues));
     }
     auto const expected = torch::cat({shown, kept}, 1);
     CHECK(torch::allclose(remembered.narrow(1, 0, 10), expected, 1e-5, 1e-6));

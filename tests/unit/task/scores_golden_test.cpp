@@ -90,18 +90,18 @@ TEST_CASE("balanced weights are scikit-learn's of the classes that occur") {
     }
 }
 
-TEST_CASE("errors of amounts are scikit-learn's") {
+TEST_CASE("errors of real values are scikit-learn's") {
     Golden const golden;
     auto samples = test::three_classes();
     samples.targets = {{.name = "targets", .type = h5::Type::f32, .shape = {1}}};
     auto const task = task::make_task({"regression", "", {}}, samples);
-    auto const amounts = [&](std::size_t row) {
-        return torch::tensor(golden.json["amounts"][row].get<std::vector<double>>(),
+    auto const real_values = [&](std::size_t row) {
+        return torch::tensor(golden.json["real_values"][row].get<std::vector<double>>(),
                              torch::kFloat32)
             .reshape({-1, 1});
     };
     Echo model;
-    auto const metrics = task->metrics(task->evaluate(model, {amounts(1), amounts(0)}));
+    auto const metrics = task->metrics(task->evaluate(model, {real_values(1), real_values(0)}));
     CHECK(metrics.at("mae") == Approx(golden.json["mae"].get<double>()).epsilon(1e-6));
     CHECK(metrics.at("rmse") == Approx(golden.json["rmse"].get<double>()).epsilon(1e-6));
 }

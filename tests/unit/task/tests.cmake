@@ -1,5 +1,5 @@
 lockstep_add_unit_test(task/classification TORCH)
-lockstep_add_unit_test(task/places_and_amounts TORCH)
+lockstep_add_unit_test(task/places_and_real_values TORCH)
 lockstep_add_unit_test(task/scores_golden TORCH GOLDEN)
 lockstep_add_unit_test(task/ppo TORCH)
 lockstep_add_unit_test(task/edit_distance TORCH GOLDEN)

@@ -15,7 +15,7 @@ std::shared_ptr<nn::Model> small_model() {
 
 } // namespace
 
-TEST_CASE("the layout covers every parameter once, on aligned places, in whole grains") {
+TEST_CASE("the layout covers every parameter once, on aligned places, in whole reduction_blocks") {
     auto const model = small_model();
     auto const layout = Layout::of(*model);
     std::int64_t parameters = 0;
@@ -28,7 +28,7 @@ TEST_CASE("the layout covers every parameter once, on aligned places, in whole g
     }
     CHECK(parameters == layout.parameters);
     CHECK(layout.entries.back().name == "layers.hidden1.weight");
-    CHECK(layout.size % grain == 0);
+    CHECK(layout.size % reduction_block == 0);
 }
 
 TEST_CASE("parameters of the model are views of the arena") {

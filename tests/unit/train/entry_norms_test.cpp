@@ -15,8 +15,8 @@ TEST_CASE("squares of units are the same sums by halves as by the loop") {
                           1e-12));
 }
 
-TEST_CASE("squares of a grain are those that torch sums") {
-    auto const values = torch::randn({grain});
-    CHECK(comm::grain_squares(values.const_data_ptr<float>()) ==
+TEST_CASE("squares of a reduction_block are those that torch sums") {
+    auto const values = torch::randn({reduction_block});
+    CHECK(comm::block_squares(values.const_data_ptr<float>()) ==
           Approx(values.to(torch::kFloat64).square().sum().item<double>()));
 }

@@ -48,7 +48,7 @@ TEST_CASE("shared, frozen, short and unused parameters get the gradients that to
     Arena arena(layout, torch::zeros({layout.size}));
     arena.fill_from(model, {{0, layout.size}});
     arena.adopt(model);
-    comm::Partition const partition(layout.size, 1, grain, grain);
+    comm::Partition const partition(layout.size, 1, reduction_block, reduction_block);
     GradientSink sink(model, layout, partition);
     auto const target = torch::full({layout.size}, 77.0F);
     sink.begin(target);

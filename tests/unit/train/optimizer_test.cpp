@@ -62,14 +62,15 @@ Cut slices(Layout const& layout, int owners) {
     return cut;
 }
 
-/// A piece of each bucket of five grains, of unequal sizes.
-Cut pieces_of_buckets(Layout const& layout, int owners) {
+/// A shard of each bucket of five reduction blocks, of unequal sizes.
+Cut shards_of_buckets(Layout const& layout, int owners) {
     Cut cut(static_cast<std::size_t>(owners));
-    for (std::int64_t first = 0; first < layout.size; first += 5 * grain) {
-        auto const grains = std::min(5 * grain, layout.size - first) / grain;
+    for (std::int64_t first = 0; first < layout.size; first += 5 * reduction_block) {
+        auto const reduction_blocks =
+            std::min(5 * reduction_block, layout.size - first) / reduction_block;
         for (std::int64_t owner = 0; owner < owners; ++owner) {
-            Range const range{first + grains * owner / owners * grain,
-                              first + grains * (owner + 1) / owners * grain};
+            Range const range{first + reduction_blocks * owner / owners * reduction_block,
+                              first + reduction_blocks * (owner + 1) / owners * reduction_block};
             if (range.first < range.last) {
                 cut[static_cast<std::size_t>(owner)].push_back(range);
             }
@@ -218,7 +219,7 @@ TEST_CASE("an update has the same bits however the arena is cut, and on any numb
             for (int const owners : {1, 2, 3, 5}) {
                 CAPTURE(threads, owners);
                 for (auto const& cut :
-                     {slices(layout, owners), pieces_of_buckets(layout, owners)}) {
+                     {slices(layout, owners), shards_of_buckets(layout, owners)}) {
                     auto const other = trained(options, cut, 3);
                     CHECK(torch::equal(whole.parameters, other.parameters));
                     CHECK(torch::equal(whole.averaged, other.averaged));
@@ -317,18 +318,19 @@ TEST_CASE("gradients are divided within the update") {
 TEST_CASE("lars and lamb leave weights of norm zero a plain step") {
     for (std::string const name : {"lars", "lamb"}) {
         CAPTURE(name);
-        Layout const layout{{{"weight", {64, 64}, 0, grain}}, grain, grain};
-        auto const parameters = torch::zeros({grain});
+        Layout const layout{
+            {{"weight", {64, 64}, 0, reduction_block}}, reduction_block, reduction_block};
+        auto const parameters = torch::zeros({reduction_block});
         auto options = options_of(name);
-        SliceOptimizer optimizer(options, layout, parameters, {{0, grain}});
-        optimizer.update(parameters, torch::full({grain}, 2.0), {.rate = rate});
+        SliceOptimizer optimizer(options, layout, parameters, {{0, reduction_block}});
+        optimizer.update(parameters, torch::full({reduction_block}, 2.0), {.rate = rate});
         // Adam's first step is the rate, a gradient's the rate times itself.
         auto const expected = name == "lamb" ? -rate : -2 * rate;
-        CHECK(torch::allclose(parameters, torch::full({grain}, expected)));
-        optimizer.update(parameters, torch::zeros({grain}), {.rate = rate, .step = 2});
+        CHECK(torch::allclose(parameters, torch::full({reduction_block}, expected)));
+        optimizer.update(parameters, torch::zeros({reduction_block}), {.rate = rate, .step = 2});
         CHECK(torch::isfinite(parameters).all().item<bool>());
         auto const before = parameters.clone();
-        optimizer.update(parameters, torch::ones({grain}), {.rate = 0, .step = 3});
+        optimizer.update(parameters, torch::ones({reduction_block}), {.rate = 0, .step = 3});
         CHECK(torch::isfinite(parameters).all().item<bool>());
         CHECK((name == "lars" || torch::equal(parameters, before)));
     }
@@ -339,7 +341,7 @@ TEST_CASE("what has no decay is named by kind or by pattern") {
                          {"norm.bias", {8}, 64, 8},
                          {"embedding.weight", {8, 8}, 128, 64},
                          {"table.bias", {2, 2}, 192, 4}},
-                        grain,
+                        reduction_block,
                         84};
     auto const exempt = [&](std::string const& no_decay) {
         config::Optimizer options;
@@ -373,9 +375,11 @@ TEST_CASE("a rule keeps the state it needs, of the owned ranges only") {
     auto const parameters = torch::rand({layout.size});
     auto options = options_of("sgd");
     options.ema = 0.9;
-    SliceOptimizer const optimizer(options, layout, parameters,
-                                   {{0, grain}, {3 * grain, 4 * grain}});
-    CHECK(optimizer.state(0).numel() == 2 * grain);
-    CHECK(torch::equal(optimizer.state(1), torch::cat({parameters.narrow(0, 0, grain),
-                                                       parameters.narrow(0, 3 * grain, grain)})));
+    SliceOptimizer const optimizer(
+        options, layout, parameters,
+        {{0, reduction_block}, {3 * reduction_block, 4 * reduction_block}});
+    CHECK(optimizer.state(0).numel() == 2 * reduction_block);
+    CHECK(torch::equal(optimizer.state(1),
+                       torch::cat({parameters.narrow(0, 0, reduction_block),
+                                   parameters.narrow(0, 3 * reduction_block, reduction_block)})));
 }

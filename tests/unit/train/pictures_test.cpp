@@ -28,7 +28,7 @@ TEST_CASE("each sample is drawn from its least value to its largest") {
           std::vector<std::uint8_t>(16, 0));
 }
 
-TEST_CASE("colours lie side by side, wherever the channels were") {
+TEST_CASE("colours are interleaved, wherever the channels were") {
     auto const first = torch::rand({1, 3, 5, 6});
     auto const pictures = pictures_of(first, false, 1);
     REQUIRE(pictures.size() == 1);

@@ -1,5 +1,5 @@
 // Ranks as threads that train, and replicas as threads of a rank, with pauses in seeded places:
-// what the thread sanitizer looks at. A step here is the engine's without its votes; the last case
+// what the thread sanitizer looks at. A step here is the engine's without its sums; the last case
 // is the engine itself, with checkpoints in the background.
 
 #include "lockstep/checkpoint/background_writer.hpp"
@@ -35,7 +35,7 @@ struct Setting {
     config::Model model;
     int replicas = 5;
     int ranks = 3;
-    bool side_by_side = false; ///< the replicas of a rank; else in turn
+    bool concurrent = false; ///< the replicas of a rank; else sequentially
     bool sync_batch_norm = false;
     bool recompute = false;
     std::string compute = "fp32";
@@ -109,9 +109,9 @@ class PausingExchange : public comm::Exchange {
         schedule_.maybe_pause();
         inner_->ready(index);
     }
-    void finish(std::span<double> votes, std::span<std::byte> notice) override {
+    void finish(std::span<double> step_sums, std::span<std::byte> payload) override {
         schedule_.maybe_pause();
-        inner_->finish(votes, notice);
+        inner_->finish(step_sums, payload);
         schedule_.maybe_pause();
     }
     std::span<double const> squares() const override { return inner_->squares(); }
@@ -145,7 +145,7 @@ class Rank {
               std::vector<std::shared_ptr<nn::Model>> models;
               do {
                   models.push_back(nn::make_model(setting.model, interface_of(setting), 7));
-              } while (setting.side_by_side && static_cast<int>(models.size()) < node.count);
+              } while (setting.concurrent && static_cast<int>(models.size()) < node.count);
               return models;
           }()),
           layout_(train::Layout::of(*models_.front())), buffers_(*models_.front()),
@@ -163,13 +163,13 @@ class Rank {
         at::globalContext().setFlushDenormal(true);
         arena_.fill_from(*models_.front(), owned_);
         exchange_.publish();
-        std::vector<nn::Model*> lanes;
+        std::vector<nn::Model*> instances;
         for (auto const& model : models_) {
             arena_.adopt(*model);
-            lanes.push_back(model.get());
+            instances.push_back(model.get());
         }
         train::SliceOptimizer optimizer(optimizer_options(), layout_, arena_.parameters(), owned_);
-        train::LocalStep local({lanes, task_, layout_, buffers_, kept_, node_, torch::kCPU,
+        train::LocalStep local({instances, task_, layout_, buffers_, kept_, node_, torch::kCPU,
                                 exchange_, alone_, precision_, sums_});
         for (int step = 0; step < steps; ++step) {
             take_step(local, optimizer, step);
@@ -224,9 +224,10 @@ std::vector<std::vector<float>> train_on(int ranks, Setting const& setting, std:
     auto const nodes = comm::subtrees_of_ranks(setting.replicas, ranks);
     auto exchanges = comm::make_thread_exchanges(
         {.nodes = nodes,
-         .partition = comm::Partition(size, ranks, train::grain, 2 * train::grain),
-         .votes = 1,
-         .notice = train::Buffers(*model).bytes().size(),
+         .partition =
+             comm::Partition(size, ranks, train::reduction_block, 2 * train::reduction_block),
+         .step_sums = 1,
+         .payload = train::Buffers(*model).bytes().size(),
          .timeout_seconds = timeout_s});
     train::ThreadReplicaSums sums({0, setting.replicas}, setting.replicas, {}, timeout_s);
     std::vector<std::unique_ptr<Rank>> players;
@@ -266,13 +267,13 @@ TEST_CASE("ranks as threads train to the bits of one rank, whatever the schedule
     config::Model const cnn{"cnn", {{"channels", "3, 5"}, {"hidden", "16"}, {"dropout", "0.2"}}};
     for (auto const& setting :
          {Setting{.model = mlp}, Setting{.model = cnn, .ranks = 2, .recompute = true},
-          Setting{.model = mlp, .ranks = 2, .side_by_side = true, .compute = "bf16"},
+          Setting{.model = mlp, .ranks = 2, .concurrent = true, .compute = "bf16"},
           Setting{.model = cnn,
           .replicas = 4,
           .ranks = 2,
-          .side_by_side = true,
+          .concurrent = true,
           .sync_batch_norm = true}}) {
-        CAPTURE(setting.model.name, setting.ranks, setting.side_by_side, setting.sync_batch_norm);
+        CAPTURE(setting.model.name, setting.ranks, setting.concurrent, setting.sync_batch_norm);
         auto const expected = train_on(1, setting, 99).front();
         for (std::uint64_t seed = 0; seed < 4; ++seed) {
             CAPTURE(seed);

@@ -13,7 +13,7 @@ namespace {
 
 /// As in tests/golden/make_updates.py.
 torch::Tensor wave(double height, double start, double pace) {
-    return (height * torch::sin(start + pace * torch::arange(grain, torch::kFloat64)))
+    return (height * torch::sin(start + pace * torch::arange(reduction_block, torch::kFloat64)))
         .to(torch::kFloat32);
 }
 
@@ -21,7 +21,7 @@ torch::Tensor wave(double height, double start, double pace) {
 
 TEST_CASE("weights after one step and after ten are those of torch.optim and timm") {
     auto const golden = test::golden("updates.json");
-    REQUIRE(grain == 64 * 64);
+    REQUIRE(reduction_block == 64 * 64);
     for (auto const& [name, expected] : golden["weights"].items()) {
         CAPTURE(name);
         config::Optimizer options;
@@ -30,9 +30,9 @@ TEST_CASE("weights after one step and after ten are those of torch.optim and tim
         options.momentum = name == "sgd" || name == "lars" ? 0.9 : 0;
         options.nesterov = name == "sgd";
         options.trust_coefficient = 0.5;
-        Layout const layout{{{"weight", {64, 64}, 0, grain}}, grain, grain};
+        Layout const layout{{{"weight", {64, 64}, 0, reduction_block}}, reduction_block, reduction_block};
         auto const weights = wave(0.4, 1, 0.7);
-        SliceOptimizer optimizer(options, layout, weights, {{0, grain}});
+        SliceOptimizer optimizer(options, layout, weights, {{0, reduction_block}});
         std::size_t shown = 0;
         for (std::int64_t step = 1; step <= 10; ++step) {
             optimizer.update(weights, wave(0.3, static_cast<double>(step), 0.3),

@@ -1,4 +1,4 @@
-#include "../data/rules.hpp"
+#include "../data/rules.hpp" // the votes of all
 
 void everything() {
     MPI_Barrier(MPI_COMM_WORLD);

@@ -1,17 +1,17 @@
 #pragma once
 
 #include "lockstep/data/augment.hpp"
-#include "lockstep/train/feed.hpp"
+#include "lockstep/train/data_module.hpp"
 
-#include "make_feed.hpp"
+#include "make_data_module.hpp"
 
 namespace lockstep::train {
 
-/// Feeds what lies in data sets: every sample once an epoch.
-class DatasetFeed : public Feed {
+/// DataModule what lies in data sets: every sample once an epoch.
+class DatasetModule : public DataModule {
   public:
     /// Throws  Error 64 when there are too few samples
-    explicit DatasetFeed(FeedParts const& parts);
+    explicit DatasetModule(DataModuleParts const& parts);
 
     std::int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
     std::int64_t samples_per_epoch() const override { return plan_.samples_per_epoch(); }
@@ -34,7 +34,7 @@ class DatasetFeed : public Feed {
         return (set == Set::validation ? parts_.work.validation : parts_.work.test).get();
     }
 
-    FeedParts parts_;
+    DataModuleParts parts_;
     data::TrainPlan plan_;
     data::Augmentation augmentation_;
 };

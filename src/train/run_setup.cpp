@@ -1,4 +1,4 @@
-#include "opening.hpp"
+#include "run_setup.hpp"
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
@@ -7,8 +7,8 @@
 #include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/config/share.hpp"
@@ -41,7 +41,7 @@ config::Deck stored_deck(checkpoint::VerifiedFile const& file) {
 /// The replicas of a new run: one on each rank, or each GPU of a process that is alone, or as many
 /// on threads as the machine has cores for.
 std::int64_t replicas_of_new(config::Run const& run, int ranks) {
-    auto const gpus = devices_side_by_side(run, ranks).size();
+    auto const gpus = concurrent_devices(run, ranks).size();
     if (gpus > 0) {
         return static_cast<std::int64_t>(gpus);
     }
@@ -181,7 +181,7 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
             throw Error(ExitCode::usage,
                         {concat("the deck of run ", deck.run.directory, " was changed"),
                          joined(decided.forced, "; "),
-                         "Change it back, allow it with --force, or begin anew with "
+                         "Change it back, allow it with --force, or start over with "
                          "--checkpoint.resume none"});
         }
     }
@@ -196,7 +196,7 @@ void require_same_data(checkpoint::Reader const& reader, std::uint64_t fingerpri
         throw Error(ExitCode::usage,
                     {concat("data.train is not what ", reader.path().string(), " was trained on"),
                      "the files' contents have changed",
-                     "Bring the old files back, allow it with --force, or begin anew with "
+                     "Bring the old files back, allow it with --force, or start over with "
                      "--checkpoint.resume none"});
     }
 }
@@ -229,9 +229,9 @@ bool is_finished(Progress const& progress, bool all_learnt, bool has_test,
     return finished;
 }
 
-OpenedRun open_run(comm::Communicator const& world, Order const& order) {
-    OpenedRun run;
-    run.deck = order.deck;
+RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) {
+    RunSetup run;
+    run.deck = options.deck;
     auto& deck = run.deck;
     auto const checkpoints = std::filesystem::path(deck.run.directory) / "checkpoints";
     bool requeued = false;
@@ -252,16 +252,16 @@ OpenedRun open_run(comm::Communicator const& world, Order const& order) {
             remove_partials(checkpoints);
         }
     });
-    auto const life =
-        comm::all_reduce(world, run.directory ? run.directory->life() : 0, comm::Reduce::maximum);
-    if (order.held) {
-        order.held(life);
+    auto const token =
+        comm::all_reduce(world, run.directory ? run.directory->token() : 0, comm::Reduce::maximum);
+    if (options.held) {
+        options.held(token);
     }
     run.local = local_directory(world, deck, checkpoints);
     run.requeued = comm::all_reduce(world, requeued ? 1 : 0, comm::Reduce::maximum) != 0;
     run.found = found_for(world, deck, run.local, run.requeued);
     comm::agree(world, "settling the deck", [&] {
-        auto decided = decide(deck, run.found, world.size(), order.force);
+        auto decided = decide(deck, run.found, world.size(), options.force);
         deck = std::move(decided.deck);
         run.forced = std::move(decided.forced);
         run.shares_state = decided.shares_state;
@@ -338,8 +338,8 @@ void require_memory(double needed, std::uint64_t available) {
         throw Error(
             ExitCode::memory,
             {concat("training this model needs at least ",
-                    bytes_text(static_cast<std::uint64_t>(std::min(needed, 1e18))), " a rank"),
-             concat(bytes_text(available), " a rank are there"),
+                    bytes_text(static_cast<std::uint64_t>(std::min(needed, 1e18))), " per rank"),
+             concat(bytes_text(available), " per rank are there"),
              "Take a smaller model, start fewer ranks per host, or ask for more memory"});
     }
 }
@@ -499,11 +499,11 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
 }
 
 std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch,
-                         std::int64_t most_steps) {
+                         std::int64_t max_steps) {
     std::int64_t const by_epochs =
         std::llround(train.epochs * static_cast<double>(steps_per_epoch));
     std::int64_t steps = 0;
-    for (std::int64_t const limit : {by_epochs, train.steps, most_steps}) {
+    for (std::int64_t const limit : {by_epochs, train.steps, max_steps}) {
         if (limit > 0) {
             steps = steps > 0 ? std::min(steps, limit) : limit;
         }

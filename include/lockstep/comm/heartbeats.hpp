@@ -74,9 +74,9 @@ class SharedText {
 };
 
 /// Where each rank tells the other ranks of its host what it is at, so that a rank that is dead or
-/// stands still can be named. Saying so costs a few stores. Only the thread that made the board
-/// speaks for its rank; what other threads do counts as progress alone.
-class Board {
+/// stands still can be named. Saying so costs a few stores. Only the thread that made the heartbeat
+/// table speaks for its rank; what other threads do counts as progress alone.
+class HeartbeatTable {
   public:
     /// A rank's line, on cache lines of its own. Zeroed at first.
     struct alignas(128) Slot {
@@ -94,10 +94,10 @@ class Board {
         SharedText<64> activity; ///< a part of the phase; may be empty
     };
 
-    /// Where the ranks' host cannot share memory, every rank has a board for itself.
+    /// Where the ranks' host cannot share memory, every rank has a heartbeat table for itself.
     ///
     /// Collective  over `world`
-    explicit Board(Communicator const& world);
+    explicit HeartbeatTable(Communicator const& world);
 
     int size() const noexcept { return size_; } ///< ranks of this host
     int local() const noexcept { return local_; }
@@ -115,7 +115,7 @@ class Board {
     }
     void set_device(std::string_view device) const noexcept { own().device.set(device); }
 
-    /// Whether a thread beside the one that made the board speaks with other ranks, too.
+    /// Whether a thread beside the one that made the heartbeat table speaks with other ranks, too.
     bool others_speak() const noexcept { return others_->load() > 0; }
 
     /// How a job that has failed ends.
@@ -124,7 +124,7 @@ class Board {
         agreed, ///< all ranks leave by themselves
         abort   ///< by force
     };
-    /// Whether this rank is the first of its host to ask: it alone tells what the first cause is.
+    /// Whether this rank is the first of its host to ask: it alone tells what the root cause is.
     [[nodiscard]] bool claim(Ending ending) const noexcept {
         auto none = Ending::none;
         return head_->ending.compare_exchange_strong(none, ending);
@@ -154,7 +154,7 @@ class Board {
     Slot* slots_ = nullptr;
 };
 
-/// The rank is in this phase while the object lives, and in the former one afterwards.
+/// The rank is in this phase while the object exists, and in the former one afterwards.
 /// LOCKSTEP_INJECT may ask for a fault at its beginning.
 class PhaseScope {
   public:
@@ -165,11 +165,11 @@ class PhaseScope {
     ~PhaseScope();
 
   private:
-    Board const* board_; ///< null: nobody watches
+    HeartbeatTable const* heartbeats_; ///< null: nobody watches
     Phase former_ = Phase::start_up;
 };
 
-/// The rank waits for others while the object lives.
+/// The rank waits for others while the object exists.
 class WaitScope {
   public:
     /// Not collective
@@ -179,10 +179,10 @@ class WaitScope {
     ~WaitScope();
 
   private:
-    Board const* board_; ///< null: nobody watches, or the wait is part of another
+    HeartbeatTable const* heartbeats_; ///< null: nobody watches, or the wait is part of another
 };
 
-/// A thread of its own speaks with other ranks while the object lives: MPI must not end before.
+/// A thread of its own speaks with other ranks while the object exists: MPI must not end before.
 class SpeakerScope {
   public:
     /// Not collective
@@ -195,7 +195,7 @@ class SpeakerScope {
     std::shared_ptr<std::atomic<int>> speakers_; ///< null: nobody watches
 };
 
-/// What the rank is at within its phase, while the object lives.
+/// What the rank is at within its phase, while the object exists.
 class ActivityScope {
   public:
     /// Not collective
@@ -205,7 +205,7 @@ class ActivityScope {
     ~ActivityScope();
 
   private:
-    Board const* board_;
+    HeartbeatTable const* heartbeats_;
 };
 
 /// Says that the rank gets on; for long loops. Not collective.

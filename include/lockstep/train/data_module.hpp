@@ -17,19 +17,19 @@ namespace lockstep::train {
 /// What a run learns from, step by step, and what it is measured by: data sets, or episodes that a
 /// policy plays. An epoch is a pass over a data set, or one iteration: episodes, and all that is
 /// learnt from them.
-class Feed {
+class DataModule {
   public:
-    virtual ~Feed() = default;
+    virtual ~DataModule() = default;
 
     virtual std::int64_t steps_per_epoch() const = 0;
     virtual std::int64_t samples_per_epoch() const = 0; ///< learnt in an epoch, by all replicas
     virtual std::int64_t samples_in_step(std::int64_t in_epoch) const = 0; ///< by all replicas
     virtual int micro_batches(std::int64_t in_epoch) const = 0;
     /// Steps that the run takes at the most, whatever the deck says; 0: no limit.
-    virtual std::int64_t most_steps() const { return 0; }
+    virtual std::int64_t max_steps() const { return 0; }
     /// Whether there is nothing more to learn from after `step` steps, the same on all ranks.
     virtual bool is_exhausted(std::int64_t) const { return false; }
-    /// Of what is learnt from: a run goes on with the same.
+    /// Of what is learnt from: a run continues with the same.
     virtual std::uint64_t fingerprint() const = 0;
 
     /// The batches of all steps from `first_step` up to `total_steps`.

@@ -18,8 +18,8 @@
 
 namespace lockstep::train {
 
-/// A run's directory and where the run goes on from; the deck with everything in it decided.
-struct OpenedRun {
+/// A run's directory and where the run resumes from; the deck with everything in it decided.
+struct RunSetup {
     config::Deck deck;
     std::shared_ptr<RunDirectory> directory; ///< on rank 0 only
     std::optional<checkpoint::Found> found;  ///< what to resume from
@@ -36,11 +36,11 @@ struct OpenedRun {
 /// Throws      AgreedError: 73 for a directory that cannot be used, 65 when all checkpoints are
 ///             damaged, 64 for a change that needs --force, for an indivisible global batch, or for
 ///             more ranks than replicas
-OpenedRun open_run(comm::Communicator const& world, Order const& order);
+RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options);
 
-/// The checkpoint that a start of the deck's run goes on from, verified; nothing where it begins.
+/// The checkpoint that a start of the deck's run resumes from, verified; nothing where it begins.
 /// `local` is the run's place in checkpoint.local, or empty; `requeued`: what checkpoint.resume
-/// says was done by an earlier attempt of this job, which this one goes on from. Writes nothing.
+/// says was done by an earlier attempt of this job, which this one resumes from. Writes nothing.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 65 when all checkpoints, or the one that is named, are damaged
@@ -55,7 +55,7 @@ struct Decided {
     bool shares_state = true;        ///< the optimizer of the checkpoint with the deck's
 };
 
-/// Settles the deck of a run that goes on from `found`, or begins, on so many ranks.
+/// Settles the deck of a run that resumes from `found`, or begins, on so many ranks.
 ///
 /// Throws  Error 64 for a change that needs `force`, for an indivisible global batch, for more
 /// ranks
@@ -133,11 +133,11 @@ data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const
 /// The plan of training epochs. Throws Error 64 when there are too few samples.
 data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset);
 
-/// Steps of the whole run: the least of train.epochs, train.steps and `most_steps`, where these
+/// Steps of the whole run: the least of train.epochs, train.steps and `max_steps`, where these
 /// are above 0.
 ///
 /// Throws  Error 64 when there is none of them
 std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch,
-                         std::int64_t most_steps = 0);
+                         std::int64_t max_steps = 0);
 
 } // namespace lockstep::train

@@ -1,4 +1,4 @@
-#include "lockstep/monitor/first_cause.hpp"
+#include "lockstep/monitor/root_cause.hpp"
 
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
@@ -66,13 +66,13 @@ std::string places_text(std::map<std::string, config::Place> const& places, Erro
 
 } // namespace
 
-void FirstCause::set_run(std::filesystem::path directory, Newer newer) {
+void RootCause::set_run(std::filesystem::path directory, Newer newer) {
     std::scoped_lock const lock(mutex_);
     directory_ = std::move(directory);
     newer_ = std::move(newer);
 }
 
-Error FirstCause::seen(Error const& error) const noexcept {
+Error RootCause::seen(Error const& error) const noexcept {
     try {
         std::scoped_lock const lock(mutex_);
         if (auto const newer = newer_ ? newer_() : std::nullopt) {
@@ -84,40 +84,40 @@ Error FirstCause::seen(Error const& error) const noexcept {
     return error;
 }
 
-void FirstCause::forget_run() {
+void RootCause::forget_run() {
     std::scoped_lock const lock(mutex_);
     directory_.clear();
 }
 
-void FirstCause::set_on_record() {
+void RootCause::set_on_record() {
     std::scoped_lock const lock(mutex_);
     on_record_ = true;
 }
 
-bool FirstCause::has_log() const {
+bool RootCause::has_log() const {
     std::error_code none; // a directory that cannot be looked into has none for us
     return !directory_.empty() && std::filesystem::exists(directory_ / "log.txt", none);
 }
 
-void FirstCause::set_places(std::map<std::string, config::Place> places) {
+void RootCause::set_places(std::map<std::string, config::Place> places) {
     std::scoped_lock const lock(mutex_);
     places_ = std::move(places);
 }
 
-void FirstCause::tell(std::string const& cause, Error const& error) noexcept {
+void RootCause::tell(std::string const& cause, Error const& error) noexcept {
     try {
         std::scoped_lock const lock(mutex_);
-        auto const line = concat("lockstep: first cause: ", cause, cause.empty() ? "" : ": ",
+        auto const line = concat("lockstep: root cause: ", cause, cause.empty() ? "" : ": ",
                                  error.what(), places_text(places_, error), "\n");
         std::cerr << line << std::flush;
         record(line, cause, error);
     } catch (...) {
-        // It was said on standard error; a log that cannot be written is not the first cause.
+        // It was said on standard error; a log that cannot be written is not the root cause.
     }
 }
 
-void FirstCause::record(std::string const& line, std::string const& cause,
-                        Error const& error) const {
+void RootCause::record(std::string const& line, std::string const& cause,
+                       Error const& error) const {
     if (!has_log() || newer_()) {
         return;
     }
@@ -137,7 +137,7 @@ void FirstCause::record(std::string const& line, std::string const& cause,
     complete_history(directory_);
 }
 
-void FirstCause::note(std::string const& lines) noexcept {
+void RootCause::note(std::string const& lines) noexcept {
     try {
         std::scoped_lock const lock(mutex_);
         if (has_log()) {

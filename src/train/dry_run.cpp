@@ -1,4 +1,4 @@
-#include "lockstep/train/rehearsal.hpp"
+#include "lockstep/train/dry_run.hpp"
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/memory.hpp"
@@ -13,24 +13,24 @@
 
 #include <limits>
 
-#include "make_feed.hpp"
+#include "make_data_module.hpp"
 
 namespace lockstep::train {
 
-struct Rehearsal::Parts {
+struct DryRun::Parts {
     comm::Communicator const& world;
     config::Deck deck;
     torch::Device device = torch::kCPU;
     Workload work{};
     std::unique_ptr<Engine> engine{};
-    std::unique_ptr<Feed> feed{};
+    std::unique_ptr<DataModule> data_module{};
     std::unique_ptr<BatchSource> batches{};
-    RehearsedSize size{};
+    DryRunSize size{};
     std::int64_t step = 0;
     double played_s = 0; ///< for the iteration that this step belongs to
 };
 
-Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
+DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
     : parts_(std::make_unique<Parts>(Parts{world, std::move(deck)})) {
     keep_large_blocks();
     forget_peak_memory();
@@ -52,12 +52,13 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
         auto const replicas = static_cast<int>(run.replicas);
         parts.work = open_workload_within(parts.deck, world.size(), share);
         auto const nodes = comm::subtrees_of_ranks(replicas, world.size());
-        parts.feed = make_feed({world, parts.deck, parts.work,
-                                nodes[static_cast<std::size_t>(world.rank())], parts.device});
-        auto const steps_per_epoch = parts.feed->steps_per_epoch();
+        parts.data_module =
+            make_data_module({world, parts.deck, parts.work,
+                              nodes[static_cast<std::size_t>(world.rank())], parts.device});
+        auto const steps_per_epoch = parts.data_module->steps_per_epoch();
         parts.size.steps_per_epoch = steps_per_epoch;
         parts.size.epochs = static_cast<double>(total_steps(parts.deck.train, steps_per_epoch,
-                                                            parts.feed->most_steps())) /
+                                                            parts.data_module->max_steps())) /
                             static_cast<double>(steps_per_epoch);
     });
     parts.engine = std::make_unique<Engine>(
@@ -67,10 +68,10 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
                       .task = *parts.work.task,
                       .device = parts.device,
                       .another = [&parts] { return another_model(parts.deck, parts.work); },
-                      .devices = devices_side_by_side(parts.deck.run, world.size())});
+                      .devices = concurrent_devices(parts.deck.run, world.size())});
     auto const& engine = *parts.engine;
-    auto const& feed = *parts.feed;
-    parts.batches = parts.feed->batches(0, std::numeric_limits<std::int64_t>::max());
+    auto const& data_module = *parts.data_module;
+    parts.batches = parts.data_module->batches(0, std::numeric_limits<std::int64_t>::max());
     auto& size = parts.size;
     size.parameters = static_cast<double>(engine.layout().parameters);
     size.arena_bytes = static_cast<double>(engine.layout().size) * sizeof(float);
@@ -78,30 +79,31 @@ Rehearsal::Rehearsal(comm::Communicator const& world, config::Deck deck)
     size.buckets = engine.exchange().partition().buckets();
     size.exchange = engine.exchange().name();
     size.replicas = parts.deck.run.replicas;
-    size.samples_per_step = feed.samples_in_step(0);
-    size.samples_per_epoch = feed.samples_per_epoch();
+    size.samples_per_step = data_module.samples_in_step(0);
+    size.samples_per_epoch = data_module.samples_per_epoch();
     size.plays = parts.work.train == nullptr;
 }
 
-Rehearsal::~Rehearsal() = default;
+DryRun::~DryRun() = default;
 
-RehearsedSize const& Rehearsal::size() const noexcept {
+DryRunSize const& DryRun::size() const noexcept {
     return parts_->size;
 }
 
-RehearsedStep Rehearsal::step() {
+DryRunStep DryRun::step() {
     auto& parts = *parts_;
-    auto const in_epoch = parts.step % parts.feed->steps_per_epoch();
+    auto const in_epoch = parts.step % parts.data_module->steps_per_epoch();
     Stopwatch watch;
-    parts.feed->prepare(parts.step);
+    parts.data_module->prepare(parts.step);
     auto const preparing = watch.restart();
     parts.played_s = in_epoch == 0 ? preparing : parts.played_s;
-    auto const share = parts.played_s / static_cast<double>(parts.feed->steps_per_epoch());
-    auto const outcome = parts.engine->step({.batches = *parts.batches,
-                                             .step = parts.step,
-                                             .micro_batches = parts.feed->micro_batches(in_epoch),
-                                             .samples = parts.feed->samples_in_step(in_epoch),
-                                             .rate = 0}); // as often as one likes: nothing changes
+    auto const share = parts.played_s / static_cast<double>(parts.data_module->steps_per_epoch());
+    auto const outcome =
+        parts.engine->step({.batches = *parts.batches,
+                            .step = parts.step,
+                            .micro_batches = parts.data_module->micro_batches(in_epoch),
+                            .samples = parts.data_module->samples_in_step(in_epoch),
+                            .rate = 0}); // as often as one likes: nothing changes
     if (parts.device.is_cuda()) {
         torch::cuda::synchronize(parts.device.index());
     }
@@ -116,11 +118,11 @@ RehearsedStep Rehearsal::step() {
             .update = outcome.update_s};
 }
 
-std::uint64_t Rehearsal::free_bytes() const {
+std::uint64_t DryRun::free_bytes() const {
     return parts_->device.is_cpu() ? available_memory() : memory_to_train_in(parts_->device, 1);
 }
 
-std::uint64_t Rehearsal::peak_bytes() const {
+std::uint64_t DryRun::peak_bytes() const {
     auto const& device = parts_->device;
     return device.is_cpu() ? peak_memory() : static_cast<std::uint64_t>(device_memory(device).peak);
 }

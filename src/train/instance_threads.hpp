@@ -12,21 +12,21 @@ namespace lockstep::train {
 
 /// Threads that each play one replica, kept from step to step, since torch and the allocator keep
 /// state by thread.
-class LaneThreads {
+class InstanceThreads {
   public:
-    explicit LaneThreads(int lanes);
-    LaneThreads(LaneThreads const&) = delete;
-    LaneThreads& operator=(LaneThreads const&) = delete;
-    ~LaneThreads();
+    explicit InstanceThreads(int instances);
+    InstanceThreads(InstanceThreads const&) = delete;
+    InstanceThreads& operator=(InstanceThreads const&) = delete;
+    ~InstanceThreads();
 
-    /// Runs work(lane) on every thread and waits for all.
+    /// Runs work(instance) on every thread and waits for all.
     ///
-    /// Throws  what the lane that failed first threw
-    void run(std::function<void(int lane)> work);
+    /// Throws  what the instance that failed first threw
+    void run(std::function<void(int instance)> work);
 
   private:
-    LaneThreads() = default;
-    void play(int lane, int torch_threads);
+    InstanceThreads() = default;
+    void play(int instance, int torch_threads);
 
     std::mutex mutex_;
     std::condition_variable changed_;

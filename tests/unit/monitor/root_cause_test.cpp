@@ -1,5 +1,5 @@
 #include "lockstep/base/file.hpp"
-#include "lockstep/monitor/first_cause.hpp"
+#include "lockstep/monitor/root_cause.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -11,11 +11,11 @@
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
-using monitor::FirstCause;
+using monitor::RootCause;
 
 namespace {
 
-/// What is written on standard error while it lives.
+/// What is written on standard error While it exists.
 class Captured {
   public:
     Captured() : former_(std::cerr.rdbuf(text_.rdbuf())) {}
@@ -36,12 +36,12 @@ Error const failure(ExitCode::rank_lost, {"no file \xff\xfe", "a path is any byt
 TEST_CASE("a cause whose text is no UTF-8 is told and recorded") {
     test::ScratchDir const scratch;
     write_text_durably(scratch / "log.txt", "");
-    FirstCause cause;
+    RootCause cause;
     cause.set_run(scratch.path(), [] { return std::nullopt; });
     cause.set_on_record();
     Captured const captured;
     cause.tell("rank 3", failure);
-    CHECK(captured.text().find("lockstep: first cause: rank 3: no file") != std::string::npos);
+    CHECK(captured.text().find("lockstep: root cause: rank 3: no file") != std::string::npos);
     CHECK(read_text(scratch / "log.txt") == captured.text());
     auto const record = nlohmann::json::parse(read_text(scratch / "metrics.jsonl"));
     CHECK(record["event"] == "failure");
@@ -50,7 +50,7 @@ TEST_CASE("a cause whose text is no UTF-8 is told and recorded") {
 
 TEST_CASE("a run directory that cannot be looked into costs the record, not the line") {
     test::ScratchDir const scratch;
-    FirstCause cause;
+    RootCause cause;
     // A name longer than any file system takes: looking it up fails, which is not "not there".
     cause.set_run(scratch / std::string(1000, 'x'), [] { return std::nullopt; });
     Captured const captured;
@@ -63,17 +63,17 @@ TEST_CASE("a run directory that cannot be looked into costs the record, not the 
 TEST_CASE("whose run it is may be unknown: the line is told all the same") {
     test::ScratchDir const scratch;
     write_text_durably(scratch / "log.txt", "");
-    FirstCause cause;
+    RootCause cause;
     cause.set_run(scratch.path(),
-                  []() -> std::optional<Error> { throw std::runtime_error("no such life"); });
+                  []() -> std::optional<Error> { throw std::runtime_error("no such attempt"); });
     Captured const captured;
     cause.tell("rank 3", failure);
     CHECK(captured.text().find("rank 3: no file") != std::string::npos);
     CHECK(read_text(scratch / "log.txt").empty());
 }
 
-TEST_CASE("what befalls a life after a newer one took the directory over is that") {
-    FirstCause cause;
+TEST_CASE("what befalls an attempt after a newer one took the directory over is that") {
+    RootCause cause;
     CHECK(cause.seen(failure).code() == ExitCode::rank_lost);
     bool newer = false;
     cause.set_run("run", [&] {
@@ -83,6 +83,6 @@ TEST_CASE("what befalls a life after a newer one took the directory over is that
     newer = true;
     CHECK(cause.seen(failure).code() == ExitCode::superseded);
     cause.set_run("run",
-                  []() -> std::optional<Error> { throw std::runtime_error("no such life"); });
+                  []() -> std::optional<Error> { throw std::runtime_error("no such attempt"); });
     CHECK(cause.seen(failure).code() == ExitCode::rank_lost);
 }

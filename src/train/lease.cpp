@@ -1,4 +1,4 @@
-#include "lockstep/train/life.hpp"
+#include "lockstep/train/lease.hpp"
 
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/environment.hpp"
@@ -77,11 +77,11 @@ Error superseded(std::filesystem::path const& directory, Claim const& newer) {
     return {ExitCode::superseded,
             {concat("run directory ", directory.string(), " is no longer ours"),
              concat("a newer attempt of this run has taken it over: ", described(newer)),
-             "Nothing is to be done, and nothing to be requeued: the newer one goes on from the "
+             "Nothing is to be done, and nothing to be requeued: the newer one resumes from the "
              "newest checkpoint"}};
 }
 
-/// Which life of its job this one is, where the scheduler counts them.
+/// Which attempt of its job this one is, where the scheduler counts them.
 std::int64_t attempt_of_job() {
     return environment_number<std::int64_t>("SLURM_RESTART_COUNT").value_or(0);
 }
@@ -100,7 +100,7 @@ bool has_ended(Claim const& claim) {
     return !process || process->started != claim.process_started;
 }
 
-/// Whether the claim's process lives, as far as can be known: whether somebody still renews the
+/// Whether the claim's process is alive, as far as can be known: whether somebody still renews the
 /// file.
 bool is_alive(Claim const& claim, std::filesystem::path const& file, double period_s,
               std::function<void()> const& waiting) {
@@ -134,7 +134,7 @@ void renew(int descriptor, std::stop_token const& stop, double period_s) {
 } // namespace
 
 std::optional<Error> taken_over(std::filesystem::path const& directory, std::int64_t number) {
-    auto const now = read_claim(directory / Life::file_name);
+    auto const now = read_claim(directory / Lease::file_name);
     return now.number > number ? std::optional(superseded(directory, now)) : std::nullopt;
 }
 
@@ -148,8 +148,8 @@ std::string job_id() {
     return "";
 }
 
-Life::Life(std::filesystem::path const& directory, bool held, double period_s,
-           std::function<void()> const& waiting)
+Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
+             std::function<void()> const& waiting)
     : file_(directory / file_name) {
     auto const before = read_claim(file_);
     auto const job = job_id();
@@ -180,21 +180,21 @@ Life::Life(std::filesystem::path const& directory, bool held, double period_s,
     });
 }
 
-Life::~Life() {
+Lease::~Lease() {
     renewal_.request_stop();
     renewal_.join();
     std::array<timespec, 2> const never{}; // 1970: nobody need wait for a renewal
     ::futimens(own_.get(), never.data());
 }
 
-void Life::require() const {
+void Lease::require() const {
     auto const now = read_claim(file_);
     if (now.number == 0) {
         throw Error(
             ExitCode::io,
             {concat("run directory ", file_.parent_path().string()),
              concat("its file ", file_name, " is gone: it was moved or removed meanwhile"),
-             "Bring it back, and start again: it goes on from the newest checkpoint there"});
+             "Bring it back, and start again: it resumes from the newest checkpoint there"});
     }
     if (now.number != number_ || now.host != own_host() || now.process != ::getpid()) {
         throw superseded(file_.parent_path(), now);

@@ -18,7 +18,7 @@ namespace lockstep::app {
 /// Where the ranks of a launcher leave their marks: a directory in the run's, which goes with it.
 class ArrivalsDirectory {
   public:
-    /// What lies there already is of an earlier life. Where it cannot be made, no mark is left.
+    /// What lies there already is of an earlier attempt. Where it cannot be made, no mark is left.
     explicit ArrivalsDirectory(std::filesystem::path const& run);
     ArrivalsDirectory(ArrivalsDirectory const&) = delete;
     ArrivalsDirectory& operator=(ArrivalsDirectory const&) = delete;
@@ -30,11 +30,11 @@ class ArrivalsDirectory {
     std::filesystem::path path_;
 };
 
-/// How a life of the run has ended.
-struct LifeEnd {
-    int code = 0;      ///< the launcher's
-    LifeRecord record; ///< the run's own word
-    std::string told;  ///< the first cause, as a rank has told it; may be empty
+/// How an attempt of the run has ended.
+struct AttemptEnd {
+    int code = 0;                           ///< the launcher's
+    AttemptStatus record;                   ///< the run's own word
+    std::string told;                       ///< the root cause, as a rank has told it; may be empty
     std::optional<LauncherVerdict> verdict; ///< the launcher's, or what is seen from here
     bool arrived = false;                   ///< a rank came, at least
 };
@@ -42,9 +42,9 @@ struct LifeEnd {
 /// What the code of a launcher tells, in words.
 std::string left_with(int code);
 
-/// One life of the run, from the start of its launcher on. Every wish to end reaches the ranks as
-/// USR1 to the launcher.
-class LaunchedLife {
+/// One attempt of the run, from the start of its launcher on. Every wish to end reaches the ranks
+/// as USR1 to the launcher.
+class LaunchedAttempt {
   public:
     struct Start {
         std::vector<std::string> words;
@@ -54,9 +54,9 @@ class LaunchedLife {
         double limit_s = 0; ///< for all ranks to come, and of a restart for its first step
     };
 
-    LaunchedLife(Start start, RunWatcher& watcher, std::filesystem::path const& directory);
+    LaunchedAttempt(Start start, RunWatcher& watcher, std::filesystem::path const& directory);
 
-    LifeEnd wait_for_end();
+    AttemptEnd wait_for_end();
 
   private:
     void pass_on_wish();

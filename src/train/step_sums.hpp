@@ -13,7 +13,7 @@ namespace lockstep::train {
 /// non-zero on the rank that hosts it only; a signal number for each rank, and how long it waited
 /// in the step before; rank 0's clock; the task's counts, each rank's part of them; and for each
 /// parameter on how many ranks it got a gradient.
-class Vote {
+class StepSums {
   public:
     struct Form {
         int replicas = 1;
@@ -29,7 +29,7 @@ class Vote {
         }
     };
 
-    explicit Vote(Form const& form) : form_(form), values_(form.count(), 0) {}
+    explicit StepSums(Form const& form) : form_(form), values_(form.count(), 0) {}
 
     std::span<double> values() { return values_; }
     double& of_replica(int replica, int which) { return at(form_.of_replica() * replica + which); }

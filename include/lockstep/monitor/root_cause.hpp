@@ -16,14 +16,14 @@ namespace lockstep::monitor {
 /// The one place that tells why a job failed: as the last line on standard error, and, where the
 /// job has a run directory, in its log and its records. Any thread may use it; what goes wrong with
 /// telling is no cause of anything: nothing here throws.
-class FirstCause {
+class RootCause {
   public:
-    /// What a newer life that has taken the directory over means for this one; none while the
+    /// What a newer attempt that has taken the directory over means for this one; none while the
     /// directory is this one's.
     using Newer = std::function<std::optional<Error>()>;
 
     /// Whose log.txt and metrics.jsonl get the line, too, once they are there, and while there is
-    /// no newer life.
+    /// no newer attempt.
     void set_run(std::filesystem::path directory, Newer newer);
     /// From here on standard error alone gets it.
     void forget_run();
@@ -34,8 +34,8 @@ class FirstCause {
     /// Where decks have their values: a message on a key, or on a file that it names, says so.
     void set_places(std::map<std::string, config::Place> places);
 
-    /// What an error comes down to: once a newer life has the directory, whatever befalls this one,
-    /// a file that the newer one has put away, say, is that and nothing to be requeued for.
+    /// What an error comes down to: once a newer attempt has the directory, whatever befalls this
+    /// one, a file that the newer one has put away, say, is that and nothing to be requeued for.
     [[nodiscard]] Error seen(Error const& error) const noexcept;
 
     /// `cause`: "rank 3 (host, device) in PHASE at step N"; empty: it is a mistake of the one

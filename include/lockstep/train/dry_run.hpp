@@ -10,7 +10,7 @@
 namespace lockstep::train {
 
 /// Seconds of one step on this rank.
-struct RehearsedStep {
+struct DryRunStep {
     double whole = 0;
     double data = 0; ///< with this step's share of the episodes that an iteration plays
     double forward = 0;
@@ -21,8 +21,8 @@ struct RehearsedStep {
     double update = 0;
 };
 
-/// What a rehearsal knows before its first step.
-struct RehearsedSize {
+/// What a dry run knows before its first step.
+struct DryRunSize {
     double parameters = 0;   ///< that are trained
     double arena_bytes = 0;  ///< of all parameters, or of all gradients
     double state_arrays = 0; ///< of that size each, that the optimizer keeps
@@ -38,20 +38,20 @@ struct RehearsedSize {
 
 /// The deck's training without a run: its data, model and engine take steps, and nothing is
 /// written. The deck is settled as for a new run on the ranks of `world`.
-class Rehearsal {
+class DryRun {
   public:
     /// Collective  over `world`, which must outlive it
     /// Throws      AgreedError as a run's start does
-    Rehearsal(comm::Communicator const& world, config::Deck deck);
-    ~Rehearsal();
-    Rehearsal(Rehearsal const&) = delete;
-    Rehearsal& operator=(Rehearsal const&) = delete;
+    DryRun(comm::Communicator const& world, config::Deck deck);
+    ~DryRun();
+    DryRun(DryRun const&) = delete;
+    DryRun& operator=(DryRun const&) = delete;
 
-    RehearsedSize const& size() const noexcept;
+    DryRunSize const& size() const noexcept;
 
     /// Collective  over the world
     /// Throws      as Engine::step; Error 71 on this rank alone where memory does not suffice
-    RehearsedStep step();
+    DryRunStep step();
 
     /// The most bytes that this rank's process had in use since this was made: of its device, or of
     /// the host for a CPU.

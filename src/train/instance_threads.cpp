@@ -1,4 +1,4 @@
-#include "lane_threads.hpp"
+#include "instance_threads.hpp"
 
 #include <ATen/Context.h>
 #include <torch/utils.h>
@@ -6,14 +6,14 @@
 namespace lockstep::train {
 
 // Delegated, so that the threads there are end where the host gives no more.
-LaneThreads::LaneThreads(int lanes) : LaneThreads() {
-    for (int lane = 0; lane < lanes; ++lane) {
+InstanceThreads::InstanceThreads(int instances) : InstanceThreads() {
+    for (int instance = 0; instance < instances; ++instance) {
         threads_.emplace_back(
-            [this, lane, threads = torch::get_num_threads()] { play(lane, threads); });
+            [this, instance, threads = torch::get_num_threads()] { play(instance, threads); });
     }
 }
 
-LaneThreads::~LaneThreads() {
+InstanceThreads::~InstanceThreads() {
     {
         std::lock_guard const lock(mutex_);
         ends_ = true;
@@ -24,7 +24,7 @@ LaneThreads::~LaneThreads() {
     }
 }
 
-void LaneThreads::run(std::function<void(int)> work) {
+void InstanceThreads::run(std::function<void(int)> work) {
     std::unique_lock lock(mutex_);
     work_ = std::move(work);
     running_ = static_cast<int>(threads_.size());
@@ -36,7 +36,7 @@ void LaneThreads::run(std::function<void(int)> work) {
     }
 }
 
-void LaneThreads::play(int lane, int torch_threads) {
+void InstanceThreads::play(int instance, int torch_threads) {
     // Both belong to a thread, not to the process.
     torch::set_num_threads(torch_threads);
     at::globalContext().setFlushDenormal(true);
@@ -51,7 +51,7 @@ void LaneThreads::play(int lane, int torch_threads) {
         lock.unlock();
         std::exception_ptr failure;
         try {
-            work_(lane);
+            work_(instance);
         } catch (...) {
             failure = std::current_exception();
             std::lock_guard const at_once(mutex_);

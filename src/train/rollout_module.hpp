@@ -2,17 +2,17 @@
 
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
-#include "lockstep/train/feed.hpp"
+#include "lockstep/train/data_module.hpp"
 #include "lockstep/train/rollout.hpp"
 
 #include "rollout_plan.hpp"
 
 namespace lockstep::train {
 
-/// Feeds proximal policy optimisation. An epoch is one iteration: every replica acts in its own
-/// environments for rollout-steps steps with the weights of that moment; `passes` times over, what
-/// they collected is dealt to steps in an order drawn from (seed, iteration, pass, replica).
-class RolloutFeed : public Feed {
+/// DataModule proximal policy optimisation. An epoch is one iteration: every replica acts in its
+/// own environments for rollout-steps steps with the weights of that moment; `passes` times over,
+/// what they collected is dealt to steps in an order drawn from (seed, iteration, pass, replica).
+class RolloutModule : public DataModule {
   public:
     struct Parts {
         comm::Communicator const& world;
@@ -26,7 +26,7 @@ class RolloutFeed : public Feed {
 
     /// Throws  Error 64 when the model is no policy, or when what is collected cannot be dealt to
     /// whole steps
-    explicit RolloutFeed(Parts parts);
+    explicit RolloutModule(Parts parts);
 
     std::int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
     std::int64_t samples_per_epoch() const override {
@@ -34,7 +34,7 @@ class RolloutFeed : public Feed {
     }
     std::int64_t samples_in_step(std::int64_t) const override { return plan_.samples_in_step(); }
     int micro_batches(std::int64_t in_epoch) const override;
-    std::int64_t most_steps() const override;
+    std::int64_t max_steps() const override;
     bool is_exhausted(std::int64_t step) const override;
     std::uint64_t fingerprint() const override { return fingerprint_; }
     std::unique_ptr<BatchSource> batches(std::int64_t first_step,

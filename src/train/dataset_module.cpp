@@ -1,4 +1,4 @@
-#include "dataset_feed.hpp"
+#include "dataset_module.hpp"
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
@@ -29,12 +29,12 @@ class LoaderBatches : public BatchSource {
 
 } // namespace
 
-DatasetFeed::DatasetFeed(FeedParts const& parts)
+DatasetModule::DatasetModule(DataModuleParts const& parts)
     : parts_(parts), plan_(train_plan(parts.deck, *parts.work.train)),
       augmentation_(augmentation_of(parts.deck, parts.work.samples)) {}
 
-std::unique_ptr<BatchSource> DatasetFeed::batches(std::int64_t first_step,
-                                                  std::int64_t total_steps) {
+std::unique_ptr<BatchSource> DatasetModule::batches(std::int64_t first_step,
+                                                    std::int64_t total_steps) {
     StepBatches const batches(plan_, parts_.own, parts_.deck.optimizer.accumulate,
                               {first_step, total_steps});
     auto const& data = parts_.deck.data;
@@ -47,7 +47,7 @@ std::unique_ptr<BatchSource> DatasetFeed::batches(std::int64_t first_step,
         parts_.device);
 }
 
-void DatasetFeed::require_finite(std::int64_t step) const {
+void DatasetModule::require_finite(std::int64_t step) const {
     StepBatches const batches(plan_, parts_.own, parts_.deck.optimizer.accumulate,
                               {step, step + 1});
     auto const request = batches.request();
@@ -73,7 +73,7 @@ void DatasetFeed::require_finite(std::int64_t step) const {
     }
 }
 
-std::optional<Evaluation> DatasetFeed::measure(Set set, StopEvaluation const& stop) {
+std::optional<Evaluation> DatasetModule::measure(Set set, StopEvaluation const& stop) {
     auto options = evaluate_options(parts_.deck, parts_.device);
     options.stop = stop;
     return evaluate(parts_.world, *parts_.work.model, *parts_.work.task, *dataset(set), options);

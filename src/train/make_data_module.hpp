@@ -1,14 +1,14 @@
 #pragma once
 
 #include "lockstep/comm/communicator.hpp"
-#include "lockstep/train/feed.hpp"
+#include "lockstep/train/data_module.hpp"
 
-#include "opening.hpp"
+#include "run_setup.hpp"
 
 namespace lockstep::train {
 
-/// What a feed is made from; all of it outlives the feed.
-struct FeedParts {
+/// What a data_module is made from; all of it outlives the data module.
+struct DataModuleParts {
     comm::Communicator const& world;
     config::Deck const& deck;
     Workload const& work;
@@ -16,9 +16,9 @@ struct FeedParts {
     torch::Device device;
 };
 
-/// The feed of a deck: of data sets, or of episodes.
+/// The data module of a deck: of data sets, or of episodes.
 ///
 /// Throws  Error 64 when the data, or what is collected, cannot be dealt to steps
-std::unique_ptr<Feed> make_feed(FeedParts const& parts);
+std::unique_ptr<DataModule> make_data_module(DataModuleParts const& parts);
 
 } // namespace lockstep::train

@@ -1,4 +1,4 @@
-#include "lockstep/comm/board.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 
 #include "lockstep/base/inject.hpp"
 #include "lockstep/base/process.hpp"
@@ -12,17 +12,17 @@ namespace lockstep::comm {
 
 namespace {
 
-/// The board of a communicator, if this thread speaks for the rank.
-Board const* own_board(Communicator const& comm) {
-    auto const* const board = comm.board();
-    return board != nullptr && board->spoken_for_by_this_thread() ? board : nullptr;
+/// The heartbeat table of a communicator, if this thread speaks for the rank.
+HeartbeatTable const* own_heartbeats(Communicator const& comm) {
+    auto const* const heartbeats = comm.heartbeats();
+    return heartbeats != nullptr && heartbeats->spoken_for_by_this_thread() ? heartbeats : nullptr;
 }
 
 } // namespace
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
               std::atomic<Phase>::is_always_lock_free);
-static_assert(std::is_trivially_destructible_v<Board::Slot>);
+static_assert(std::is_trivially_destructible_v<HeartbeatTable::Slot>);
 
 std::string_view name_of(Phase phase) {
     switch (phase) {
@@ -76,7 +76,7 @@ std::string_view name_of(Wait wait) {
     return "";
 }
 
-Board::Board(Communicator const& world) : world_size_(world.size()) {
+HeartbeatTable::HeartbeatTable(Communicator const& world) : world_size_(world.size()) {
     auto const host = world.split_by_host();
     auto const bytes = [](int ranks) {
         return sizeof(Head) + static_cast<std::size_t>(ranks) * sizeof(Slot);
@@ -102,49 +102,50 @@ Board::Board(Communicator const& world) : world_size_(world.size()) {
     }
 }
 
-PhaseScope::PhaseScope(Communicator const& comm, Phase phase) : board_(own_board(comm)) {
-    if (board_ == nullptr) {
+PhaseScope::PhaseScope(Communicator const& comm, Phase phase) : heartbeats_(own_heartbeats(comm)) {
+    if (heartbeats_ == nullptr) {
         return;
     }
-    auto& slot = board_->own();
+    auto& slot = heartbeats_->own();
     former_ = slot.phase.load(std::memory_order_relaxed);
     slot.phase.store(phase, std::memory_order_relaxed);
-    board_->progressed();
+    heartbeats_->progressed();
     inject_fault_in(slot.rank.load(std::memory_order_relaxed), name_of(phase),
                     slot.step.load(std::memory_order_relaxed), Names::part);
 }
 
 PhaseScope::~PhaseScope() {
-    if (board_ != nullptr) {
-        board_->own().phase.store(former_, std::memory_order_relaxed);
-        board_->progressed();
+    if (heartbeats_ != nullptr) {
+        heartbeats_->own().phase.store(former_, std::memory_order_relaxed);
+        heartbeats_->progressed();
     }
 }
 
-WaitScope::WaitScope(Communicator const& comm, Wait wait) : board_(own_board(comm)) {
-    if (board_ == nullptr || board_->own().wait.load(std::memory_order_relaxed) != Wait::nothing ||
+WaitScope::WaitScope(Communicator const& comm, Wait wait) : heartbeats_(own_heartbeats(comm)) {
+    if (heartbeats_ == nullptr ||
+        heartbeats_->own().wait.load(std::memory_order_relaxed) != Wait::nothing ||
         comm.size() == 1) {
-        board_ = nullptr;
+        heartbeats_ = nullptr;
         return;
     }
-    auto& slot = board_->own();
+    auto& slot = heartbeats_->own();
     // Counted where all ranks take part, so that equal numbers mean the same call.
-    if (comm.size() == board_->world_size()) {
+    if (comm.size() == heartbeats_->world_size()) {
         slot.collectives.fetch_add(1, std::memory_order_relaxed);
     }
-    board_->progressed();
+    heartbeats_->progressed();
     slot.wait.store(wait, std::memory_order_relaxed);
 }
 
 WaitScope::~WaitScope() {
-    if (board_ != nullptr) {
-        board_->own().wait.store(Wait::nothing, std::memory_order_relaxed);
-        board_->progressed();
+    if (heartbeats_ != nullptr) {
+        heartbeats_->own().wait.store(Wait::nothing, std::memory_order_relaxed);
+        heartbeats_->progressed();
     }
 }
 
 SpeakerScope::SpeakerScope(Communicator const& comm)
-    : speakers_(comm.board() != nullptr ? comm.board()->others_ : nullptr) {
+    : speakers_(comm.heartbeats() != nullptr ? comm.heartbeats()->others_ : nullptr) {
     if (speakers_) {
         speakers_->fetch_add(1);
     }
@@ -157,32 +158,32 @@ SpeakerScope::~SpeakerScope() {
 }
 
 ActivityScope::ActivityScope(Communicator const& comm, std::string_view activity)
-    : board_(own_board(comm)) {
-    if (board_ != nullptr) {
-        auto& slot = board_->own();
+    : heartbeats_(own_heartbeats(comm)) {
+    if (heartbeats_ != nullptr) {
+        auto& slot = heartbeats_->own();
         slot.activity.set(activity);
-        board_->progressed();
+        heartbeats_->progressed();
         inject_fault_in(slot.rank.load(std::memory_order_relaxed), activity,
                         slot.step.load(std::memory_order_relaxed), Names::whole);
     }
 }
 
 ActivityScope::~ActivityScope() {
-    if (board_ != nullptr) {
-        board_->own().activity.set("");
-        board_->progressed();
+    if (heartbeats_ != nullptr) {
+        heartbeats_->own().activity.set("");
+        heartbeats_->progressed();
     }
 }
 
 void progressed(Communicator const& comm) noexcept {
-    if (comm.board() != nullptr) {
-        comm.board()->progressed();
+    if (comm.heartbeats() != nullptr) {
+        comm.heartbeats()->progressed();
     }
 }
 
 void set_step(Communicator const& comm, std::int64_t step) noexcept {
-    if (comm.board() != nullptr) {
-        comm.board()->set_step(step);
+    if (comm.heartbeats() != nullptr) {
+        comm.heartbeats()->set_step(step);
     }
 }
 

@@ -2,8 +2,8 @@
 #include "lockstep/base/descriptor.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 
 #include <array>
 #include <chrono>
@@ -23,8 +23,8 @@ using comm::Phase;
 using comm::Wait;
 
 namespace {
-comm::Board const& board() {
-    return *test::world().board();
+comm::HeartbeatTable const& heartbeats() {
+    return *test::world().heartbeats();
 }
 } // namespace
 
@@ -33,20 +33,20 @@ TEST_CASE("every rank of the host sees what the others are at") {
     comm::PhaseScope const phase(world, world.rank() == 0 ? Phase::checkpoint : Phase::data);
     comm::set_step(world, 10 + world.rank());
     comm::barrier(world); // all have written
-    CHECK(board().size() == world.size());
-    for (int rank = 0; rank < board().size(); ++rank) {
-        auto const& slot = board().slot(rank);
+    CHECK(heartbeats().size() == world.size());
+    for (int rank = 0; rank < heartbeats().size(); ++rank) {
+        auto const& slot = heartbeats().slot(rank);
         CHECK(slot.rank.load() == rank);
         CHECK(slot.step.load() == 10 + rank);
         CHECK(slot.phase.load() == (rank == 0 ? Phase::checkpoint : Phase::data));
     }
-    CHECK(board().own().pid.load() == ::getpid());
+    CHECK(heartbeats().own().pid.load() == ::getpid());
     comm::barrier(world); // all have read
 }
 
 TEST_CASE("a scope gives back what was there before it, and counts as progress") {
     auto const& world = test::world();
-    auto const& slot = board().own();
+    auto const& slot = heartbeats().own();
     auto const before = slot.phase.load();
     auto const progress = slot.progress.load();
     {
@@ -71,11 +71,11 @@ TEST_CASE("collective calls of the whole job have the same number on all ranks")
     }
     comm::barrier(world);
     auto const counts =
-        comm::all_gather(world, static_cast<std::int64_t>(board().own().collectives.load()));
+        comm::all_gather(world, static_cast<std::int64_t>(heartbeats().own().collectives.load()));
     for (auto const count : counts) {
         CHECK(count == counts.front());
     }
-    CHECK(board().own().wait.load() == Wait::nothing);
+    CHECK(heartbeats().own().wait.load() == Wait::nothing);
 }
 
 TEST_CASE("a rank that waits with a deadline is seen to wait") {
@@ -89,19 +89,19 @@ TEST_CASE("a rank that waits with a deadline is seen to wait") {
     for (auto const& [wait, call] : calls) {
         bool seen = true;
         if (world.is_root()) { // without which none of them ends
-            for (int rank = 1; rank < board().size(); ++rank) {
+            for (int rank = 1; rank < heartbeats().size(); ++rank) {
                 Stopwatch const watch;
-                while (board().slot(rank).wait.load() != wait && watch.seconds() < 30) {
+                while (heartbeats().slot(rank).wait.load() != wait && watch.seconds() < 30) {
                     std::this_thread::sleep_for(std::chrono::milliseconds(1));
                 }
-                seen = seen && board().slot(rank).wait.load() == wait;
+                seen = seen && heartbeats().slot(rank).wait.load() == wait;
             }
         }
         call();
         CHECK(seen);
         comm::barrier(world); // none is in the next call yet
     }
-    CHECK(board().own().wait.load() == Wait::nothing);
+    CHECK(heartbeats().own().wait.load() == Wait::nothing);
 }
 
 TEST_CASE("another thread does not speak for the rank") {
@@ -110,8 +110,8 @@ TEST_CASE("another thread does not speak for the rank") {
     std::thread([&] {
         comm::PhaseScope const other(world, Phase::checkpoint);
         comm::WaitScope const wait(world, Wait::file);
-        CHECK(board().own().phase.load() == Phase::data);
-        CHECK(board().own().wait.load() == Wait::nothing);
+        CHECK(heartbeats().own().phase.load() == Phase::data);
+        CHECK(heartbeats().own().wait.load() == Wait::nothing);
     }).join();
 }
 
@@ -130,10 +130,10 @@ TEST_CASE("shared memory of others is left alone, whatever process number it is 
     CHECK(::shm_unlink(name.c_str()) == 0);
 }
 
-TEST_CASE("one rank of the host tells the first cause") {
+TEST_CASE("one rank of the host tells the root cause") {
     auto const& world = test::world();
-    comm::Board const fresh(world);
-    int const first = fresh.claim(comm::Board::Ending::agreed) ? 1 : 0;
+    comm::HeartbeatTable const fresh(world);
+    int const first = fresh.claim(comm::HeartbeatTable::Ending::agreed) ? 1 : 0;
     CHECK(comm::all_reduce(world, first, comm::Reduce::sum) == 1);
-    CHECK(fresh.ending() == comm::Board::Ending::agreed);
+    CHECK(fresh.ending() == comm::HeartbeatTable::Ending::agreed);
 }

@@ -1,4 +1,4 @@
-#include "launch_life.hpp"
+#include "launched_attempt.hpp"
 
 #include "lockstep/base/arrival.hpp"
 #include "lockstep/base/host_facts.hpp"
@@ -53,12 +53,13 @@ ArrivalsDirectory::~ArrivalsDirectory() {
     std::filesystem::remove(path_.parent_path(), failure);
 }
 
-LaunchedLife::LaunchedLife(Start start, RunWatcher& watcher, std::filesystem::path const& directory)
+LaunchedAttempt::LaunchedAttempt(Start start, RunWatcher& watcher,
+                                 std::filesystem::path const& directory)
     : start_(std::move(start)), watcher_(watcher), arrivals_(directory),
       listener_([this](int rank) { return host_of(rank); }),
       process_(started(start_.words, arrivals_, listener_)), recovering_(start_.restart) {}
 
-LifeEnd LaunchedLife::wait_for_end() {
+AttemptEnd LaunchedAttempt::wait_for_end() {
     std::optional<int> code;
     std::string late_why;
     while (!(code = process_.wait(look_every_s))) {
@@ -68,8 +69,8 @@ LifeEnd LaunchedLife::wait_for_end() {
             break;
         }
     }
-    LifeEnd end{*code, watcher_.life(), listener_.told(), listener_.verdict(),
-                listener_.verdict().has_value() || any_arrived(arrivals_.path())};
+    AttemptEnd end{*code, watcher_.attempt(), listener_.told(), listener_.verdict(),
+                   listener_.verdict().has_value() || any_arrived(arrivals_.path())};
     if (!end.verdict && end.told.empty() && !end.record.started) {
         end.verdict = absent(late_why.empty() ? left_with(*code) : late_why);
     }
@@ -77,7 +78,7 @@ LifeEnd LaunchedLife::wait_for_end() {
 }
 
 /// A launcher that has only begun does not pass signals on yet: they are sent until it ends.
-void LaunchedLife::pass_on_wish() {
+void LaunchedAttempt::pass_on_wish() {
     if (SignalRequests::pending() != 0 && (!asked_ || since_asked_.seconds() > ask_again_s)) {
         asked_ = true;
         since_asked_.restart();
@@ -85,15 +86,15 @@ void LaunchedLife::pass_on_wish() {
     }
 }
 
-/// Whether the life takes too long to begin, since a rank has not come or a restart has done no
+/// Whether the attempt takes too long to begin, since a rank has not come or a restart has done no
 /// step; or to end: mpirun may wait for a host that is cut off until TCP gives up, a quarter of an
 /// hour.
-bool LaunchedLife::late(std::string& why) {
+bool LaunchedAttempt::late(std::string& why) {
     if (!since_told_ && !listener_.told().empty()) {
         since_told_.emplace();
     }
     if (since_told_ && since_told_->seconds() > ends_within_s) {
-        why = concat("no end within ", duration_text(ends_within_s), " of the first cause");
+        why = concat("no end within ", duration_text(ends_within_s), " of the root cause");
         return true;
     }
     auto const limit_s = start_limit_s(start_.limit_s);
@@ -115,7 +116,7 @@ bool LaunchedLife::late(std::string& why) {
     return false;
 }
 
-int LaunchedLife::end_late(std::string const& why) {
+int LaunchedAttempt::end_late(std::string const& why) {
     std::cerr << "lockstep launch: " << why << ": ended\n";
     Stopwatch const watch;
     process_.signal(SIGTERM);
@@ -129,7 +130,7 @@ int LaunchedLife::end_late(std::string const& why) {
 }
 
 /// Who has left no mark, where others have, or none has.
-std::optional<LauncherVerdict> LaunchedLife::absent(std::string const& why) const {
+std::optional<LauncherVerdict> LaunchedAttempt::absent(std::string const& why) const {
     auto const missed = missed_ranks(arrivals_.path(), start_.ranks);
     if (missed.empty()) {
         return std::nullopt;
@@ -151,7 +152,7 @@ std::optional<LauncherVerdict> LaunchedLife::absent(std::string const& why) cons
 }
 
 /// Ranks fill hosts in their order.
-std::string LaunchedLife::host_of(int rank) const {
+std::string LaunchedAttempt::host_of(int rank) const {
     int first_of_next = 0;
     for (auto const& host : start_.hosts) {
         first_of_next += host.ranks;

@@ -1,10 +1,10 @@
-#include "rollout_feed.hpp"
+#include "rollout_module.hpp"
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/random.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/comm/board.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/data/order.hpp"
 #include "lockstep/train/evaluate_episodes.hpp"
@@ -19,9 +19,9 @@ namespace {
 constexpr std::size_t sums_of_episodes = 6;
 
 /// The set's own episodes, which are not those of training.
-std::uint64_t seed_of(Feed::Set set, std::int64_t seed) {
+std::uint64_t seed_of(DataModule::Set set, std::int64_t seed) {
     return random_key(static_cast<std::uint64_t>(seed), Stream::environment,
-                      {set == Feed::Set::validation ? std::uint64_t{1} : std::uint64_t{2}});
+                      {set == DataModule::Set::validation ? std::uint64_t{1} : std::uint64_t{2}});
 }
 
 nn::Policy& policy_of(nn::Model& model, std::string const& name) {
@@ -36,19 +36,20 @@ nn::Policy& policy_of(nn::Model& model, std::string const& name) {
 } // namespace
 
 /// Hands out the batches of one step after the other.
-class RolloutFeed::Batches : public BatchSource {
+class RolloutModule::Batches : public BatchSource {
   public:
-    Batches(RolloutFeed const& feed, std::int64_t step) : feed_(feed), step_(step) {}
+    Batches(RolloutModule const& data_module, std::int64_t step)
+        : data_module_(data_module), step_(step) {}
 
     task::Tensors next() override {
-        auto const micros = feed_.micro_batches(0);
+        auto const micros = data_module_.micro_batches(0);
         auto const replica = static_cast<std::size_t>(given_ / micros);
-        auto const in_epoch = static_cast<std::size_t>(step_ % feed_.steps_per_epoch());
-        auto batch = feed_.rollouts_[replica].batch(
-            feed_.sequences(step_, static_cast<int>(given_ % micros),
-                            feed_.own_.first + static_cast<std::int64_t>(replica)),
-            feed_.scales_[in_epoch]);
-        if (++given_ == micros * feed_.own_.count) {
+        auto const in_epoch = static_cast<std::size_t>(step_ % data_module_.steps_per_epoch());
+        auto batch = data_module_.rollouts_[replica].batch(
+            data_module_.sequences(step_, static_cast<int>(given_ % micros),
+                                   data_module_.own_.first + static_cast<std::int64_t>(replica)),
+            data_module_.scales_[in_epoch]);
+        if (++given_ == micros * data_module_.own_.count) {
             given_ = 0;
             ++step_;
         }
@@ -56,12 +57,12 @@ class RolloutFeed::Batches : public BatchSource {
     }
 
   private:
-    RolloutFeed const& feed_;
+    RolloutModule const& data_module_;
     std::int64_t step_;
     int given_ = 0; ///< batches of this step
 };
 
-RolloutFeed::RolloutFeed(Parts parts)
+RolloutModule::RolloutModule(Parts parts)
     : world_(parts.world), deck_(parts.deck), options_(task::ppo_options(parts.deck.task)),
       policy_(policy_of(parts.model, deck_.model.name)), make_(std::move(parts.make)),
       observation_shape_(parts.samples.inputs.front().shape.begin(),
@@ -84,26 +85,26 @@ RolloutFeed::RolloutFeed(Parts parts)
     }
 }
 
-int RolloutFeed::micro_batches(std::int64_t) const {
+int RolloutModule::micro_batches(std::int64_t) const {
     return static_cast<int>(deck_.optimizer.accumulate);
 }
 
-std::int64_t RolloutFeed::most_steps() const {
-    return plan_.most_steps(make_(rl::Period::training)->spaces().longest_episode);
+std::int64_t RolloutModule::max_steps() const {
+    return plan_.max_steps(make_(rl::Period::training)->spaces().longest_episode);
 }
 
-bool RolloutFeed::is_exhausted(std::int64_t step) const {
+bool RolloutModule::is_exhausted(std::int64_t step) const {
     return options_.episodes > 0 && step > 0 && step % steps_per_epoch() == 0 &&
            episodes_ever_ >= static_cast<double>(options_.episodes);
 }
 
-std::unique_ptr<BatchSource> RolloutFeed::batches(std::int64_t first_step, std::int64_t) {
+std::unique_ptr<BatchSource> RolloutModule::batches(std::int64_t first_step, std::int64_t) {
     return std::make_unique<Batches>(*this, first_step);
 }
 
 /// Those of one micro-batch.
-std::vector<std::int64_t> RolloutFeed::sequences(std::int64_t step, int micro,
-                                                 std::int64_t replica) const {
+std::vector<std::int64_t> RolloutModule::sequences(std::int64_t step, int micro,
+                                                   std::int64_t replica) const {
     auto const per_pass = plan_.steps_per_pass();
     auto const in_epoch = step % steps_per_epoch();
     data::Permutation const order(plan_.transitions() / plan_.sequence(),
@@ -121,7 +122,7 @@ std::vector<std::int64_t> RolloutFeed::sequences(std::int64_t step, int micro,
     return which;
 }
 
-void RolloutFeed::prepare(std::int64_t step) {
+void RolloutModule::prepare(std::int64_t step) {
     if (step % steps_per_epoch() != 0) {
         return;
     }
@@ -136,7 +137,7 @@ void RolloutFeed::prepare(std::int64_t step) {
 }
 
 /// What a replica adds: its episodes, and sums and squares of the advantages of each step.
-std::vector<double> RolloutFeed::sums_of(std::size_t replica, std::int64_t iteration) const {
+std::vector<double> RolloutModule::sums_of(std::size_t replica, std::int64_t iteration) const {
     auto const& rollout = rollouts_[replica];
     auto const& episodes = rollout.episodes();
     std::vector<double> sums{episodes.count,          episodes.return_sum, episodes.return_minimum,
@@ -161,7 +162,7 @@ std::vector<double> RolloutFeed::sums_of(std::size_t replica, std::int64_t itera
     return sums;
 }
 
-void RolloutFeed::sum_over_replicas(std::int64_t step) {
+void RolloutModule::sum_over_replicas(std::int64_t step) {
     auto const iteration = step / steps_per_epoch();
     auto const replicas = static_cast<std::size_t>(deck_.run.replicas);
     auto const count =
@@ -198,7 +199,7 @@ void RolloutFeed::sum_over_replicas(std::int64_t step) {
     }
 }
 
-std::map<std::string, double> RolloutFeed::epoch_figures() const {
+std::map<std::string, double> RolloutModule::epoch_figures() const {
     std::map<std::string, double> figures{{"episodes", episodes_.count},
                                           {"episodes_total", episodes_ever_}};
     if (episodes_.count > 0) {
@@ -210,11 +211,11 @@ std::map<std::string, double> RolloutFeed::epoch_figures() const {
     return figures;
 }
 
-std::int64_t RolloutFeed::samples(Set set) const {
+std::int64_t RolloutModule::samples(Set set) const {
     return set == Set::validation ? options_.evaluation_episodes : options_.test_episodes;
 }
 
-std::optional<Evaluation> RolloutFeed::measure(Set set, StopEvaluation const& stop) {
+std::optional<Evaluation> RolloutModule::measure(Set set, StopEvaluation const& stop) {
     return evaluate_episodes(world_, policy_, make_,
                              {.episodes = samples(set),
                               .greedy = options_.greedy,
@@ -225,7 +226,7 @@ std::optional<Evaluation> RolloutFeed::measure(Set set, StopEvaluation const& st
                               .stop = stop});
 }
 
-std::vector<ReplicaArray> RolloutFeed::state() {
+std::vector<ReplicaArray> RolloutModule::state() {
     ReplicaArray floats{.name = "rollout", .type = h5::Type::f32};
     ReplicaArray reals{.name = "environments", .type = h5::Type::f64};
     for (auto& rollout : rollouts_) {
@@ -237,7 +238,7 @@ std::vector<ReplicaArray> RolloutFeed::state() {
     return {floats, reals};
 }
 
-void RolloutFeed::restored(std::int64_t step) {
+void RolloutModule::restored(std::int64_t step) {
     for (auto& rollout : rollouts_) {
         rollout.restored();
     }

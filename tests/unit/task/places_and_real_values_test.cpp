@@ -17,9 +17,9 @@ class Echo : public nn::Model {
     torch::Tensor forward(nn::Fields const& inputs) override { return inputs.only(); }
 };
 
-task::Samples of_amounts(std::uint64_t amounts) {
+task::Samples of_real_values(std::uint64_t real_values) {
     auto samples = test::three_classes();
-    samples.targets = {{.name = "targets", .type = h5::Type::f32, .shape = {amounts}}};
+    samples.targets = {{.name = "targets", .type = h5::Type::f32, .shape = {real_values}}};
     samples.class_names = {};
     return samples;
 }
@@ -32,9 +32,9 @@ task::Samples of_places() {
 
 } // namespace
 
-TEST_CASE("a regression's errors are told of each amount and over all") {
+TEST_CASE("a regression's errors are told of each value and over all") {
     Echo model;
-    auto const task = task::make_task({"regression", "", {}}, of_amounts(2));
+    auto const task = task::make_task({"regression", "", {}}, of_real_values(2));
     CHECK(task->outputs() == 2);
     task::Tensors const batch{torch::tensor({{1.0F, 2.0F}, {0.0F, -1.0F}}),
                               torch::tensor({{0.0F, 2.0F}, {0.5F, 2.0F}})};
@@ -52,7 +52,7 @@ TEST_CASE("a regression takes other losses, and no others than it names") {
     Echo model;
     task::Tensors const batch{torch::tensor({{3.0F}, {0.5F}}), torch::tensor({{0.0F}, {0.0F}})};
     auto const sum = [&](std::string const& loss) {
-        return task::make_task({"regression", "", {{"loss", loss}}}, of_amounts(1))
+        return task::make_task({"regression", "", {{"loss", loss}}}, of_real_values(1))
             ->training_loss(model, batch)
             .sum.item<double>();
     };
@@ -76,7 +76,7 @@ TEST_CASE("a segmentation's IoU is that of the classes over all places") {
     CHECK(metrics.at("iou.b") == Approx(1.0 / 3));
     CHECK(metrics.at("iou") == Approx((0.5 + 1.0 / 3) / 3));
     CHECK(metrics.at("accuracy") == Approx(0.5));
-    // Classes that a file keeps as amounts are classes too.
+    // Classes that a file keeps as real values are classes too.
     CHECK(task->evaluate(model, {logits, truth.to(torch::kFloat32)}).counts == tally.counts);
     CHECK(test::error_of([&] {
               task->evaluate(model, {logits, truth + 1});

@@ -1,6 +1,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
-#include "lockstep/train/life.hpp"
+#include "lockstep/train/lease.hpp"
 
 #include <cstdlib>
 #include <optional>
@@ -12,29 +12,29 @@
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
-using train::Life;
+using train::Lease;
 
 namespace {
 
 constexpr double period_s = 0.2;
 
-/// The file of a life on another host, which may still be renewed.
-void other_life(std::filesystem::path const& directory, std::string const& job) {
-    write_text_durably(directory / Life::file_name, "number = 7\njob = " + job +
-                                                        "\nhost = elsewhere\nprocess = 1\n"
-                                                        "since = then\n");
+/// The file of an attempt on another host, which may still be renewed.
+void other_attempt(std::filesystem::path const& directory, std::string const& job) {
+    write_text_durably(directory / Lease::file_name, "number = 7\njob = " + job +
+                                                         "\nhost = elsewhere\nprocess = 1\n"
+                                                         "since = then\n");
 }
 
 } // namespace
 
 TEST_CASE("each start has the next number, and the one before is fenced off") {
     test::ScratchDir const scratch;
-    Life const first(scratch.path(), false, period_s);
+    Lease const first(scratch.path(), false, period_s);
     CHECK(first.number() == 1);
     CHECK_NOTHROW(first.require());
     ::setenv("SLURM_JOB_ID", "17", 1);
-    other_life(scratch.path(), "17");
-    Life const second(scratch.path(), true, period_s); // requeued: nobody is waited for
+    other_attempt(scratch.path(), "17");
+    Lease const second(scratch.path(), true, period_s); // requeued: nobody is waited for
     ::unsetenv("SLURM_JOB_ID");
     CHECK(second.number() == 8);
     CHECK_NOTHROW(second.require());
@@ -43,26 +43,26 @@ TEST_CASE("each start has the next number, and the one before is fenced off") {
     CHECK(test::says(error, "job 17"));
 }
 
-TEST_CASE("a life of another job that is not renewed is taken over, a renewed one is 73") {
+TEST_CASE("an attempt of another job that is not renewed is taken over, a renewed one is 73") {
     test::ScratchDir const scratch;
-    other_life(scratch.path(), "18");
+    other_attempt(scratch.path(), "18");
     {
         std::jthread const renewed([&](std::stop_token const& stop) {
             while (!stop.stop_requested()) {
-                std::filesystem::last_write_time(scratch / Life::file_name,
+                std::filesystem::last_write_time(scratch / Lease::file_name,
                                                  std::filesystem::file_time_type::clock::now());
                 std::this_thread::sleep_for(std::chrono::milliseconds(100));
             }
         });
-        auto const error = test::error_of([&] { Life(scratch.path(), false, period_s); });
+        auto const error = test::error_of([&] { Lease(scratch.path(), false, period_s); });
         CHECK(error.code() == ExitCode::cannot_create);
         CHECK(test::says(error, "another live job"));
         CHECK(test::says(error, "elsewhere"));
     }
-    CHECK(Life(scratch.path(), false, period_s).number() == 8);
+    CHECK(Lease(scratch.path(), false, period_s).number() == 8);
     auto const held = test::error_of([&] {
-        other_life(scratch.path(), "18");
-        Life(scratch.path(), true, period_s);
+        other_attempt(scratch.path(), "18");
+        Lease(scratch.path(), true, period_s);
     });
     CHECK(held.code() == ExitCode::cannot_create);
 }
@@ -71,20 +71,20 @@ TEST_CASE("a killed process of this host is taken over without waiting") {
     test::ScratchDir const scratch;
     pid_t const child = ::fork();
     if (child == 0) {
-        Life const life(scratch.path(), false, period_s);
+        Lease const attempt(scratch.path(), false, period_s);
         ::_exit(0); // no destructor: as if killed
     }
     ::waitpid(child, nullptr, 0);
-    CHECK(Life(scratch.path(), false, 1000).number() == 2); // a wait would take most of an hour
+    CHECK(Lease(scratch.path(), false, 1000).number() == 2); // a wait would take most of an hour
 }
 
-TEST_CASE("an older life of a job does not take its directory back from the newer one") {
+TEST_CASE("an older attempt of a job does not take its directory back from the newer one") {
     test::ScratchDir const scratch;
     ::setenv("SLURM_JOB_ID", "17", 1);
     ::setenv("SLURM_RESTART_COUNT", "2", 1);
-    Life const newer(scratch.path(), false, period_s);
-    ::unsetenv("SLURM_RESTART_COUNT"); // as in a job's first life
-    auto const error = test::error_of([&] { Life(scratch.path(), false, period_s); });
+    Lease const newer(scratch.path(), false, period_s);
+    ::unsetenv("SLURM_RESTART_COUNT"); // as in a job's first attempt
+    auto const error = test::error_of([&] { Lease(scratch.path(), false, period_s); });
     ::unsetenv("SLURM_JOB_ID");
     CHECK(error.code() == ExitCode::superseded);
     CHECK_NOTHROW(newer.require());
@@ -92,7 +92,7 @@ TEST_CASE("an older life of a job does not take its directory back from the newe
 
 TEST_CASE("of two starts at once the second says what it knows of the first") {
     test::ScratchDir const scratch;
-    auto const error = test::error_of([&] { Life(scratch.path(), true, period_s); });
+    auto const error = test::error_of([&] { Lease(scratch.path(), true, period_s); });
     CHECK(error.code() == ExitCode::cannot_create);
     CHECK(test::says(error, "a process on this host, which has just begun"));
 }
