@@ -17,8 +17,8 @@ std::string train_side_help(std::string const& command) {
                       "Keys of the deck and their defaults:\n"s +
                       config::keys_help()},
         {"plan", usage::plan +
-                     "\n    Everything that train would do, without training: whether it begins, "
-                     "continues, is finished\n    or is refused, which rank hosts which replicas "
+                     "\n    Everything that train would do, without training: whether it starts, "
+                     "resumes, is finished\n    or is refused, which rank hosts which replicas "
                      "where, memory, buckets, checkpoints.\n    --ranks: as if so many had been "
                      "started.\n"s},
         {"check", usage::check +

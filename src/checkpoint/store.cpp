@@ -118,10 +118,25 @@ std::optional<Found> Store::newest_good(comm::Communicator const& comm) const {
     return std::nullopt;
 }
 
+namespace {
+
+/// A run's directory that was moved, or whose disk was unmounted, is not made again: what is there
+/// then would be in the way of what comes back.
+void require_home(std::filesystem::path const& directory) {
+    auto const home = std::filesystem::absolute(directory).parent_path();
+    if (!std::filesystem::is_directory(home)) {
+        throw Error(ExitCode::io, {home.string(), "the directory is gone: moved, or unmounted",
+                                   "Bring it back: the run continues, and saves itself there"});
+    }
+}
+
+} // namespace
+
 Written Store::save(comm::Communicator const& comm, Snapshot const& snapshot, std::int64_t step,
                     std::string const& attempt) const {
     comm::agree(comm, "making the checkpoint directory", [&] {
         if (comm.is_root()) {
+            require_home(directory_);
             make_directories(directory_);
         }
     });

@@ -14,6 +14,7 @@ void check_paths(std::string const& text);
 void check_files(std::string const& text);
 void check_files_or_share(std::string const& text);
 void check_run_directory(std::string const& text);
+void check_run_name(std::string const& text);
 
 /// What a key accepts, beside its type.
 struct Rule {
@@ -60,7 +61,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     constexpr double max_epochs = 1e9;
     constexpr double below_1 = 0.999999999; // of averages that would never move at 1
 
-    visit("run.name", deck.run.name, such_as(check_run_directory, AtResume::renewed),
+    visit("run.name", deck.run.name, such_as(check_run_name, AtResume::renewed),
           "name of the run; the deck's name");
     visit("run.directory", deck.run.directory, such_as(check_run_directory, AtResume::renewed),
           "where everything goes; runs/NAME");

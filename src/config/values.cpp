@@ -68,6 +68,17 @@ void check_run_directory(std::string const& text) {
     check_path(text, longest);
 }
 
+/// The default directory is runs/NAME: a name does not lead out of it.
+void check_run_name(std::string const& text) {
+    check_run_directory(text);
+    for (auto const& part : std::filesystem::path(text)) {
+        if (part == "." || part == ".." || part == "/") {
+            throw std::string("a name, as the directory below runs/ has it; run.directory takes "
+                              "any path");
+        }
+    }
+}
+
 void check_files(std::string const& text) {
     for (auto const& path : split(text, ',')) {
         if (share_of(path)) {

@@ -198,11 +198,21 @@ void Dataset::measure_as(Dataset const& training) {
                  "Import all sets with the same --classes"});
         }
     }
-    if (inputs_.front().shape == training.inputs_.front().shape) {
-        parts_->inputs.front().prepare(training.mean_, training.std_);
-        mean_ = training.mean_;
-        std_ = training.std_;
+    scale_as(training.mean_, training.std_);
+}
+
+void Dataset::scale_as(std::vector<double> mean, std::vector<double> std) {
+    auto const& shape = inputs_.front().shape;
+    if (mean.size() > 1 && (shape.empty() || mean.size() != shape.front())) {
+        throw Error(ExitCode::data,
+                    {parts_->source.path_of(0).string(),
+                     concat("its samples have ", shape.empty() ? 1 : shape.front(),
+                            " channels, and the training set's mean and std are of ", mean.size()),
+                     "Import all sets alike"});
     }
+    parts_->inputs.front().prepare(mean, std);
+    mean_ = std::move(mean);
+    std_ = std::move(std);
 }
 
 void Dataset::keep_in_memory(comm::Communicator const& host) {

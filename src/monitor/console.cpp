@@ -241,7 +241,8 @@ void Console::show(train::CheckpointWritten const& e) {
 
 void Console::show(train::CheckpointFailed const& e) {
     important(concat("warning: no checkpoint of step ", e.step, ": ", e.cause, ": ", e.message,
-                     ". The run continues; older checkpoints are there"),
+                     e.older ? ". The run continues; older checkpoints are there"
+                             : ". The run continues, and has no checkpoint now"),
               Colour::yellow);
 }
 

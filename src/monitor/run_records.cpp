@@ -189,7 +189,7 @@ void RunRecords::take(std::string const& text) {
                              line.number("seconds"), line.number("stall_s")});
     } else if (event == "end") {
         end(line);
-    } else if (event == "failure" && line.flag("fatal", true)) {
+    } else if (event == "failure" && line.flag("fatal", true) && !has_ended()) {
         leave_without_steps();
         if (attempts.empty()) { // it failed before it could say what it is
             attempts.push_back(
@@ -209,6 +209,13 @@ void RunRecords::take(std::string const& text) {
             counting_start_ = newest_start_;
         }
     }
+}
+
+/// Whether the newest attempt has said how it ended. A rank that is lost after that changes
+/// nothing.
+bool RunRecords::has_ended() const {
+    return !attempts.empty() && !attempts.back().reason.empty() &&
+           attempts.back().reason != "failed";
 }
 
 /// The attempt that ended took no step: what the run was before it counts again.

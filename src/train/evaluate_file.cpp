@@ -1,5 +1,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
+#include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/config/share.hpp"
@@ -14,6 +15,7 @@
 #include <optional>
 
 #include "data_cache.hpp"
+#include "input_scale.hpp"
 #include "rollout_module.hpp"
 #include "run_setup.hpp"
 
@@ -46,12 +48,33 @@ data::Dataset const& required(std::unique_ptr<data::Dataset> const& dataset) {
     return *dataset;
 }
 
+/// The training set; nothing where the deck names none, or where it is not here and the file of
+/// weights knows how its inputs were scaled.
+std::unique_ptr<data::Dataset> training_set(config::Data const& data, bool scale_is_known) {
+    try {
+        return open_dataset(data, data.train);
+    } catch (Error const& error) {
+        if (error.code() == ExitCode::no_input && scale_is_known) {
+            return nullptr;
+        }
+        auto text = error.text();
+        text.what = concat("data.train: ", text.what);
+        text.next = concat(text.next, "; or set data.train to nothing, to take the set as its own "
+                                      "file says");
+        throw Error(error.code(), text);
+    }
+}
+
 /// What the model gives is of the classes that it was trained on, of which a set may lack some, and
-/// its inputs are scaled as those were. The training set need not be here.
-task::Samples samples_of(data::Dataset& dataset, config::Data const& data) {
-    std::unique_ptr<data::Dataset> train;
-    static_cast<void>(comm::failure_of([&] { train = open_dataset(data, data.train); }));
+/// its inputs are scaled as those were.
+task::Samples samples_of(data::Dataset& dataset, config::Data const& data,
+                         checkpoint::Record const& record) {
+    auto const scale = scale_of(record);
+    auto const train = training_set(data, scale.has_value());
     auto samples = task::Samples::of(dataset);
+    if (!train && scale && !trimmed(data.train).empty()) {
+        dataset.scale_as(scale->first, scale->second);
+    }
     if (train) {
         dataset.measure_as(*train);
         if (train->classes() > dataset.classes()) {
@@ -120,7 +143,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         } else {
             dataset = open_dataset(deck.data, has_test ? deck.data.test : deck.data.validation);
             required(dataset);
-            samples = samples_of(*dataset, deck.data);
+            samples = samples_of(*dataset, deck.data, checkpoint::Reader(file).record());
         }
         task = task::make_task(deck.task, samples);
         model = nn::make_model(deck.model, model_interface(deck, samples, *task),

@@ -293,7 +293,8 @@ void Run::note_background(std::optional<checkpoint::Outcome> const& outcome) {
 }
 
 void Run::tell_failed(std::int64_t step, AgreedError const& failure) {
-    tell(CheckpointFailed{step, failure.cause(), failure.what()});
+    tell(CheckpointFailed{step, failure.cause(), failure.what(),
+                          world_.is_root() && !store_.list().empty()});
 }
 
 } // namespace lockstep::train

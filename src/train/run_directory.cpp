@@ -1,18 +1,22 @@
 #include "lockstep/train/run_directory.hpp"
 
-#include "lockstep/base/arrival.hpp"
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/text.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace lockstep::train {
 
 namespace {
 constexpr char const* lock_name = "lock";
 constexpr double renewal_s = 5;
+/// What a run writes into its directory. What else lies there is somebody else's, data perhaps.
+constexpr std::array written_by_runs{"deck.ini",    "metrics.jsonl", "history.jsonl",
+                                     "log.txt",     "tensorboard",   "plots",
+                                     "checkpoints", "best.h5",       "report.md"};
 } // namespace
 
 RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> const& waiting)
@@ -33,10 +37,9 @@ void RunDirectory::archive() const {
     place = place.has_filename() ? place : place.parent_path();
     target = place.string() + ".archived-" + stamp;
     make_directories(target);
-    for (auto const& item : std::filesystem::directory_iterator(path_)) {
-        auto const name = item.path().filename();
-        if (name != lock_name && name != Lease::file_name && name != arrivals_name) {
-            rename_durably(item.path(), target / name);
+    for (auto const* const name : written_by_runs) {
+        if (std::filesystem::exists(path_ / name)) {
+            rename_durably(path_ / name, target / name);
         }
     }
 }

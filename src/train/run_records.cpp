@@ -12,6 +12,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "input_scale.hpp"
 #include "run.hpp"
 
 namespace lockstep::train {
@@ -253,6 +254,9 @@ checkpoint::Record Run::record() const {
     if (audit_) {
         record.notes["data"] = audit_->record();
     }
+    if (work_.train) {
+        note_scale(record, *work_.train);
+    }
     record.notes["best_metric"] = work_.best_metric.name;
     record.deck = config::to_text(deck_);
     record.notes["version"] = options_.version;
@@ -272,12 +276,26 @@ void Run::test() {
     }
     comm::PhaseScope const phase(world_, comm::Phase::test);
     auto const averaged = engine_->averaged_weights();
-    if (progress_.best_step >= 0) {
-        auto const best = checkpoint::verify_together(
-            world_, std::filesystem::path(deck_.run.directory) / "best.h5");
+    auto const best_file = std::filesystem::path(deck_.run.directory) / "best.h5";
+    bool const has_best =
+        progress_.best_step >= 0 &&
+        comm::all_reduce(world_, world_.is_root() && std::filesystem::exists(best_file) ? 1 : 0,
+                         comm::Reduce::maximum) != 0;
+    if (has_best) {
+        auto const best = checkpoint::verify_together(world_, best_file);
         comm::agree(world_, "reading the best model", [&] { load_weights(*work_.model, best); });
     }
-    if (auto const measured = measure(DataModule::Set::test)) {
+    if (progress_.best_step >= 0 && !has_best) {
+        tell(Remark{concat("warning: ", best_file.string(),
+                           " is gone: the test is of the last "
+                           "step's model, not of the best one")});
+    }
+    if (auto measured = measure(DataModule::Set::test)) {
+        if (has_best) { // the step of the model that is measured
+            measured->step = progress_.best_step;
+            measured->epoch = static_cast<double>(progress_.best_step) /
+                              static_cast<double>(data_module_->steps_per_epoch());
+        }
         warn_of_loss(*measured);
         tell(*measured);
     }

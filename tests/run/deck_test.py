@@ -139,12 +139,14 @@ def models(scratch):
         64, "unknown key model.hiden", "Did you mean model.hidden?")
     train(scratch / "mlp", "--model.name", "mlp", "--model.channels", 3, ranks=1).expect(
         64, "unknown key model.channels")
+    for name in ("..", "/tmp/x", "a/../../b"):
+        run(["train", DECK, "--run.name", name]).expect(64, f"run.name = {name}", "run.directory takes any path")
     for typed in ("--model.nmae", "--task.metrc"):  # of a run that there is: no change of it
         train(scratch / "mlp1", "--model.name", "mlp", typed, "mlp", ranks=1).expect(
             64, f"unknown key {typed[2:]}")
     train(scratch / "mlp1", "--model.name", "mlpp", "--checkpoint.resume", "none", ranks=1).expect(
         64, "model.name = mlpp")
-    check(not list(scratch.glob("mlp1/*archived*")) and (scratch / "mlp1/checkpoints").is_dir(),
+    check(not list(scratch.glob("mlp1.archived*")) and (scratch / "mlp1/checkpoints").is_dir(),
           "what is mistyped archives nothing")
     one = run(["models", "mlp"]).expect(0, "model.hidden (").text
     check("cnn" not in one.split(":")[0] and "resnet" not in one, one)

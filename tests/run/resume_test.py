@@ -68,6 +68,12 @@ with Scratch() as scratch:
     train(whole, "--checkpoint.resume", "none", "--train.steps", 5).expect(0, "finished at step 5")
     check([p for p in scratch.iterdir() if p.name.startswith("whole.archived-")], "archived")
 
+    # What is not the run's stays where it is.
+    for name in ("data.h5", "notes"):
+        (whole / name).write_text("mine")
+    train(whole, "--checkpoint.resume", "none", "--train.steps", 3).expect(0, "finished at step 3")
+    check((whole / "data.h5").read_text() == (whole / "notes").read_text() == "mine", "what is not the run's stays")
+
     # It was for the first attempt of a job: one that was requeued resumes, or begins from the file.
     fresh = ("--checkpoint.resume", "none", "--data.validation", "", "--checkpoint.every-steps", 2)
     job = {"SLURM_JOB_ID": "9"}

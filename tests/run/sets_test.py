@@ -1,5 +1,6 @@
 """Sets that belong together: their classes, their scale, values that are no numbers; directories however they are
 written, without their checkpoints, or gone; output that nobody gets."""
+import signal
 import subprocess
 
 import h5py
@@ -53,6 +54,13 @@ with Scratch() as scratch:
     losses = {loss_of(run(["evaluate", deck, best, "--data.test", file], 2)) for file in (same, other, none)}
     check(len(losses) == 1, f"one scale: {losses}")
 
+    # A training set that is elsewhere now: the file of weights knows its scale. One that cannot be read is told.
+    train_elsewhere = ("--data.train", scratch / "elsewhere.h5", "--data.test", none)
+    check(loss_of(run(["evaluate", deck, best, *train_elsewhere], 2)) in losses, "the scale that was noted")
+    (scratch / "cut.h5").write_bytes(first.read_bytes()[:900])
+    run(["evaluate", deck, best, "--data.train", scratch / "cut.h5", "--data.test", none], 2).expect(
+        65, "data.train: ", "cut.h5")
+
     # A sample that is no number shows.
     broken = put(scratch / "broken.h5", labels, ("cat", "dog", "eel"), 3, 2, wrong=True)
     run(["evaluate", deck, best, "--data.test", broken], 2).expect(0, "warning: the loss is not finite")
@@ -79,8 +87,10 @@ with Scratch() as scratch:
     while not checkpoints(gone):
         check(training.poll() is None, "it trains")
     gone.rename(scratch / "elsewhere")
+    training.send_signal(signal.SIGUSR1)  # its last checkpoint has nowhere to go
     text, _ = training.communicate(timeout=120)
-    check(training.returncode in (73, 74) and "newer attempt" not in text, f"{training.returncode}: {text[-800:]}")
+    check(training.returncode == 74 and "newer attempt" not in text, f"{training.returncode}: {text[-800:]}")
+    check(not gone.exists(), f"what comes back has its place: {list(gone.glob('*'))}")
 
     # What cannot be written is not done.
     for words in (["evaluate", deck, best, "--data.test", same], ["data", "info", first], ["models"]):

@@ -50,6 +50,13 @@ with Scratch() as scratch:
     train(one, *TESTED, "--train.steps", 3).expect(0, "test at step 3")
     train(one, *TESTED, "--train.steps", 5).expect(0, "test at step 5")
 
+    # A best model that was removed: the last one is tested, and the run can end.
+    metrics.write_text("".join(line for line in metrics.read_text().splitlines(True) if '"end"' not in line))
+    kept = best.read_bytes()
+    best.unlink()
+    train(one, *TESTED, "--train.steps", 5).expect(0, "best.h5 is gone: the test is of the last step's model")
+    best.write_bytes(kept)
+
     # Named for another step, or no file at all.
     newest = checkpoints(one)[-1]
     copy = newest.with_name("step-00000120.h5")

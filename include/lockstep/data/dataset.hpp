@@ -70,6 +70,10 @@ class Dataset {
     /// Throws  Error 65 when both sets name their classes, and this one's are not the first of
     ///         the other's
     void measure_as(Dataset const& training);
+    /// The same by values: one each, one for each channel, or none.
+    ///
+    /// Throws  Error 65 where they are for another number of channels
+    void scale_as(std::vector<double> mean, std::vector<double> std);
 
     std::int64_t samples() const noexcept;
     /// The number of a sample among all that the files hold; another where this is a part of them.

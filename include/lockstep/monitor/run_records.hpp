@@ -128,6 +128,7 @@ class RunRecords {
     void take(std::string const& line);
     void begin(Line const& line);
     void take_setup(Line const& line);
+    bool has_ended() const;
     void leave_without_steps();
     void drop_after(std::int64_t step);
     void end(Line const& line);

@@ -145,10 +145,11 @@ struct CheckpointWritten {
     bool collective = false;
 };
 
-struct CheckpointFailed { ///< the run continues; older checkpoints are there
+struct CheckpointFailed { ///< the run continues
     std::int64_t step = 0;
     std::string cause;   ///< "rank 3 (host, cpu) in PHASE"
     std::string message; ///< what, why, what to do
+    bool older = false;  ///< whether the run has older checkpoints
 };
 
 /// Something that the user should know, and that changes nothing.

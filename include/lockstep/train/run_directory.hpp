@@ -27,7 +27,8 @@ class RunDirectory {
     /// Throws  Error 76 when a newer attempt of the job has taken the directory over
     void require_ours() const { lease_->require(); }
 
-    /// Moves everything of an earlier run aside, to PATH.archived-TIME; nothing is deleted.
+    /// Moves what an earlier run has written aside, to PATH.archived-TIME; nothing is deleted, and
+    /// what is not the run's stays.
     void archive() const;
 
     std::filesystem::path const& path() const noexcept { return path_; }

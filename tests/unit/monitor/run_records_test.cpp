@@ -94,6 +94,24 @@ TEST_CASE("what a run reports is read back") {
     CHECK(run.mean_samples_per_s == 128);
 }
 
+TEST_CASE("how an attempt ended stands, whatever befalls a rank that leaves") {
+    test::ScratchDir const scratch;
+    auto const file = File::append(scratch / "metrics.jsonl");
+    std::string const failure =
+        "{\"event\": \"failure\", \"cause\": \"rank 1\", \"message\": \"lost\"}\n";
+    file.append_text(
+        "{\"event\": \"start\"}\n" + step_line(1, 1) +
+        "{\"event\": \"end\", \"reason\": \"finished\", \"step\": 1, \"steps_done\": 1}\n");
+    file.append_text(failure);
+    monitor::RunRecords run(scratch.path());
+    run.read();
+    CHECK(run.attempts.at(0).reason == "finished");
+    CHECK(run.attempts.at(0).cause.empty());
+    file.append_text("{\"event\": \"start\"}\n" + failure);
+    run.read();
+    CHECK(run.attempts.at(1).reason == "failed");
+}
+
 TEST_CASE("a later attempt's word counts where it did steps again") {
     test::ScratchDir const scratch;
     auto const file = File::append(scratch / "metrics.jsonl");

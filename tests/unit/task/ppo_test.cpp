@@ -162,7 +162,7 @@ TEST_CASE("a policy judges a sequence as it does its steps, and forgets where an
         CHECK(torch::allclose(state, whole.state, 1e-5, 1e-6));
         auto const again = policy.judge(
             {seen.narrow(1, 3, 3), starts.narrow(1, 3, 3), torch::zeros({4, policy.state_size()})});
-        CHECK(torch::allclose(fresh.actions, whole.actions.narrow(1, 3, 3), 1e-5, 1e-6));
+        CHECK(torch::allclose(again.actions, whole.actions.narrow(1, 3, 3), 1e-5, 1e-6));
         CHECK(policy.state_size() == (name == "mlp-policy" ? 0 : 20));
     }
 }
