@@ -1,6 +1,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/reader.hpp"
+#include "lockstep/checkpoint/weights.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/config/share.hpp"
@@ -143,7 +143,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         } else {
             dataset = open_dataset(deck.data, has_test ? deck.data.test : deck.data.validation);
             required(dataset);
-            samples = samples_of(*dataset, deck.data, checkpoint::Reader(file).record());
+            samples = samples_of(*dataset, deck.data, checkpoint::open_weights(file)->record());
         }
         task = task::make_task(deck.task, samples);
         model = nn::make_model(deck.model, model_interface(deck, samples, *task),

@@ -56,7 +56,9 @@ with Scratch() as scratch:
 
     # A training set that is elsewhere now: the file of weights knows its scale. One that cannot be read is told.
     train_elsewhere = ("--data.train", scratch / "elsewhere.h5", "--data.test", none)
-    check(loss_of(run(["evaluate", deck, best, *train_elsewhere], 2)) in losses, "the scale that was noted")
+    for file in (best, scratch / "run/best.h5"):
+        told = loss_of(run(["evaluate", deck, file, "--data.test", none], 2))
+        check(loss_of(run(["evaluate", deck, file, *train_elsewhere], 2)) == told, f"the scale that {file} has noted")
     (scratch / "cut.h5").write_bytes(first.read_bytes()[:900])
     run(["evaluate", deck, best, "--data.train", scratch / "cut.h5", "--data.test", none], 2).expect(
         65, "data.train: ", "cut.h5")
