@@ -1,4 +1,4 @@
-"""Runs the blocks marked ```sh test and ```python test in README.md and docs/*.md, in a directory in
+"""Runs the blocks marked ```sh test and ```python test in README.md, CONTRIBUTING.md and docs, in a directory in
 which a short run of the sample deck was trained; and checks that the documents' links and the files
 they name are there."""
 import os
@@ -69,7 +69,8 @@ blocks = 0
 with tempfile.TemporaryDirectory(prefix="lockstep-docs-") as scratch:
     directory = pathlib.Path(scratch)
     prepare(directory)
-    for path in [SOURCE / "README.md", *sorted((SOURCE / "docs").glob("*.md"))]:
+    for path in [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md",
+                 *sorted((SOURCE / "docs").rglob("*.md"))]:
         text = path.read_text()
         check_names(path, text)
         for kind, block in re.findall(r"```(sh|python) test\n(.*?)```", text, re.S):
