@@ -42,6 +42,12 @@ with Scratch() as scratch:
     check(shown[0] == "1" and shown[-1] == "3", f"first and last epoch: {shown}\n{text}")
     check(len(re.findall(r"^validation at step", text, re.M)) == 3, text)
     check("advice" not in text, text)
+    times = re.findall(r"([\d.]+) (m?s)", re.search(r": 6 steps in (.*) with start", text).group(1))
+    took, in_all = (float(number) * {"ms": 0.001, "s": 1}[unit] for number, unit in times)
+    check(took < in_all, f"steps take less time than all: {took} s, {in_all} s")
+    slow = train(scratch / "slow", *words, "--data.global-batch", 4, "--optimizer.accumulate", 1, "--train.steps", 0,
+                 "--train.epochs", 3, ranks=1, env={"LOCKSTEP_INJECT": "slow:rank=0"}).expect(0).text
+    check(re.findall(r"^epoch (\d+):", slow, re.M) == ["1", "2", "3"], f"each epoch that takes a second: {slow}")
     cart = scratch / "cart"
     text = run(["train", pathlib.Path(DECK).with_name("cartpole.ini"), "--run.directory", cart,
                 "--train.epochs", 12, "--train.steps", 0]).expect(0).text

@@ -1,5 +1,7 @@
 """Every deck for a situation, and every one for clips and boxes, starts, learns a few steps and ends
 well; their networks have the size that they are known by."""
+import re
+
 import h5py
 import numpy as np
 
@@ -14,6 +16,12 @@ def write(path, inputs, targets, classes):
         file["inputs"], file["targets"] = inputs, targets
         file.attrs["classes"] = classes
 
+
+# The best model is chosen by samples that the test set does not hold.
+texts = [path.read_text() for path in (SOURCE / "inputs").glob("*.ini")]
+files = {key: {file for text in texts for file in re.findall(rf"^{key} *= *(\S.*)$", text, re.M)}
+         for key in ("validation", "test")}
+check(files["validation"] and not files["validation"] & files["test"], f"chosen by a test set: {files}")
 
 with Scratch() as scratch:
     for name in NAMES:

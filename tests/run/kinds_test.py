@@ -80,9 +80,9 @@ with Scratch() as scratch:
 
     # As a script; and one that does not fit says why, not where in LibTorch.
     if torch:
-        def scripted(file, code, *phrases):
+        def scripted(file, code, *phrases, inputs="inputs"):
             (scratch / "script.ini").write_text(
-                f"[run]\nname = script\n[data]\ntrain = {DATA / 'train.h5'}\nbatch = 16\n"
+                f"[run]\nname = script\n[data]\ntrain = {DATA / 'train.h5'}\nbatch = 16\ninputs = {inputs}\n"
                 f"[model]\nname = script\nfile = {file}\n[train]\nsteps = 1\n")
             text = run(["train", scratch / "script.ini", "--run.directory", scratch / "run"]).expect(
                 code, *phrases).text
@@ -93,3 +93,5 @@ with Scratch() as scratch:
                      "torch.jit.script(model).save(")
         torch.jit.script(torch.nn.Linear(10, 10)).save(str(scratch / "narrow.pt"))
         scripted(scratch / "narrow.pt", 64, "cannot take a batch of", "shapes cannot be multiplied")
+        scripted(scratch / "narrow.pt", 64, "received 3 argument", inputs="inputs, targets")
+        scripted(scratch / "state.pt", 65, "weights without the code")

@@ -180,9 +180,14 @@ with Scratch() as scratch:
     newest = scratch / "newest.h5"
     newest.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes([9]) + (scratch / "by latest.h5").read_bytes()[9:])
     is_told(newest, "a newer HDF5 wrote it", "h5repack")
-    with h5py.File(scratch / "layout.h5", "w", libver=("v110", "v110")) as file:
+    with h5py.File(scratch / "layout.h5", "w", libver=("earliest", "v108")) as file:
         file.create_dataset("x", data=REAL.astype("f4"))
         file["y"] = LABELS
+    layout = b"\x08\0\x18\0\0\0\0\0\x03\x01"  # of x: the message's type, bytes and flags, then its version
+    content = (scratch / "layout.h5").read_bytes()
+    check(layout in content, "where the layout's version stands")
+    (scratch / "layout.h5").write_bytes(content.replace(layout, layout[:8] + b"\x09\x01", 1))
+    is_told(scratch / "layout.h5", "dataset x of ", "layout.h5", "a newer HDF5 wrote it", "h5repack")
     writer = h5py.File(scratch / "swmr.h5", "w", libver="latest")
     writer.create_dataset("x", data=REAL.astype("f4"), chunks=(8, 1, 28, 28), maxshape=(None, 1, 28, 28))
     writer["y"] = LABELS

@@ -47,6 +47,8 @@ def check_reference():
     build = pathlib.Path(os.environ["LOCKSTEP_BUILD"])
     told = subprocess.run([sys.executable, SOURCE / "scripts/reference.py", build / "lockstep"],
                           check=True, capture_output=True, text=True).stdout
+    if "\n### include\n" not in told:
+        sys.exit("scripts/reference.py leaves out include, which is no key")
     if told != (SOURCE / "docs/reference.md").read_text():
         sys.exit("docs/reference.md is not what the program tells: "
                  "scripts/reference.py build/lockstep > docs/reference.md")

@@ -141,6 +141,9 @@ TEST_CASE("limits are printed as people write numbers") {
     source.set("communication.bucket-mb", {"0", "deck.ini:4"});
     source.set("optimizer.accumulate", {"1", "deck.ini:3"});
     CHECK(test::says(test::error_of([&] { source.parse(); }), "from 0.016 to 4096"));
+    source.set("communication.bucket-mb", {"1", "deck.ini:4"});
+    source.set("run.walltime-seconds", {"-1", "deck.ini:5"});
+    CHECK(test::says(test::error_of([&] { source.parse(); }), "from 0 to 1000000000"));
 }
 
 TEST_CASE("validation is files, or a share above 0 % and below 100 %") {

@@ -4,8 +4,10 @@
 #include "lockstep/data/audit.hpp"
 #include "lockstep/data/import.hpp"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
+#include <sys/resource.h>
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -157,4 +159,22 @@ TEST_CASE("a wrong checksum of a file of ours is found in every block, and outsi
     auto const text = read_text(scratch / "ours.h5");
     flip(scratch / "ours.h5", text.find("xxh3-64"));
     CHECK(of_walk().code() == ExitCode::data);
+}
+
+TEST_CASE("the walk runs with the least priority, so that it takes nothing from training") {
+    test::ScratchDir const scratch;
+    write(scratch / "a.h5");
+    auto const set = opened(scratch / "a.h5");
+    int least = 0;
+    for (int turn = 0; least < 19 && turn < 200; ++turn) { // a walk may end before it is seen
+        Audit audit({&set});
+        audit.start();
+        for (int look = 0; least < 19 && look < 50; ++look) {
+            for (auto const& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+                auto const number = std::stoul(thread.path().filename().string());
+                least = std::max(least, ::getpriority(PRIO_PROCESS, static_cast<id_t>(number)));
+            }
+        }
+    }
+    CHECK(least == 19);
 }

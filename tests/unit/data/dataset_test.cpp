@@ -86,3 +86,16 @@ TEST_CASE("files that cannot be learnt from are refused with their exit codes") 
     std::filesystem::resize_file(scratch / "text.h5", 100);
     CHECK(error_of((scratch / "text.h5").string()).code() == ExitCode::data);
 }
+
+TEST_CASE("a file of that very name comes before a pattern, and quotes keep commas in a name") {
+    test::ScratchDir const scratch;
+    for (char const* const name : {"a[1].h5", "a1.h5", "b, c.h5"}) {
+        test::write_small_set(scratch / name, 4);
+    }
+    auto const named = (scratch / "a[1].h5").string();
+    CHECK(data::expand_files(named) == std::vector<std::filesystem::path>{named});
+    auto const pattern = (scratch / "?[1].h5").string();
+    CHECK(data::expand_files(pattern) == std::vector<std::filesystem::path>{scratch / "a1.h5"});
+    auto const quoted = "\"" + (scratch / "b, c.h5").string() + "\"";
+    CHECK(Dataset({.files = named + "," + quoted}).samples() == 8);
+}

@@ -115,6 +115,50 @@ TEST_CASE("pictures of every format, of runs that are called alike and measured 
     CHECK(script.find("\n2 1.8 1.7 1.9\n") != std::string::npos); // one point, and its bar
 }
 
+TEST_CASE("every axis has its unit, and a course that is drawn smoothed is smooth") {
+    if (!has_gnuplot()) {
+        WARN("no gnuplot here: no pictures are drawn");
+        return;
+    }
+    test::ScratchDir const scratch;
+    std::vector<RunRecords> runs{run_in(scratch / "one", 1, 1000)};
+    std::string noisy = "{\"event\": \"start\", \"ranks\": 1, \"steps_per_epoch\": 10}\n";
+    for (int step = 1; step <= 400; ++step) {
+        noisy += concat("{\"event\": \"step\", \"step\": ", step,
+                        ", \"loss\": ", 1 + 2 * (step % 2), "}\n");
+    }
+    std::filesystem::create_directory(scratch / "noisy");
+    write_text_durably(scratch / "noisy/metrics.jsonl", noisy);
+    std::vector<RunRecords> noise{RunRecords(scratch / "noisy")};
+    noise[0].read();
+    draw_plots(noise, scratch / "noise");
+    draw_plots(runs, scratch / "alone");
+    runs.push_back(run_in(scratch / "two", 2, 1900));
+    draw_plots(runs, scratch / "compared");
+    int axes = 0;
+    for (char const* const name : {"noise", "alone", "compared"}) {
+        for (auto const& line : split(read_text(scratch / name / "plots.gp"), '\n')) {
+            bool const of_runs = line.starts_with("set xlabel 'run'"); // which have names
+            if ((line.starts_with("set xlabel ") || line.starts_with("set ylabel ")) && !of_runs) {
+                CAPTURE(line);
+                CHECK(line.find(")'") != std::string::npos);
+                ++axes;
+            }
+        }
+    }
+    CHECK(axes > 20);
+    auto const script = read_text(scratch / "noise/plots.gp");
+    auto const begin = script.find("$data1 << EOD\n") + 14; // after each record: the smoothed ones
+    auto const points = split(script.substr(begin, script.find("EOD\n", begin) - begin), '\n');
+    CHECK(points.size() >= 400);
+    for (auto const& point : points) {
+        if (auto const numbers = split(point, ' '); numbers.size() == 2) {
+            CAPTURE(point);
+            CHECK(std::abs(std::stod(numbers[1]) - 2) < 0.2);
+        }
+    }
+}
+
 TEST_CASE("a gnuplot that hangs, talks on or crashes is ended in time") {
     test::ScratchDir const scratch;
     std::vector<RunRecords> const runs{run_in(scratch / "one", 1, 1000)};
