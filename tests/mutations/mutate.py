@@ -1,7 +1,7 @@
 """Breaks the sources in one small place after the other, builds, and looks whether the test that guards
 the place fails: mutate.py [--only TEXT] [--limit SECONDS] in a checkout with a build. Each row of
 mutations.json is [file, words, what stands there instead, the test]. The file is put back each time;
-the exit code is the number of breaks that went unnoticed. With nothing built for it this takes an hour:
+the exit code is the number of breaks that went unnoticed. With nothing built for it this takes some hours:
 it is run by hand."""
 import argparse
 import json
