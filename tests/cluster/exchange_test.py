@@ -108,4 +108,13 @@ with Scratch() as scratch, Hosts(2) as hosts:
             check_same(last_state(expected), last_state(directory),
                        f"{name}: the bits of one host; {expected} and {directory} differ")
         print(f"{time.monotonic() - since:.1f} s: {name}", flush=True)
+
+    # PowerSGD's two exchanges with a rank on each host, where all messages go between the same two.
+    alone = [("powersgd", ["--communication.compression", "powersgd", "--run.replicas", 2,
+                           "--data.global-batch", 64, "--model.hidden", 512])]
+    run(words(scratch / "one-host", alone), 2).expect(0, "PowerSGD")
+    job = hosts.mpirun("host1:1,host2:1", [LOCKSTEP, *words(scratch / "two-hosts", alone)])
+    text = job.communicate(timeout=120)[0]
+    Result(job.returncode, text, 0).expect(0, "PowerSGD over messages between 2 hosts")
+    check_same(last_state(scratch / "one-host"), last_state(scratch / "two-hosts"), "a rank on each host")
     print(f"{len(cases)} cases, drawn by LOCKSTEP_SEED={SEED}", flush=True)

@@ -28,7 +28,7 @@ if missing():
 class Launched:
     """A run of three ranks under `launch` on host1, by itself or with the ranks elsewhere."""
 
-    def __init__(self, hosts, scratch, name, where):
+    def __init__(self, hosts, scratch, name, where, *options):
         self.hosts, self.directory = hosts, scratch / name
         nodes = scratch / f"{name}.hosts"
         nodes.write_text("".join(f"{host} slots={count}\n" for host, count in where))
@@ -37,7 +37,7 @@ class Launched:
             ["nsenter", "-t", str(hosts.holders["host1"].pid), "-n", "-u", "-m",
              f"--wd={os.getcwd()}", "--", LOCKSTEP, "launch", "--yes", DECK, "--hostfile", str(nodes),
              "--restarts", "3", "--data.train", str(DATA / "train.h5"), "--run.directory",
-             str(self.directory), *map(str, OPTIONS)],
+             str(self.directory), *map(str, OPTIONS + options)],
             stdout=self.output, stderr=subprocess.STDOUT,
             # A tenth of a second per step, where the environment reaches rank 0: on host1.
             env={**os.environ, "LOCKSTEP_INJECT": "slow:rank=0",
@@ -80,7 +80,9 @@ class Launched:
 
 
 def pulled_cable(hosts, scratch, whole):
-    run = Launched(hosts, scratch, "cable", [("host1", 1), ("host2", 1), ("host3", 1)])
+    # With patience enough for mpirun to be the first that misses the host, and to end the others.
+    run = Launched(hosts, scratch, "cable", [("host1", 1), ("host2", 1), ("host3", 1)],
+                   "--communication.timeout-seconds", 60)
     run.wait_for("it trains", lambda: run.steps() >= 50)
     hosts.cut("host2")
     run.continues("host2", whole, "has not been heard", "lost its daemon")

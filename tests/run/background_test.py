@@ -1,8 +1,11 @@
 """Checkpoints in the background: the same files as synchronous ones; a full disk ends one, not the run."""
 import json
+import shutil
 import subprocess
+import threading
+import time
 
-from harness import Scratch, check, check_same, checkpoints, records, run, train
+from harness import DATA, Scratch, check, check_same, checkpoints, records, run, train
 
 with Scratch() as scratch:
     options = ("--checkpoint.every-steps", 3, "--checkpoint.keep", 100, "--train.steps", 20)
@@ -29,6 +32,21 @@ with Scratch() as scratch:
                  if line["event"] in ("step", "checkpoint")]
         overtaken = order.index(("step", 11)) < order.index(("checkpoint", 10))
         check(overtaken == (background == "true"), f"asynchronous = {background}: {order}")
+
+    # A validation that fails while a checkpoint is written: that is whole first, and told.
+    failed, changed = scratch / "failed", scratch / "changed.h5"
+    shutil.copy(DATA / "test.h5", changed)
+
+    def change():
+        while not (failed / "metrics.jsonl").exists() or not records(failed, "step"):
+            time.sleep(0.01)
+        changed.touch()
+    threading.Thread(target=change, daemon=True).start()
+    train(failed, "--data.validation", changed, "--train.steps", 450, "--train.validate-every", 400,
+          "--checkpoint.every-steps", 399, env={"LOCKSTEP_INJECT": "slow-disk"}).expect(
+        65, " in evaluation: ", "it was changed since the run began")
+    check([record["step"] for record in records(failed, "checkpoint")] == [0, 399], "told")
+    run(["checkpoint", "verify", failed]).expect(0)
 
     # A disk that is full once.
     full = scratch / "full-once"

@@ -67,6 +67,10 @@ with Scratch() as scratch:
         code, text = with_path(tools, scratch / f"fake{number}", "--communication.timeout-seconds", 6)
         check(code == 0 and "finished at step 2" in text, f"{script}: {code} {text}")
         check(text.count("warning: no pictures") == 1, f"{script}: {text}")
+    fake.write_text("#!/bin/sh\ntest \"$1\" = --version || kill -9 $PPID\n")
+    code, text = with_path(tools, scratch / "lost")
+    check(code != 0 and re.search("root cause: rank 0 .* in the last records and pictures at step 2", text),
+          f"a rank that is lost at its pictures: {code} {text}")
     fake.unlink()
     fake.mkdir()
     code, text = with_path(tools, scratch / "fake")

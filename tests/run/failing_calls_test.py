@@ -3,7 +3,7 @@ import json
 import threading
 import time
 
-from harness import BUILD, DATA, Scratch, check, checkpoints, records, train
+from harness import BUILD, DATA, Scratch, check, checkpoints, records, run, train
 
 SHORT = ("--train.steps", 6, "--data.validation", "", "--schedule.warmup-steps", 2)
 
@@ -41,6 +41,18 @@ with Scratch() as scratch:
         69, "MPI lets one thread alone speak")
     train(scratch / "serial", *SHORT, env=failing("threads:2")).expect(
         0, "checkpoints are synchronous", "finished")
+
+    # A watchdog that gets no memory says so, and looks again.
+    watched = train(scratch / "watched", *SHORT, "--train.steps", 30,
+                    env={**failing("memory"), "LOCKSTEP_INJECT": "slow:rank=0"}).expect(0, "finished")
+    check(watched.text.count("the watchdog cannot look: ") == 2, f"once on each rank: {watched.text}")
+
+    # What lies on the disk in another way than it was written, or may do so, gets no name.
+    for deflate in ([], ["--deflate", 4]):
+        for how in ("flip", "close"):
+            made = scratch / "made.h5"
+            done = run(["data", "import", "hdf5", DATA / "test.h5", made, *deflate], env=failing(how))
+            check(done.code in (65, 74) and not made.exists(), f"{how} {deflate}: {done.text}")
 
     # exit() from a thread of the last rank, in the middle of training: that rank is named.
     ended, go = scratch / "ended", scratch / "go"

@@ -50,8 +50,8 @@ def walk(what, scratch, write, is_whole, drawn):
         check(is_whole(place), f"{what} with room enough")
     # While it is written, it may need more than what stays.
     sizes = list(range(1, 4 * enough + 8))
-    # Most of those that are drawn are too small for all of it: there it fails at some byte.
-    small, large = sizes[:enough], sizes[enough:]
+    # Most of those that are drawn are too small for all of it, or for that beside the parts that it is made of.
+    small, large = sizes[:2 * enough], sizes[2 * enough:]
     tried = sizes if LONG else sorted(draw.sample(small, min(drawn, len(small))) + draw.sample(large, 1))
     well = 0
     for pages in tried:

@@ -121,6 +121,11 @@ def ranks_that_do_not_come(scratch):
         last_cause(run(words(scratch / name), env={**site.environment, "LOCKSTEP_START_SECONDS": "4"})
                    .expect(76), *phrases)
         check(not (scratch / name / "arrivals").exists(), "no marks are left")
+    # Each attempt's loss has its line.
+    site = Site(scratch / "site-twice", RANK1.format("kill -9 $$"))
+    text = run(words(scratch / "twice", "--restarts", 1), env=site.environment).expect(76).text
+    causes = re.findall(r"^lockstep: root cause: rank 1 \(.* in start-up", text, re.M)
+    check(len(causes) == site.calls() == 2, f"two attempts, two causes: {text}")
     # mpirun, in one of eight such ends, says no more than the code of the rank.
     site = Site(scratch / "site-unnamed", RANK1.format("kill -9 $$"))
     (site.path / "mpirun").write_text((site.path / "mpirun").read_text().replace(
@@ -133,6 +138,17 @@ def ranks_that_do_not_come(scratch):
     last_cause(run(words(scratch / "silent"), env=site.environment).expect(76),
                "ranks 0, 1", "in start-up", "they have not come", "left with 137")
     check(not (scratch / "silent").exists(), "nothing is left of what did not begin")
+    # One that names who was lost; a host counts more than the rank that it has ended for that.
+    told = "lockstep: root cause: rank 0 (here, cpu) in training at step 5: its process is gone"
+    for said, phrases in (
+            (["mpirun noticed that process rank 1 with PID 7 on node there exited on signal 9 (Killed)."],
+             ["rank 1 (there) in start-up: its process ended on signal 9: "]),
+            ([told, "ORTE has lost communication with a remote daemon.",
+              "  HNP daemon   : [[7,0],0] on node here", "  Remote daemon: [[7,0],1] on node there"],
+             ["all ranks of there in start-up: mpirun has lost its daemon there: "])):
+        (site.path / "mpirun").write_text("#!/bin/bash\ncat >&2 <<'END'\n" + "\n".join(said) +
+                                          "\nEND\nexit 137\n")
+        last_cause(run(words(scratch / "silent"), env=site.environment).expect(76), *phrases)
 
 
 def a_launcher_with_a_word_of_its_own(scratch):

@@ -108,6 +108,21 @@ TEST_CASE("a rank that fails alone does not wait, and its session knows that a t
     CHECK(checkpoint::verify(store.path_for(1)).empty());
 }
 
+// Hidden: the session aborts the job.
+TEST_CASE("MPI does not end under a thread that still writes", "[.abort]") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    Store const store(scratch / "checkpoints", 5);
+    ::setenv("LOCKSTEP_INJECT", "slow-disk", 1);
+    try {
+        BackgroundWriter writer(world);
+        writer.start(part_of(test::State(1000)), store, 1, "1");
+        throw Error(ExitCode::software, {"of this rank", "a test", "none"});
+    } catch (Error const&) {
+        CHECK(world.heartbeats()->others_speak());
+    }
+}
+
 TEST_CASE("a write that fails is the same failure on all ranks, and the next one works") {
     auto const& world = test::world();
     test::ScratchDir const scratch(world);

@@ -1,5 +1,9 @@
+#include "lockstep/base/error.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/messages.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -104,6 +108,30 @@ TEST_CASE("nobody leaves a barrier before the last one has come") {
     double const left = now();
     comm::broadcast(world, std::span(&came, 1), last);
     CHECK(left >= came);
+}
+
+TEST_CASE("what others wait for keeps its memory where its sender gives up") {
+    auto const& world = test::world();
+    if (world.size() == 1) {
+        return; // nobody to wait for
+    }
+    constexpr std::size_t length = std::size_t{1} << 23; // too long to be sent ahead
+    std::vector<std::byte> bytes(length, std::byte(world.is_root() ? 5 : 0));
+    std::array<std::byte, 1> word{};
+    if (world.is_root()) {
+        CHECK_THROWS_AS(comm::broadcast_with_deadline(world, bytes, 0.05), Error);
+        bytes.assign(length, std::byte{7}); // both its own memory and what it gets next
+        std::vector<std::byte> const next(length, std::byte{7});
+        for (int rank = 1; rank < world.size(); ++rank) {
+            comm::send(world, word, rank);
+        }
+        comm::barrier(world);
+    } else {
+        comm::receive(world, word, 0); // it has given up
+        comm::broadcast_with_deadline(world, bytes, 60);
+        comm::barrier(world);
+        CHECK(std::ranges::count(bytes, std::byte{5}) == static_cast<std::ptrdiff_t>(length));
+    }
 }
 
 // Hidden: it takes gigabytes.

@@ -1,6 +1,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/data/dataset.hpp"
 
+#include <limits>
 #include <string>
 
 #include "catch.hpp"
@@ -77,6 +78,19 @@ TEST_CASE("files that cannot be learnt from are refused with their exit codes") 
     auto const label = error_of((scratch / "label.h5").string());
     CHECK(label.code() == ExitCode::data);
     CHECK(std::string(label.what()).find("label 4 of sample 2") != std::string::npos);
+
+    std::vector<std::int64_t> const labels{0, std::numeric_limits<std::int64_t>::max()};
+    {
+        auto file = h5::File::create(scratch / "largest.h5"); // which names no classes
+        file.create_dataset("inputs", h5::Type::i64, {2, 1});
+        file.create_dataset("targets", h5::Type::i64, {2});
+        file.write("inputs", h5::Type::i64, labels);
+        file.write("targets", h5::Type::i64, labels);
+        file.close();
+    }
+    auto const largest = error_of((scratch / "largest.h5").string());
+    CHECK(largest.code() == ExitCode::data);
+    CHECK(std::string(largest.what()).find("labels are 0 to 99999") != std::string::npos);
 
     test::write_small_set(scratch / "cut.h5", 5000);
     std::filesystem::resize_file(scratch / "cut.h5", 20000);

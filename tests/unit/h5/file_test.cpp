@@ -280,6 +280,10 @@ TEST_CASE("values that do not fit their dataset are refused before HDF5 touches 
     CHECK(rows("flat", {0, 12}) == ExitCode::data);
     CHECK(rows("flat", {~std::uint64_t{0}, 2}) == ExitCode::data);
     CHECK(rows("one", {0, 1}) == ExitCode::data); // a scalar has no rows
+    auto const far = test::error_of([&] {
+        file.read_rows("flat", Type::f32, {~std::uint64_t{0}, 2}, bytes.first(8));
+    });
+    CHECK(test::says(far, "ends at 12")); // a sum that starts over at 0 would not
     CHECK(test::error_of([&] { file.read_part("flat", Type::f32, 2, bytes); }).code() ==
           ExitCode::data);
     std::array const part{h5::Part{2, bytes}};

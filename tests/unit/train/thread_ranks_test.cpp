@@ -284,6 +284,14 @@ TEST_CASE("ranks as threads train to the bits of one rank, whatever the schedule
     }
 }
 
+TEST_CASE("a sum over the replicas of one rank has no negative zero, as none over processes has") {
+    train::ThreadReplicaSums alone({0, 1}, 1, {}, timeout_s);
+    std::vector<double> values{-0.0, -1.5};
+    alone.sum(0, values);
+    CHECK_FALSE(std::signbit(values[0]));
+    CHECK(values[1] == -1.5);
+}
+
 TEST_CASE("checkpoints in the background hold the state at their start, whatever the schedule") {
     train::configure_torch(config::Run{});
     Setting const setting{
