@@ -87,7 +87,21 @@ std::uint64_t CompressedWriter::commit() {
     return file.size();
 }
 
+/// Whatever is wrong with what was just written is the disk's doing, and no damage of an input.
 void CompressedWriter::read_back() const {
+    try {
+        compare_with_file();
+    } catch (Error const& error) {
+        if (error.code() != ExitCode::data) {
+            throw;
+        }
+        throw Error(ExitCode::io, {concat("what was read back of ", partial_.string(),
+                                          " is not what was written"),
+                                   error.what(), "Check the disk"});
+    }
+}
+
+void CompressedWriter::compare_with_file() const {
     auto const file = h5::File::open(partial_);
     for (auto const& stream : streams_) {
         auto const& field = stream.field;

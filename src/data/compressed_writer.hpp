@@ -38,6 +38,7 @@ class CompressedWriter {
 
     void add_stream(ImportField const& field, FieldExtent const& extent, int deflate);
     void read_back() const;
+    void compare_with_file() const;
     void discard();
 
     std::filesystem::path path_;

@@ -52,7 +52,7 @@ with Scratch() as scratch:
         for how in ("flip", "close"):
             made = scratch / "made.h5"
             done = run(["data", "import", "hdf5", DATA / "test.h5", made, *deflate], env=failing(how))
-            check(done.code in (65, 74) and not made.exists(), f"{how} {deflate}: {done.text}")
+            check(done.code == 74 and not made.exists(), f"{how} {deflate}: {done.text}")
 
     # exit() from a thread of the last rank, in the middle of training: that rank is named.
     ended, go = scratch / "ended", scratch / "go"
