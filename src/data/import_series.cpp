@@ -4,7 +4,6 @@
 #include "lockstep/data/import.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "class_names.hpp"
 #include "csv.hpp"
+#include "time_text.hpp"
 
 namespace lockstep::data {
 
@@ -23,32 +23,6 @@ constexpr std::size_t many_classes = 10; ///< of which a digit could be the name
 std::optional<double> number(std::string const& text) {
     auto const value = number_of<double>(text);
     return value && std::isfinite(*value) ? value : std::nullopt;
-}
-
-/// A number, or YYYY-MM-DD[ HH:MM[:SS]] as seconds since 1970, UTC.
-std::optional<double> time_of(std::string const& text) {
-    if (auto const value = number(text)) {
-        return value;
-    }
-    int year = 0;
-    unsigned month = 0;
-    unsigned day = 0;
-    int hour = 0;
-    int minute = 0;
-    int second = 0;
-    char between = ' ';
-    // NOLINTNEXTLINE(cert-err34-c): the count says what was read, and each is checked
-    int const found = std::sscanf(text.c_str(), "%d-%u-%u%c%d:%d:%d", &year, &month, &day, &between,
-                                  &hour, &minute, &second);
-    std::chrono::year_month_day const date{std::chrono::year(year), std::chrono::month(month),
-                                           std::chrono::day(day)};
-    bool const clock = (found == 6 || found == 7) && (between == ' ' || between == 'T');
-    if (!date.ok() || !(found == 3 || clock) || hour < 0 || hour > 23 || minute < 0 ||
-        minute > 59 || second < 0 || second > 60) {
-        return std::nullopt;
-    }
-    double const days = static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
-    return ((days * 24 + hour) * 60 + minute) * 60 + second;
 }
 
 /// A table whose rows are samples, or the steps of one series for each group.
@@ -257,8 +231,12 @@ class SeriesSource : public ImportSource {
                     ? "Correct it, leave the column out by --columns, or --fill-forward empty ones"
                     : "Correct it, or leave the column out by --columns");
         }
-        if (!options_.doubles && !std::isfinite(static_cast<float>(*value))) {
-            refuse(row, table_.columns[column], concat("is too large for f32: ", text),
+        auto const kept = static_cast<float>(*value);
+        bool const too_large = !std::isfinite(kept);
+        bool const too_small = kept == 0 && *value != 0;
+        if (!options_.doubles && (too_large || too_small)) {
+            refuse(row, table_.columns[column],
+                   concat("is too ", too_large ? "large" : "small", " for f32: ", text),
                    "Correct it, or keep numbers as --type f64");
         }
         return *value;
@@ -267,8 +245,10 @@ class SeriesSource : public ImportSource {
         auto const& text = row.fields[table_.column(options_.time)];
         auto const value = time_of(text);
         if (!value) {
-            refuse(row, options_.time, concat("is no time: ", text),
-                   "Write YYYY-MM-DD HH:MM:SS or a number");
+            refuse(
+                row, options_.time, concat("is no time: ", text),
+                "Write YYYY-MM-DD HH:MM:SS, with Z or an offset as +HH:MM where it is not UTC, or "
+                "a number");
         }
         return *value;
     }

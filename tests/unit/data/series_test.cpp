@@ -124,3 +124,54 @@ TEST_CASE("values far from zero are normalised by their own spread") {
     CHECK(mean[1] == Approx(4e8 + 0.5).epsilon(1e-15));
     CHECK(std[1] == Approx(0.5).epsilon(1e-7));
 }
+
+TEST_CASE("times have fractions and offsets from UTC, and nothing else behind them") {
+    test::ScratchDir const scratch;
+    auto const import = [&](std::string const& time) {
+        write_text_durably(scratch / "t.csv", concat("Date,x\n", time, ",1\n"));
+        test::import_to(scratch / "t.h5",
+                        *series_source({.source = scratch / "t.csv", .time = "Date"}));
+    };
+    constexpr double day = 1577836800; // 2020-01-01
+    for (auto const& [text, seconds] : {std::pair{"2020-01-01", day},
+                                        {"2020-1-1 9:30", day + 34200},
+                                        {"2020-01-01T00:00:00Z", day},
+                                        {"2020-01-01T00:00:00+02:00", day - 7200},
+                                        {"2020-01-01T00:00:00+0530", day - 19800},
+                                        {"2020-01-01 00:00:00 -01:00", day + 3600},
+                                        {"2020-01-01 00:00-0100", day + 3600},
+                                        {"2020-01-01 09:30:00.750", day + 34200.75},
+                                        {"2020-01-01T09:30:00.5Z", day + 34200.5},
+                                        {"-1.5", -1.5}}) {
+        CAPTURE(text);
+        import(text);
+        CHECK(values_of(scratch / "t.h5", "time") == std::vector<double>{seconds});
+    }
+    for (std::string const text :
+         {"2020-01-01 01:00:00 PM", "2020-01-01 00:00 xyz", "2020-01-01Z", "2020-02-30",
+          "2020-01-01 00:00:00+25:00", "2020-01-01 00:00:00+01:60", "2020-01-01 00:00 +",
+          "2020-01-01 00:00:00.", "2020-01-01 24:00", "2020-01-01 00:00:00ZZ", "2020-01-01T",
+          "2020-01-01 00:00:00+02", "01.01.2020", "12:00", "inf"}) {
+        CAPTURE(text);
+        auto const error = test::error_of([&] { import(text); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, concat("is no time: ", text)));
+    }
+}
+
+TEST_CASE("a number that f32 would make 0 is refused, and f64 keeps it") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "t.csv", "a,k\n1,x\n1e-50,y\n");
+    auto options = SeriesImport{.source = scratch / "t.csv", .target = "k"};
+    auto const error =
+        test::error_of([&] { test::import_to(scratch / "t.h5", *series_source(options)); });
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "line 3: a is too small for f32: 1e-50"));
+    options.doubles = true;
+    test::import_to(scratch / "t.h5", *series_source(options));
+    CHECK(values_of(scratch / "t.h5", "inputs") == std::vector<double>{1, 1e-50});
+    write_text_durably(scratch / "t.csv", "a,k\n0,x\n1e-40,y\n"); // a denormal
+    options.doubles = false;
+    test::import_to(scratch / "t.h5", *series_source(options));
+    CHECK(values_of(scratch / "t.h5", "inputs")[1] == Approx(1e-40).epsilon(1e-3));
+}
