@@ -168,6 +168,9 @@ void DeckSource::read(std::filesystem::path const& path, std::string const& name
 
 void DeckSource::set(std::string const& key, Written value) {
     value.layer = layer_;
+    if (auto const old = values_.find(key); old != values_.end()) {
+        value.before = old->second.value;
+    }
     values_[key] = std::move(value);
 }
 
@@ -198,7 +201,7 @@ std::vector<std::string> DeckSource::take_options(std::vector<std::string> const
 std::string DeckSource::packed() const {
     nlohmann::json json = nlohmann::json::object();
     for (auto const& [key, written] : values_) {
-        json[key] = {written.value, written.origin, written.layer};
+        json[key] = {written.value, written.origin, written.layer, written.before};
     }
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -208,7 +211,7 @@ DeckSource DeckSource::unpacked(std::string const& text) {
     auto const json = nlohmann::json::parse(text);
     for (auto const& [key, written] : json.items()) {
         source.values_[key] = {written.at(0).get<std::string>(), written.at(1).get<std::string>(),
-                               written.at(2).get<int>()};
+                               written.at(2).get<int>(), written.at(3).get<std::string>()};
     }
     return source;
 }
@@ -225,12 +228,17 @@ std::vector<std::string> DeckSource::drop_keys_of_another(std::string const& cho
         if (section_of(key) != section_of(chooser) || written.layer >= chosen->second.layer) {
             return false;
         }
-        auto const owner = owners(chosen->second.value, name_in_section(key));
-        if (!owner.empty()) {
-            dropped.push_back(
-                concat("ignored: ", key, " (", written.origin, ") is a key of ", owner));
+        auto const& [named, origin, layer, before] = chosen->second;
+        auto const name = name_in_section(key);
+        auto const owner = owners(named, name);
+        if (owner.empty()) {
+            return false;
         }
-        return !owner.empty();
+        // Others may have the key, too: what stood beside it is what it was meant for.
+        bool const of_before = !before.empty() && owners(before, name).empty();
+        dropped.push_back(concat("ignored: ", key, " (", written.origin, ") is a key of ",
+                                 of_before ? concat(section_of(chooser), " ", before) : owner));
+        return true;
     });
     return dropped;
 }

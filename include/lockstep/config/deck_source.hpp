@@ -15,6 +15,7 @@ struct Written {
     std::string value;
     std::string origin; ///< "inputs/x.ini:12" or "command line"
     int layer = 0; ///< the later one wins: decks in the order of reading, the command line last
+    std::string before{}; ///< what an earlier one had; empty: nothing
 };
 
 /// A value of a deck's file, and where it stands there; or a key that no deck has set.

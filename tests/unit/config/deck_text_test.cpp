@@ -200,6 +200,19 @@ TEST_CASE("another model than the deck's leaves the keys of the deck's out, with
     CHECK(deck.model.name == "mlp");
     CHECK(deck.model.own == OwnKeys{{"dropout", "0.5"}, {"hidden", "9"}});
 
+    // Of several that have a key, the deck's own is named.
+    KeyOwners const three = [](std::string const& named, std::string const& key) {
+        return key != "hidden" || named == "mlp" || named == "policy" ? "" : "model policy";
+    };
+    write_text_durably(scratch / "mlp.ini", "[model]\nname = mlp\nhidden = 4\n");
+    DeckSource mlp;
+    mlp.read(scratch / "mlp.ini");
+    mlp.take_options({"--model.name", "unet"});
+    auto const of_mlp =
+        DeckSource::unpacked(mlp.packed()).drop_keys_of_another("model.name", three);
+    REQUIRE(of_mlp.size() == 1);
+    CHECK(of_mlp[0].ends_with("is a key of model mlp"));
+
     // What stands beside the name, or comes later, is meant for it.
     source.take_options({"--model.channels", "4"});
     CHECK(source.drop_keys_of_another("model.name", owners).empty());
