@@ -25,33 +25,6 @@ void widen(std::span<std::byte const> raw, std::span<std::int64_t> into) {
     }
 }
 
-/// Calls `use` with a value of the C++ type of `type`, which is not f16.
-template <class Use>
-void with_type(h5::Type type, Use use) {
-    switch (type) {
-    case h5::Type::u8:
-        return use(std::uint8_t{});
-    case h5::Type::i8:
-        return use(std::int8_t{});
-    case h5::Type::u16:
-        return use(std::uint16_t{});
-    case h5::Type::i16:
-        return use(std::int16_t{});
-    case h5::Type::u32:
-        return use(std::uint32_t{});
-    case h5::Type::i32:
-        return use(std::int32_t{});
-    case h5::Type::u64:
-        return use(std::uint64_t{});
-    case h5::Type::i64:
-        return use(std::int64_t{});
-    case h5::Type::f64:
-        return use(double{});
-    default:
-        return use(float{});
-    }
-}
-
 } // namespace
 
 Normaliser::Normaliser(h5::Type type, h5::Shape const& shape, std::vector<double> const& mean,

@@ -362,12 +362,13 @@ void Dataset::require_labels(std::span<std::int64_t const> indices,
     for (std::size_t i = 0; i < labels.size(); ++i) {
         if (labels[i] < 0 || labels[i] >= classes) {
             auto const file = parts_->source.file_of(indices[i]);
-            throw Error(ExitCode::data, {concat("label ", labels[i], " of sample ",
-                                                indices[i] - parts_->source.first_of_file[file],
-                                                " in ", parts_->source.path_of(file).string()),
-                                         classes == 0 ? std::string("labels are 0 and more")
-                                                      : concat("labels are 0 to ", classes - 1),
-                                         "Correct the labels, or name all classes at the import"});
+            throw Error(ExitCode::data,
+                        {concat("label ", whole_text(targets_.front().type, labels[i]),
+                                " of sample ", indices[i] - parts_->source.first_of_file[file],
+                                " in ", parts_->source.path_of(file).string()),
+                         classes == 0 ? std::string("labels are 0 and more")
+                                      : concat("labels are 0 to ", classes - 1),
+                         "Correct the labels, or name all classes at the import"});
         }
     }
 }

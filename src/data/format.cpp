@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 #include "convert.hpp"
 
@@ -22,7 +23,13 @@ namespace {
 /// Mean or standard deviation as the file gives it: one for all, or one for each channel.
 std::vector<double> moment(h5::File const& file, std::string const& name,
                            h5::Shape const& sample_shape) {
-    auto values = file.number_attribute("/", name).value_or(std::vector<double>{});
+    auto const found = file.number_attribute("/", name);
+    if (auto const names = file.attribute_names("/");
+        !found && std::ranges::count(names, name) > 0) {
+        refuse(file.path(), concat("attribute ", name, " is no number"),
+               "Store mean and std as numbers, one for all or one for each channel");
+    }
+    auto values = found.value_or(std::vector<double>{});
     bool const by_channel = !sample_shape.empty() && values.size() == sample_shape.front();
     if (values.size() > 1 && !by_channel) {
         refuse(file.path(), concat("attribute ", name, " has ", values.size(), " values"),
@@ -73,6 +80,21 @@ Moments read_moments(h5::File const& file, h5::Shape const& sample_shape) {
     return moments;
 }
 
+std::vector<std::string> unapplied_attributes(h5::File const& file, std::string const& name) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN(); // left out, or never equal
+    std::vector<std::string> found;
+    for (auto const& [attribute, neutral] :
+         {std::pair{"scale_factor", 1.0}, std::pair{"add_offset", 0.0},
+          std::pair{"_FillValue", none}, std::pair{"missing_value", none}}) {
+        auto const values = file.number_attribute(name, attribute);
+        if (values && !values->empty() && values->front() != neutral &&
+            !std::isnan(values->front())) {
+            found.push_back(concat(attribute, " = ", values->front()));
+        }
+    }
+    return found;
+}
+
 std::optional<ByteRange> bytes_in_file(h5::DatasetInfo const& info, std::uint64_t file_bytes) {
     if (!info.type || !info.offset || *info.offset > file_bytes) {
         return std::nullopt;
@@ -102,20 +124,25 @@ std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& 
                "Both need one entry a sample");
     }
     std::vector<std::int64_t> targets(samples);
-    file.read(name, h5::Type::i64, targets); // HDF5 converts
+    // HDF5 converts, and would make 2^63 - 1 of all larger ones.
+    file.read(name, type == h5::Type::u64 ? type : h5::Type::i64,
+              std::as_writable_bytes(std::span(targets)));
     return targets;
 }
 
 std::vector<std::string> complete_names(std::vector<std::string> given,
                                         std::span<std::int64_t const> targets,
-                                        std::filesystem::path const& path, ExitCode at_fault) {
-    auto const [least, largest] = std::minmax_element(targets.begin(), targets.end());
-    if (least != targets.end() && (*least < 0 || *largest >= max_classes)) {
-        auto const wrong = *least < 0 ? least : largest;
-        refuse(path, concat("label ", *wrong, " of sample ", wrong - targets.begin()),
+                                        std::filesystem::path const& path, ExitCode at_fault,
+                                        h5::Type type) {
+    auto const wrong = std::ranges::find_if(
+        targets, [](std::int64_t label) { return label < 0 || label >= max_classes; });
+    if (wrong != targets.end()) {
+        refuse(path,
+               concat("label ", whole_text(type, *wrong), " of sample ", wrong - targets.begin()),
                concat("Labels must be 0 to ", max_classes - 1));
     }
-    auto const needed = least == targets.end() ? 0 : static_cast<std::size_t>(*largest) + 1;
+    auto const needed =
+        targets.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(targets)) + 1;
     if (!given.empty() && given.size() < needed) {
         throw Error(at_fault, {concat(given.size(), " class names"),
                                concat("the labels of ", path.string(), " go up to ", needed - 1),
@@ -125,6 +152,10 @@ std::vector<std::string> complete_names(std::vector<std::string> given,
         given.push_back(std::to_string(given.size()));
     }
     return given;
+}
+
+std::string whole_text(h5::Type type, std::int64_t number) {
+    return type == h5::Type::u64 ? concat(static_cast<std::uint64_t>(number)) : concat(number);
 }
 
 std::vector<std::uint64_t> block_checksums(std::span<std::byte const> bytes) {

@@ -33,6 +33,10 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name,
 using Moments = std::pair<std::vector<double>, std::vector<double>>;
 Moments read_moments(h5::File const& file, h5::Shape const& sample_shape);
 
+/// Attributes of a dataset by which netCDF's readers scale or leave out values: "NAME = VALUE".
+/// Those that change nothing are left out.
+std::vector<std::string> unapplied_attributes(h5::File const& file, std::string const& name);
+
 /// Bytes [first, first + count) of a file.
 struct ByteRange {
     std::uint64_t first = 0;
@@ -42,18 +46,22 @@ struct ByteRange {
 /// Where a contiguous dataset of one of our types lies; none when that is not within the file.
 std::optional<ByteRange> bytes_in_file(h5::DatasetInfo const& info, std::uint64_t file_bytes);
 
-/// Reads targets of any whole-number type, one for each sample.
+/// Reads targets of any whole-number type, one for each sample; u64 above 2^63 - 1 are negative.
 std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& name,
                                        std::uint64_t samples);
 
 /// Names for the classes of `targets`, which come from `path`: those given, or "0", "1", …
 ///
-/// Throws  Error 65 for a label that is negative or absurdly large; `at_fault` when a label has no
-///         name
+/// Throws  Error 65 for a label that is negative or absurdly large, told as `type` has it;
+///         `at_fault` when a label has no name
 std::vector<std::string> complete_names(std::vector<std::string> given,
                                         std::span<std::int64_t const> targets,
                                         std::filesystem::path const& path,
-                                        ExitCode at_fault = ExitCode::usage);
+                                        ExitCode at_fault = ExitCode::usage,
+                                        h5::Type type = h5::Type::i64);
+
+/// A whole number as its type has it: u64 above 2^63 - 1 are kept as negative ones.
+std::string whole_text(h5::Type type, std::int64_t number);
 
 /// Blocks under a checksum each that `bytes` bytes make.
 constexpr std::uint64_t checksum_blocks(std::uint64_t bytes) {

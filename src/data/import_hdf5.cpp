@@ -1,14 +1,13 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/data/import.hpp"
-#include "lockstep/h5/offsets.hpp"
 
 #include <algorithm>
 #include <array>
 #include <tuple>
 
-#include "convert.hpp"
 #include "format.hpp"
+#include "source_field.hpp"
 #include "source_file.hpp"
 #include "weights.hpp"
 
@@ -16,7 +15,6 @@ namespace lockstep::data {
 
 namespace {
 
-constexpr std::uint64_t bytes_at_once = std::uint64_t{8} << 20;
 constexpr std::array types_to_convert_to{h5::Type::u8, h5::Type::i16, h5::Type::i32, h5::Type::f32,
                                          h5::Type::f64};
 
@@ -29,71 +27,6 @@ h5::Type wanted_type(std::string const& name) {
     }
     return *type;
 }
-
-/// One dataset of the source: its samples' bytes as they are to be kept, converted by HDF5. A block
-/// of neighbours is kept for the next one.
-class SourceField {
-  public:
-    /// `type` and `name`: in the set that is made
-    SourceField(h5::File const& file, std::string path, std::optional<h5::Type> type,
-                std::string name)
-        : path_(std::move(path)) {
-        auto const info = readable_dataset(file, path_);
-        auto const offsets = path_ + "_offsets";
-        kept_ = {.name = std::move(name),
-                 .type = type.value_or(*info.readable_as),
-                 .row = {info.shape.begin() + 1, info.shape.end()},
-                 .ragged = file.exists(offsets)};
-        rows_ = info.shape.front();
-        if (kept_.ragged) {
-            offsets_ = h5::read_offsets(file, offsets, rows_);
-        }
-        rows_at_once_ = std::max<std::uint64_t>(
-            bytes_at_once / std::max<std::uint64_t>(kept_.row_bytes(), 1), 1);
-    }
-
-    ImportField const& kept() const { return kept_; }
-    std::string const& path() const { return path_; }
-    bool is_label() const {
-        return !kept_.ragged && h5::elements(kept_.row) == 1 && is_whole(kept_.type);
-    }
-    void make_label() { kept_.row.clear(); } ///< as people have it, [samples, 1] is [samples]
-    std::uint64_t samples() const { return kept_.ragged ? offsets_.size() - 1 : rows_; }
-    std::uint64_t samples_at_once() const {
-        return std::max<std::uint64_t>(rows_at_once_ * samples() / rows_, 1);
-    }
-
-    std::vector<std::byte> read(h5::File const& file, std::uint64_t sample) {
-        if (kept_.ragged) {
-            auto const first = static_cast<std::uint64_t>(offsets_[sample]);
-            auto const count = static_cast<std::uint64_t>(offsets_[sample + 1]) - first;
-            std::vector<std::byte> bytes(count * kept_.row_bytes());
-            if (!bytes.empty()) {
-                file.read_rows(path_, kept_.type, {first, count}, bytes);
-            }
-            return bytes;
-        }
-        if (sample < first_ || sample >= first_ + count_) {
-            first_ = sample - sample % rows_at_once_;
-            count_ = std::min<std::uint64_t>(rows_at_once_, rows_ - first_);
-            block_.resize(count_ * kept_.row_bytes());
-            file.read_rows(path_, kept_.type, {first_, count_}, block_);
-        }
-        auto const at =
-            block_.begin() + static_cast<std::ptrdiff_t>((sample - first_) * kept_.row_bytes());
-        return {at, at + static_cast<std::ptrdiff_t>(kept_.row_bytes())};
-    }
-
-  private:
-    std::string path_;
-    ImportField kept_;
-    std::uint64_t rows_ = 0;
-    std::uint64_t rows_at_once_ = 1;
-    std::vector<std::int64_t> offsets_; ///< of ragged samples
-    std::uint64_t first_ = 0;           ///< of the block
-    std::uint64_t count_ = 0;
-    std::vector<std::byte> block_;
-};
 
 /// A file's samples. The only input and the only target get our names, several keep theirs.
 class Hdf5Source : public ImportSource {
@@ -116,6 +49,8 @@ class Hdf5Source : public ImportSource {
             groups_ = read_targets(file_, options.split_by, fields_.front().samples());
         }
         std::tie(form_.mean, form_.std) = read_moments(file_, fields_.front().kept().row);
+        fields_.front().rescale(form_.mean);
+        fields_.front().rescale(form_.std);
         for (auto const& field : fields_) {
             form_.fields.push_back(field.kept());
         }
@@ -193,6 +128,7 @@ class Hdf5Source : public ImportSource {
         if (!target.is_label()) {
             return;
         }
+        auto const stored = target.kept().type;
         target = SourceField(file_, target.path(), h5::Type::i64, target.kept().name);
         target.make_label();
         labels_ = read_targets(file_, target.path(), target.samples());
@@ -201,7 +137,7 @@ class Hdf5Source : public ImportSource {
         bool const named = !options_.classes.empty();
         form_.class_names =
             complete_names(named ? options_.classes : theirs, labels_, options_.source,
-                           named ? ExitCode::usage : ExitCode::data);
+                           named ? ExitCode::usage : ExitCode::data, stored);
     }
 
     Hdf5Import options_;

@@ -1,6 +1,8 @@
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/data/inspect.hpp"
 
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "catch.hpp"
@@ -119,4 +121,139 @@ TEST_CASE("several inputs and targets, ragged ones and weights come along, in an
     options.inputs = {"text/tokens"};
     options.weights = "sizes"; // two a sample, and below zero
     CHECK(test::error_of([&] { hdf5_source(options); }).code() == ExitCode::data);
+}
+
+namespace {
+
+/// A file of one input a sample and labels; mean and std where they are given.
+template <class Value>
+void write_inputs(std::filesystem::path const& path, h5::Type type,
+                  std::vector<Value> const& inputs, std::vector<double> const& mean = {},
+                  std::vector<double> const& std = {}) {
+    auto file = h5::File::create(path);
+    file.create_dataset("inputs", type, {inputs.size(), 1});
+    file.write("inputs", type, inputs);
+    file.create_dataset("targets", h5::Type::i64, {inputs.size()});
+    file.write("targets", h5::Type::i64, std::vector<std::int64_t>(inputs.size(), 0));
+    if (!mean.empty()) {
+        file.set_attribute("/", "mean", mean);
+        file.set_attribute("/", "std", std);
+    }
+    file.close();
+}
+
+std::vector<float> inputs_of(std::filesystem::path const& path) {
+    Dataset const set({.files = path.string()});
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(set.samples()));
+    std::iota(indices.begin(), indices.end(), 0);
+    std::vector<float> values(indices.size());
+    set.read_inputs(indices, values);
+    return values;
+}
+
+} // namespace
+
+TEST_CASE("samples that leave u8, or come to it, are handed out as before") {
+    test::ScratchDir const scratch;
+    auto const in = scratch / "theirs.h5";
+    auto const out = scratch / "ours.h5";
+    write_inputs<std::uint8_t>(in, h5::Type::u8, {0, 7, 255}, {0.5}, {0.25});
+    auto const bytes = inputs_of(in);
+    CHECK(bytes[2] == Approx((1 - 0.5) / 0.25));
+    for (std::string const type : {"f32", "i16", "f64", "u8"}) {
+        CAPTURE(type);
+        test::import_to(out, *hdf5_source({.source = in, .type = type}));
+        auto const now = inputs_of(out);
+        for (std::size_t i = 0; i < bytes.size(); ++i) {
+            CHECK(now[i] == Approx(bytes[i]).epsilon(1e-5));
+        }
+    }
+    write_inputs<float>(in, h5::Type::f32, {0, 7, 255}, {100}, {60});
+    auto const reals = inputs_of(in);
+    test::import_to(out, *hdf5_source({.source = in, .type = "u8"}));
+    auto const now = inputs_of(out);
+    for (std::size_t i = 0; i < reals.size(); ++i) {
+        CHECK(now[i] == Approx(reals[i]).epsilon(1e-5));
+    }
+}
+
+TEST_CASE("a value that the type asked for cannot hold is named") {
+    test::ScratchDir const scratch;
+    auto const in = scratch / "theirs.h5";
+    auto const out = scratch / "ours.h5";
+    auto const nan = std::numeric_limits<double>::quiet_NaN();
+    auto const infinity = std::numeric_limits<double>::infinity();
+    auto const refused = [&](std::string const& type) {
+        auto const error = test::error_of(
+            [&] { test::import_to(out, *hdf5_source({.source = in, .type = type})); });
+        CAPTURE(type, error.what());
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, "dataset inputs of " + in.string()));
+        CHECK(test::says(error, "a value of it does not fit " + type));
+        CHECK(test::says(error, "in sample 1"));
+        CHECK_FALSE(std::filesystem::exists(out));
+    };
+    auto const taken = [&](std::string const& type) {
+        CAPTURE(type);
+        test::import_to(out, *hdf5_source({.source = in, .type = type}));
+        CHECK(inputs_of(out) == inputs_of(in));
+        std::filesystem::remove(out);
+    };
+    for (double const wrong : {0.5, nan, infinity, -infinity, -1e-300, 1e20, 1e300}) {
+        for (auto const source : {h5::Type::f64, h5::Type::f32}) {
+            if (source == h5::Type::f32 && std::isfinite(wrong) &&
+                (std::abs(wrong) > 1e30 || std::abs(wrong) < 1e-30)) {
+                continue; // f32 holds an infinity or 0 instead
+            }
+            if (source == h5::Type::f64) {
+                write_inputs<double>(in, source, {1, wrong, 2});
+            } else {
+                write_inputs<float>(in, source, {1, static_cast<float>(wrong), 2});
+            }
+            for (std::string const type : {"u8", "i16", "i32"}) {
+                refused(type);
+            }
+        }
+    }
+    write_inputs<double>(in, h5::Type::f64, {1, 1e300, 2});
+    refused("f32");
+    write_inputs<double>(in, h5::Type::f64, {1, 1e-300, 2});
+    refused("f32");
+    write_inputs<std::int16_t>(in, h5::Type::i16, {1, -1, 2});
+    refused("u8");
+    taken("f32");
+    write_inputs<std::uint32_t>(in, h5::Type::u32, {1, 4294967295U, 2});
+    refused("i32");
+    refused("f32");
+    taken("f64");
+    write_inputs<std::int32_t>(in, h5::Type::i32, {1, 16777217, 2});
+    refused("f32");
+    write_inputs<double>(in, h5::Type::f64, {255, 0, 3});
+    taken("i16");
+    taken("i32");
+    write_inputs<double>(in, h5::Type::f64, {0.1, infinity, 3}); // rounded, as it is read
+    taken("f32");
+    write_inputs<std::uint16_t>(in, h5::Type::f16, {0x3c00, 0x3800, 0x4000}); // 1, 0.5, 2
+    refused("u8");
+    taken("f32");
+    write_inputs<std::uint16_t>(in, h5::Type::f16, {0x3c00, 0x7e00, 0x4000}); // NaN
+    refused("i32");
+}
+
+TEST_CASE("a label above 2^63 is told as it is, and the first that is wrong") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "theirs.h5";
+    {
+        auto file = h5::File::create(path);
+        file.create_dataset("inputs", h5::Type::f32, {3, 1});
+        file.write("inputs", h5::Type::f32, std::vector<float>(3));
+        file.create_dataset("targets", h5::Type::u64, {3});
+        file.write("targets", h5::Type::u64,
+                   std::vector<std::uint64_t>{0, 9223372036854775808U, 9223372036854775809U});
+        file.close();
+    }
+    CHECK(test::says(test::error_of([&] { Dataset({.files = path.string()}); }),
+                     "label 9223372036854775808 of sample 1"));
+    CHECK(test::says(test::error_of([&] { hdf5_source({.source = path}); }),
+                     "label 9223372036854775808 of sample 1"));
 }
