@@ -76,6 +76,11 @@ bool verify(data::DatasetOptions const& options) {
             damaged = true;
         }
     }
+    if (!damaged) {
+        for (auto const& warning : data::warnings_of(options)) {
+            std::cout << warning << "\n";
+        }
+    }
     auto const odd = damaged ? std::vector<data::NotFinite>{} : data::look_through(options);
     for (auto const& field : odd) {
         std::cout << options.files << ": " << count_text(field.count) << " values of "

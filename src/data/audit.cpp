@@ -22,7 +22,8 @@ namespace lockstep::data {
 namespace {
 
 constexpr char const* heading = "lockstep data 1";
-constexpr std::size_t sampled = 16;    ///< samples that are compared at once
+constexpr char const* weights_word = "weights "; ///< before their hashes, last in a record
+constexpr std::size_t sampled = 16;              ///< samples that are compared at once
 constexpr std::size_t max_groups = 64; ///< of files; a record is no longer for more of them
 /// Bytes that are looked at before a run continues with them, where their files' times have
 /// changed.
@@ -53,6 +54,15 @@ Error changed(std::string const& dataset, std::filesystem::path const& file,
              concat("its contents have changed", where),
              "Bring the old files back, allow it with --force, or start over with "
              "--checkpoint.resume none"}};
+}
+
+std::string joined_hashes(std::vector<std::uint64_t> const& hashes) {
+    std::vector<std::string> texts;
+    texts.reserve(hashes.size());
+    for (auto const hash : hashes) {
+        texts.push_back(hex(hash));
+    }
+    return joined(texts, " ");
 }
 
 /// The sample of each of the places that are compared.
@@ -114,6 +124,8 @@ Audit::Audit(std::vector<Dataset const*> const& sets) : walk_(std::make_unique<W
     for (auto const* const set : sets) {
         if (set != nullptr) {
             add_groups(*set, first_ == nullptr);
+            auto const remarks = set->remarks();
+            remarks_.insert(remarks_.end(), remarks.begin(), remarks.end());
             add_rests(*set);
             first_ = first_ == nullptr ? set : first_;
         }
@@ -155,7 +167,6 @@ void Audit::add_groups(Dataset const& set, bool recorded) {
                 Hasher form;
                 for (auto file = group.first; file < group.last; ++file) {
                     for (auto const* const column : field.columns_of(file)) {
-                        note_unwritten(*column, parts.source.path_of(file));
                         auto const text = parts.source.files.stamp(column->file());
                         stamp.add(std::as_bytes(std::span(text)));
                         auto const how = column->form_text();
@@ -168,15 +179,6 @@ void Audit::add_groups(Dataset const& set, bool recorded) {
                 groups_.push_back(std::move(group));
             }
         }
-    }
-}
-
-void Audit::note_unwritten(Column const& column, std::filesystem::path const& file) {
-    constexpr std::size_t most = 8; // files; of more nobody reads
-    if (column.is_unwritten() && remarks_.size() < most) {
-        remarks_.push_back(concat("warning: values of dataset ", column.name(), " of ",
-                                  file.string(),
-                                  " were never written: HDF5 gives its fill value for them"));
     }
 }
 
@@ -210,7 +212,29 @@ std::string Audit::record() const {
             text << hex(group.stamp) << " " << hex(group.form) << " " << hex(group.full) << "\n";
         }
     }
+    if (first_ != nullptr && first_->weights()) {
+        text << weights_word << joined_hashes(first_->weight_hashes(max_groups)) << "\n";
+    }
     return text.str();
+}
+
+/// Of the weights, nothing is read that the set has not read itself.
+void Audit::compare_weights(std::string const& record) const {
+    auto const at = record.find(concat("\n", weights_word));
+    if (at == std::string::npos || !first_->weights()) {
+        return; // of an older program, or another deck
+    }
+    auto const begin = at + 1 + std::string_view(weights_word).size();
+    auto const before = split(record.substr(begin, record.find('\n', begin) - begin), ' ');
+    auto const now = split(joined_hashes(first_->weight_hashes(max_groups)), ' ');
+    auto const& source = first_->parts_->source;
+    for (std::size_t i = 0; i < now.size() && before.size() == now.size(); ++i) {
+        if (before[i] != now[i]) {
+            throw changed(first_->parts_->weights,
+                          source.path_of(source.named.size() * i / now.size()),
+                          ", the samples' weights");
+        }
+    }
 }
 
 void Audit::compare(std::string const& record) {
@@ -242,6 +266,7 @@ void Audit::compare(std::string const& record) {
             }
         }
     }
+    compare_weights(record);
     std::vector<Group*> doubtful;
     std::uint64_t doubtful_bytes = 0;
     for (auto& group : groups_) {

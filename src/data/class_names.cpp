@@ -25,10 +25,10 @@ std::vector<std::string> ordered_names(std::set<std::string> const& names) {
     return ordered;
 }
 
-void require_names(std::vector<std::string> const& names) {
+void require_names(std::vector<std::string> const& names, std::string const& of) {
     std::set<std::string> seen;
     for (std::size_t i = 0; i < names.size(); ++i) {
-        auto const what = concat("class ", i, ", \"", names[i], "\"");
+        auto const what = concat(of, "class ", i, ", \"", names[i], "\"");
         auto const points = decoded(names[i], what);
         auto const refuse = [&](std::string const& why) {
             throw Error(ExitCode::data, {what, why, "Give each class a name of its own"});

@@ -9,11 +9,13 @@
 #include "lockstep/h5/file.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <glob.h>
 #include <numeric>
 #include <optional>
 #include <set>
 
+#include "class_names.hpp"
 #include "dataset_parts.hpp"
 #include "format.hpp"
 #include "weights.hpp"
@@ -96,6 +98,7 @@ Dataset::Dataset(DatasetOptions const& options) : parts_(std::make_shared<Parts>
     auto const paths = expand_files(options.files);
     if (!options.weights.empty()) {
         weights_ = std::make_shared<std::vector<double>>();
+        parts_->weights = options.weights;
     }
     if (paths.empty()) {
         throw Error(ExitCode::usage, {"a data set without files", "no file is named",
@@ -138,6 +141,7 @@ void Dataset::open_file(std::filesystem::path const& path, std::string const& we
     auto const [mean, std] = read_moments(file, parts_->inputs.front().info().shape);
     auto const names = file.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
     if (source.first_of_file.empty()) {
+        require_names(names, concat(path.string(), ": "));
         mean_ = mean;
         std_ = std;
         names_ = names;
@@ -373,6 +377,90 @@ void Dataset::require_labels(std::span<std::int64_t const> indices,
     }
 }
 
+void Dataset::require_classes(std::span<std::int64_t const> samples, Values const& values) const {
+    auto const& field = targets_.front();
+    auto const refuse = [&](std::size_t element, auto value) {
+        auto const row = element / std::max<std::uint64_t>(h5::elements(field.shape), 1);
+        auto const after = std::ranges::upper_bound(values.offsets, static_cast<std::int64_t>(row));
+        auto const place =
+            field.ragged ? after - values.offsets.begin() - 1 : static_cast<std::ptrdiff_t>(row);
+        auto const sample = samples[static_cast<std::size_t>(place)];
+        auto const file = parts_->source.file_of(sample);
+        throw Error(
+            ExitCode::data,
+            {concat("label ", value, " of sample ", sample - parts_->source.first_of_file[file],
+                    " in dataset ", field.name, " of ", parts_->source.path_of(file).string()),
+             concat("there are ", expected_classes_,
+                    " classes, and labels are whole numbers from 0 to ", expected_classes_ - 1),
+             "Correct the labels, or set task.classes"});
+    };
+    auto const last = static_cast<double>(expected_classes_ - 1);
+    auto const real = std::ranges::find_if(values.reals, [&](float value) {
+        return !(value >= 0 && value <= last && value == std::trunc(value)); // NaN neither
+    });
+    if (real != values.reals.end()) {
+        refuse(static_cast<std::size_t>(real - values.reals.begin()), *real);
+    }
+    auto const whole = std::ranges::find_if(
+        values.wholes, [&](std::int64_t value) { return value < 0 || value >= expected_classes_; });
+    if (whole != values.wholes.end()) {
+        refuse(static_cast<std::size_t>(whole - values.wholes.begin()),
+               whole_text(field.type, *whole));
+    }
+}
+
+std::vector<std::string> const& Dataset::declared_classes() const noexcept {
+    return *parts_->declared_names;
+}
+
+std::vector<std::uint64_t> Dataset::weight_hashes(std::size_t groups) const {
+    std::vector<std::uint64_t> hashes;
+    auto const files = parts_->source.named.size();
+    groups = weights_ ? std::min(files, groups) : 0;
+    std::int64_t sample = 0;
+    for (std::size_t i = 0; i < groups; ++i) {
+        auto const end = parts_->source.end_of_file(files * (i + 1) / groups - 1);
+        auto const first = static_cast<std::size_t>(sample);
+        while (sample < samples() && number_in_files(sample) < end) {
+            ++sample;
+        }
+        hashes.push_back(hash64(std::as_bytes(
+            std::span(*weights_).subspan(first, static_cast<std::size_t>(sample) - first))));
+    }
+    return hashes;
+}
+
+std::vector<std::string> Dataset::remarks() const {
+    constexpr std::size_t most = 8; // of files; of more nobody reads
+    std::vector<std::string> remarks;
+    std::vector<std::string> attributes;
+    auto const& source = parts_->source;
+    for (auto const* const fields : {&parts_->inputs, &parts_->targets}) {
+        for (auto const& field : *fields) {
+            for (std::size_t file = 0; file < source.named.size(); ++file) {
+                for (auto const* const column : field.columns_of(file)) {
+                    if (column->is_unwritten() && remarks.size() < most) {
+                        remarks.push_back(
+                            concat("warning: values of dataset ", column->name(), " of ",
+                                   source.path_of(file).string(),
+                                   " were never written: HDF5 gives its fill value for them"));
+                    }
+                }
+            }
+            if (!field.unapplied().empty()) {
+                attributes.push_back(concat("dataset ", field.info().name, " has ",
+                                            joined(field.unapplied(), ", ")));
+            }
+        }
+    }
+    if (!attributes.empty()) {
+        remarks.push_back(concat("warning: attributes that are not applied in ",
+                                 source.path_of(0).string(), ": ", joined(attributes, "; "),
+                                 ": values are taken as they are stored"));
+    }
+    return remarks;
+}
+
 std::int64_t Dataset::samples() const noexcept {
     if (!division_) {
         return parts_->source.samples;
@@ -427,6 +515,8 @@ void Dataset::read(Batch& batch, Scratch& scratch) const {
     }
     if (has_labels()) {
         require_labels(samples, batch.targets());
+    } else if (expected_classes_ > 0) {
+        require_classes(samples, batch.fields[batch.first_target]);
     }
 }
 

@@ -18,6 +18,7 @@ struct Dataset::Parts {
     std::vector<Field> targets;
     std::optional<comm::SharedBlock> memory;                ///< of what is kept there
     std::optional<std::vector<std::string>> declared_names; ///< of the first file
+    std::string weights;                                    ///< name of their dataset
 };
 
 } // namespace lockstep::data

@@ -54,6 +54,7 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
     columns_.push_back(std::move(column));
     if (columns_.size() == 1) {
         info_ = here;
+        unapplied_ = unapplied_attributes(file, name);
         elements_ = h5::elements(here.shape);
     }
     require_alike(here, file);

@@ -39,6 +39,9 @@ class Field {
     Field(std::string name, bool is_input) : is_input_(is_input) { info_.name = std::move(name); }
 
     FieldInfo const& info() const noexcept { return info_; }
+    /// Attributes of its dataset in the first file by which others would change its values, "NAME =
+    /// VALUE".
+    std::vector<std::string> const& unapplied() const noexcept { return unapplied_; }
     /// Samples that are best read together: those of a chunk.
     std::int64_t samples_together() const;
 
@@ -98,6 +101,7 @@ class Field {
     void require_alike(FieldInfo const& other, h5::File const& file) const;
 
     FieldInfo info_;
+    std::vector<std::string> unapplied_;
     bool is_input_;
     std::optional<Normaliser> normaliser_;
     std::size_t elements_ = 1;    ///< of a sample; ragged: of a row

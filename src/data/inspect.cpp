@@ -127,6 +127,15 @@ std::set<std::string> checked_datasets(h5::File const& file) {
     return names;
 }
 
+/// Whether the first target is a class for each place, of those that the file names: it may name
+/// the values of a sample, too.
+bool has_classes_of_places(Dataset const& dataset) {
+    auto const& target = dataset.targets().front();
+    auto const names = static_cast<std::uint64_t>(dataset.classes());
+    return !dataset.has_labels() && names > 0 && target.shape != h5::Shape{names} &&
+           (target.whole || target.shape.size() > 1);
+}
+
 /// Counts in the values of sample `sample`, element [begin, end).
 void count(NotFinite& found, std::span<float const> values, std::int64_t sample) {
     auto const wrong =
@@ -140,9 +149,16 @@ void count(NotFinite& found, std::span<float const> values, std::int64_t sample)
 
 } // namespace
 
+std::vector<std::string> warnings_of(DatasetOptions const& options) {
+    return Dataset(alone(options)).remarks();
+}
+
 std::vector<NotFinite> look_through(DatasetOptions const& options) {
     constexpr std::size_t bytes_at_once = std::size_t{4} << 20;
-    Dataset const dataset(alone(options));
+    Dataset dataset(alone(options));
+    if (has_classes_of_places(dataset)) {
+        dataset.expect_classes(dataset.classes());
+    }
     auto fields = dataset.inputs();
     fields.insert(fields.end(), dataset.targets().begin(), dataset.targets().end());
     std::vector<NotFinite> found;

@@ -47,6 +47,7 @@ class Segmentation : public Task {
     }
 
     std::int64_t outputs() const override { return classes_; }
+    std::int64_t classes_of_places() const override { return classes_; }
     std::size_t counts() const override { return static_cast<std::size_t>(classes_ * classes_); }
     std::vector<double> class_weights() const override { return cross_entropy_.class_weights(); }
 
@@ -60,17 +61,23 @@ class Segmentation : public Task {
     }
 
   private:
-    /// Whole numbers, also from files that keep classes as real values.
+    /// Whole numbers, also from files that keep classes as real values. What a data set reads was
+    /// looked at there, where samples have a place in a file.
     torch::Tensor truth_of(Tensors const& batch) const {
-        auto truth = batch.targets.only().to(torch::kInt64);
-        if (truth.numel() > 0 && (truth.min().item<std::int64_t>() < 0 ||
-                                  truth.max().item<std::int64_t>() >= classes_)) {
-            throw Error(ExitCode::data, {concat("targets of ", truth.min().item<std::int64_t>(),
-                                                " to ", truth.max().item<std::int64_t>()),
-                                         concat("there are ", classes_, " classes"),
-                                         "Correct the data, or set task.classes"});
+        auto const& given = batch.targets.only();
+        auto fits = given.ge(0).logical_and(given.lt(classes_)); // NaN is neither
+        if (given.is_floating_point()) {
+            fits = fits.logical_and(given.eq(given.trunc()));
         }
-        return truth;
+        if (!fits.all().item<bool>()) {
+            auto const wrong = given.masked_select(fits.logical_not())[0];
+            throw Error(ExitCode::data,
+                        {concat("label ", wrong.item<double>(), " among the targets"),
+                         concat("there are ", classes_,
+                                " classes, and labels are whole numbers from 0 to ", classes_ - 1),
+                         "Correct the data, or set task.classes"});
+        }
+        return given.to(torch::kInt64);
     }
 
     torch::Tensor logits_of(nn::Model& model, Tensors const& batch,

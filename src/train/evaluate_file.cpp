@@ -146,6 +146,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
             samples = samples_of(*dataset, deck.data, checkpoint::open_weights(file)->record());
         }
         task = task::make_task(deck.task, samples);
+        dataset->expect_classes(task->classes_of_places());
         model = nn::make_model(deck.model, model_interface(deck, samples, *task),
                                static_cast<std::uint64_t>(deck.run.seed));
         model->to(device);

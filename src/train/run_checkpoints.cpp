@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "run.hpp"
+#include "same_data.hpp"
 
 namespace lockstep::train {
 
@@ -73,15 +74,16 @@ void Run::settle_audit() {
 }
 
 void Run::require_same_data(checkpoint::Reader const& reader) {
-    auto const& record = reader.record();
-    bool const same =
-        static_cast<std::uint64_t>(integer_of(record, "data")) == data_module_->fingerprint();
-    auto const known = record.notes.find("data");
-    bool const comparable = audit_ && world_.is_root() && known != record.notes.end();
+    auto const& notes = reader.record().notes;
+    auto const known = notes.find("data");
+    bool const comparable = audit_ && world_.is_root() && known != notes.end();
+    auto const require_same = [&] {
+        train::require_same_data(reader, data_module_->fingerprint(), work_.train.get());
+    };
     if (options_.force) {
         // An audit of its own: the run's shall not look for the old contents.
         bool const changed =
-            !same ||
+            comm::failure_of(require_same) ||
             (comparable && comm::failure_of([&] { audit_of_data()->compare(known->second); }));
         if (changed) {
             setup_.forced.emplace_back("other contents of data.train");
@@ -91,7 +93,7 @@ void Run::require_same_data(checkpoint::Reader const& reader) {
     if (comparable) {
         audit_->compare(known->second);
     }
-    train::require_same_data(reader, data_module_->fingerprint());
+    require_same();
 }
 
 /// Values of another metric, or of other samples, say nothing of which model is the best.

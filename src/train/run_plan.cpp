@@ -12,6 +12,7 @@
 #include "make_data_module.hpp"
 #include "rollout_plan.hpp"
 #include "run_setup.hpp"
+#include "same_data.hpp"
 
 namespace lockstep::train {
 
@@ -68,10 +69,10 @@ std::int64_t samples_of(config::Deck const& deck, Workload const& work) {
 
 /// Whether the run that resumes from `found` has anything left to do, by what a start would look
 /// at: the data, the place in it, and the records.
-void plan_rest(RunPlan& plan, DataModule& data_module, checkpoint::Found const& found,
-               comm::TreeNode all) {
+void plan_rest(RunPlan& plan, Workload const& work, DataModule& data_module,
+               checkpoint::Found const& found, comm::TreeNode all) {
     checkpoint::Reader const reader(found.file);
-    require_same_data(reader, data_module.fingerprint());
+    require_same_data(reader, data_module.fingerprint(), work.train.get());
     auto const progress = Progress::read_from(reader.record());
     restore_replica_arrays(reader, data_module.state(), all, plan.deck.run.replicas);
     data_module.restored(progress.step);
@@ -97,7 +98,7 @@ void plan_steps(RunPlan& plan, Workload const& work,
     plan.validation = data_module->samples(DataModule::Set::validation);
     plan.test = data_module->samples(DataModule::Set::test);
     if (found) {
-        plan_rest(plan, *data_module, *found, own);
+        plan_rest(plan, work, *data_module, *found, own);
     }
 }
 

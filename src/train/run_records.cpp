@@ -14,6 +14,7 @@
 
 #include "input_scale.hpp"
 #include "run.hpp"
+#include "same_data.hpp"
 
 namespace lockstep::train {
 
@@ -257,6 +258,7 @@ checkpoint::Record Run::record() const {
     if (work_.train) {
         note_scale(record, *work_.train);
     }
+    note_classes(record, work_.train.get());
     record.notes["best_metric"] = work_.best_metric.name;
     record.deck = config::to_text(deck_);
     record.notes["version"] = options_.version;

@@ -190,17 +190,6 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
     return decided;
 }
 
-void require_same_data(checkpoint::Reader const& reader, std::uint64_t fingerprint) {
-    auto const stored = static_cast<std::uint64_t>(integer_of(reader.record(), "data"));
-    if (stored != fingerprint) {
-        throw Error(ExitCode::usage,
-                    {concat("data.train is not what ", reader.path().string(), " was trained on"),
-                     "the files' contents have changed",
-                     "Bring the old files back, allow it with --force, or start over with "
-                     "--checkpoint.resume none"});
-    }
-}
-
 namespace {
 
 /// Whether a record says that the run finished, at this step or later.
@@ -426,6 +415,11 @@ Workload open_workload(config::Deck const& deck,
         open_datasets(deck, work);
     }
     work.task = task::make_task(deck.task, work.samples);
+    for (auto* const set : {work.train.get(), work.validation.get(), work.test.get()}) {
+        if (set != nullptr) {
+            set->expect_classes(work.task->classes_of_places());
+        }
+    }
     check_size(nn::parameter_count(deck.model, model_interface(deck, work.samples, *work.task)));
     work.model = another_model(deck, work);
     return work;

@@ -63,9 +63,6 @@ struct Decided {
 Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found, int ranks,
                bool force);
 
-/// Throws  Error 64 when a checkpoint was trained on other data
-void require_same_data(checkpoint::Reader const& reader, std::uint64_t fingerprint);
-
 /// Whether an attempt before this one came to the end, test included: by the record of it in the
 /// run's directory, since the last checkpoint is older than the test. `all_learnt`: no step is
 /// left.

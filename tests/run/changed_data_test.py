@@ -76,6 +76,34 @@ with Scratch() as scratch:
         0, "other contents of data.train")
     check(records(scratch / "moved", "resume")[-1]["forced"] == ["other contents of data.train"], "it is on record")
 
+    # Names that changed places are another order of classes; a checkpoint that tells of none continues.
+    named = scratch / "named.h5"
+
+    def name(*names):
+        with h5py.File(named, "r+") as file:
+            file.attrs["classes"] = names
+
+    shutil.copyfile(theirs, named)
+    options = ("--data.train", named, "--data.inputs", "x", "--data.targets", "y")
+    begin("unnamed", *options)
+    name("a", "b", "c", "d", "e")
+    go_on("unnamed", *options).expect(0)
+    begin("named", *options)
+    name("a", "b", "d", "c", "e")
+    go_on("named", *options).expect(64, "data.train is not what", "its class 2 is d, and was c")
+    go_on("named", *options, "--force").expect(0, "other contents of data.train")
+
+    # Weights, too, are of the data.
+    heavy = scratch / "heavy.h5"
+    shutil.copyfile(theirs, heavy)
+    with h5py.File(heavy, "r+") as file:
+        file["weights"] = np.ones(N)
+    options = ("--data.train", heavy, "--data.inputs", "x", "--data.targets", "y", "--data.sample-weights", "weights")
+    begin("heavy", *options)
+    with h5py.File(heavy, "r+") as file:
+        file["weights"][7] = 3.0
+    go_on("heavy", *options).expect(64, "data.train is not what", "dataset weights of ", "heavy.h5")
+
     # A file of ours: an edit in place leaves its checksums as they were, and no run is done with it.
     ours = scratch / "ours.h5"
     run(["data", "import", "hdf5", theirs, ours, "--inputs", "x", "--targets", "y"]).expect(0)

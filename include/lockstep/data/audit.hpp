@@ -15,8 +15,6 @@
 
 namespace lockstep::data {
 
-class Column;
-
 /// Looks at all bytes of data sets while they are read for other ends: a thread of the least
 /// priority walks through them once, verifies the checksums of our own files and hashes what the
 /// first set is made of, for a record that a checkpoint keeps. What training reads, and when, does
@@ -64,7 +62,7 @@ class Audit {
     static std::vector<std::string> sample_hashes(Dataset const& set);
     void add_groups(Dataset const& set, bool recorded);
     void add_rests(Dataset const& set);
-    void note_unwritten(Column const& column, std::filesystem::path const& file);
+    void compare_weights(std::string const& record) const;
     void walk();
     bool one_block();
     void hash_block(Group const& group);

@@ -75,6 +75,10 @@ class Dataset {
     /// Throws  Error 65 where they are for another number of channels
     void scale_as(std::vector<double> mean, std::vector<double> std);
 
+    /// From now on `read` takes values of the first target for classes only: whole numbers from 0
+    /// to below `classes`, whatever type they are stored in.
+    void expect_classes(std::int64_t classes) noexcept { expected_classes_ = classes; }
+
     std::int64_t samples() const noexcept;
     /// The number of a sample among all that the files hold; another where this is a part of them.
     std::int64_t number_in_files(std::int64_t sample) const;
@@ -89,6 +93,8 @@ class Dataset {
     bool has_labels() const noexcept;
     std::int64_t classes() const noexcept { return static_cast<std::int64_t>(names_.size()); }
     std::vector<std::string> const& class_names() const noexcept { return names_; }
+    /// Those that the files name, all of them or none.
+    std::vector<std::string> const& declared_classes() const noexcept;
     std::vector<std::int64_t> const& class_counts() const noexcept { return counts_; }
     /// By sample; null where no weights were asked for.
     std::shared_ptr<std::vector<double> const> weights() const noexcept { return weights_; }
@@ -97,6 +103,11 @@ class Dataset {
 
     /// A hash of what the files hold, as far as it can be known without reading all of it.
     std::uint64_t fingerprint() const noexcept { return fingerprint_; }
+    /// Hashes of the weights in runs of files, `groups` of them at the most; none without weights.
+    std::vector<std::uint64_t> weight_hashes(std::size_t groups) const;
+    /// Warnings of what the files hold and say: values that were never written, attributes that are
+    /// not applied.
+    std::vector<std::string> remarks() const;
     /// Samples that are best read together, those of a chunk or of 1 MiB, and so many of these that
     /// a window of them can be kept decoded.
     Blocks blocks() const;
@@ -131,6 +142,7 @@ class Dataset {
     void for_labels(std::int64_t first, std::int64_t end, Visit visit) const;
     void require_labels(std::span<std::int64_t const> indices,
                         std::span<std::int64_t const> labels) const;
+    void require_classes(std::span<std::int64_t const> samples, Values const& values) const;
 
     std::shared_ptr<Parts> parts_;
     std::shared_ptr<Division const> division_; ///< null: all samples of the files are ours
@@ -143,6 +155,7 @@ class Dataset {
     std::vector<std::int64_t> counts_;
     std::shared_ptr<std::vector<double>> weights_;
     std::uint64_t fingerprint_ = 0;
+    std::int64_t expected_classes_ = 0; ///< 0: values of the first target may be any
 };
 
 } // namespace lockstep::data

@@ -65,9 +65,12 @@ struct NotFinite {
     std::int64_t first = 0;   ///< of these samples, in the file
 };
 
+/// Warnings of a start that trains on a file. Throws as `describe`.
+std::vector<std::string> warnings_of(DatasetOptions const& options);
+
 /// Reads and decodes all of a file, ours or another's, and names the fields that are not finite.
 ///
-/// Throws  Error 66 or 65 as `Dataset` does
+/// Throws  Error 66 or 65 as `Dataset` does, or for a place's class that the file does not name
 std::vector<NotFinite> look_through(DatasetOptions const& options);
 
 } // namespace lockstep::data

@@ -77,6 +77,9 @@ class Task {
     virtual std::vector<double> class_weights() const { return {}; }
     /// Parts of the training loss that are told of steps and epochs, as means by weight.
     virtual std::vector<std::string> figures() const { return {}; }
+    /// Classes that values of the first target are of, where it is a class for each place of a
+    /// sample; else 0.
+    virtual std::int64_t classes_of_places() const { return 0; }
 };
 
 /// A metric, and which way is better.

@@ -178,3 +178,38 @@ TEST_CASE("the walk runs with the least priority, so that it takes nothing from 
     }
     CHECK(least == 19);
 }
+
+TEST_CASE("changed weights are found, and of several files the right one is named") {
+    test::ScratchDir const scratch;
+    auto const weigh = [&](std::string const& name, double first) {
+        auto const path = scratch / name;
+        std::vector<double> weights(samples, 1.0);
+        weights[3] = first;
+        auto file = h5::File::create(path);
+        std::vector<float> const inputs(samples, 2.0F);
+        file.create_dataset("inputs", h5::Type::f32, {samples, 1});
+        file.create_dataset("targets", h5::Type::i64, {samples});
+        file.create_dataset("importance", h5::Type::f64, {samples});
+        file.write("inputs", h5::Type::f32, inputs);
+        file.write("targets", h5::Type::i64, std::vector<std::int64_t>(samples, 1));
+        file.write("importance", h5::Type::f64, weights);
+        file.close();
+        return path.string();
+    };
+    auto const names = weigh("a.h5", 1) + "," + weigh("b.h5", 1);
+    auto const weighted = [&] { return Dataset({.files = names, .weights = "importance"}); };
+    auto const before = weighted();
+    auto const record = full_record(before);
+    CHECK(failure_of([&] { Audit({&before}).compare(record); }).code() == ExitCode::ok);
+    weigh("b.h5", 2);
+    auto const set = weighted();
+    auto const error = test::error_of([&] { Audit({&set}).compare(record); });
+    CHECK(error.code() == ExitCode::usage);
+    CHECK(test::says(error, "dataset importance of " + (scratch / "b.h5").string()));
+    // A share of the samples has its own weights; older records tell nothing of them.
+    auto const whole = record.substr(0, record.find("weights "));
+    CHECK(failure_of([&] { Audit({&set}).compare(whole); }).code() == ExitCode::ok);
+    auto const [learnt, measured] = set.divided(20, 1);
+    auto const of_share = full_record(learnt);
+    CHECK(failure_of([&] { Audit({&learnt}).compare(of_share); }).code() == ExitCode::ok);
+}

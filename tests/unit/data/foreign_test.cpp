@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -143,6 +144,125 @@ TEST_CASE("a mean without its deviation, or a deviation of zero, is refused") {
     CHECK(code_with({0.5}, {0.5, 0.5}) == ExitCode::data);
     CHECK(code_with({0.5}, {0}) == ExitCode::data);
     CHECK(code_with({0.5, 0.5, 0.5}, {1, 1, 1}) == ExitCode::data);
+    write_channels(scratch / "set.h5", h5::Type::f32, values, {0.5}, {0.5});
+    {
+        auto const file = H5Fopen((scratch / "set.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+        H5Adelete(file, "std");
+        auto const text = H5Tcopy(H5T_C_S1);
+        auto const space = H5Screate(H5S_SCALAR);
+        auto const std = H5Acreate2(file, "std", text, space, H5P_DEFAULT, H5P_DEFAULT);
+        H5Awrite(std, text, "3");
+        H5Aclose(std);
+        H5Sclose(space);
+        H5Tclose(text);
+        H5Fclose(file);
+    }
+    CHECK(test::says(test::error_of([&] { Dataset({.files = (scratch / "set.h5").string()}); }),
+                     "attribute std is no number"));
+}
+
+namespace {
+
+/// One sample of 2 x 2 places, with what others say of it.
+void write_places(std::filesystem::path const& path, std::vector<float> const& places,
+                  std::vector<std::string> const& classes) {
+    auto file = h5::File::create(path);
+    file.create_dataset("inputs", h5::Type::f32, {places.size() / 4, 1});
+    file.write("inputs", h5::Type::f32, std::vector<float>(places.size() / 4));
+    file.create_dataset("targets", h5::Type::f32, {places.size() / 4, 2, 2});
+    file.write("targets", h5::Type::f32, places);
+    if (!classes.empty()) {
+        file.set_attribute("/", "classes", classes);
+    }
+    file.close();
+}
+
+} // namespace
+
+TEST_CASE("names of classes are refused as at an import, and the file is named") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "set.h5";
+    for (auto const& [names, why] : {std::pair{std::vector<std::string>{"a", "a"}, "has this name"},
+                                     {{"a\nb", "c"}, "a line's end"},
+                                     {{"a", "\x1b[31md"}, "a line's end"},
+                                     {{"a", ""}, "its name is empty"},
+                                     {{"a", "\xff"}, "UTF-8"}}) {
+        CAPTURE(why);
+        write_places(path, {0, 1, 0, 1}, names);
+        auto const error = test::error_of([&] { Dataset({.files = path.string()}); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, why));
+        CHECK(test::says(error, path.string()));
+    }
+}
+
+TEST_CASE("a place's class that is none is named as it is stored") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "set.h5";
+    for (auto const& [value, text] : {std::pair{1.5F, "label 1.5"},
+                                      {std::numeric_limits<float>::quiet_NaN(), "label nan"},
+                                      {1e20F, "label 1e+20"},
+                                      {255.0F, "label 255"},
+                                      {2.0F, "label 2"},
+                                      {-1.0F, "label -1"}}) {
+        CAPTURE(text);
+        write_places(path, {0, 1, 0, 1, 1, 1, value, 0}, {"a", "b"});
+        Dataset set({.files = path.string()});
+        Batch batch;
+        Scratch buffers;
+        batch.indices = {0, 1};
+        set.read(batch, buffers); // nothing is known of them yet
+        set.expect_classes(2);
+        auto const error = test::error_of([&] { set.read(batch, buffers); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, std::string(text) + " of sample 1 in dataset targets of " +
+                                    path.string()));
+        CHECK(test::says(test::error_of([&] { look_through({path.string()}); }), text));
+        batch.indices = {0};
+        set.read(batch, buffers);
+    }
+    write_places(path, {0, 1, 0, 1, 1, 1, 1.5F, 0}, {}); // real values
+    CHECK(look_through({path.string()}).empty());
+    write_places(path, {0, 1, 0, 1, 1, 1, 1, 0}, {"a", "b"});
+    CHECK(look_through({path.string()}).empty());
+}
+
+TEST_CASE("what a file says of its values and is not applied is told, and what was never written") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "set.h5";
+    write_places(path, {0, 1, 0, 1}, {});
+    CHECK(warnings_of({path.string()}).empty());
+    auto const attribute = [&](std::string const& name, double value) {
+        auto const file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+        auto const space = H5Screate(H5S_SCALAR);
+        auto const made = H5Acreate_by_name(file, "inputs", name.c_str(), H5T_IEEE_F64LE, space,
+                                            H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        H5Awrite(made, H5T_NATIVE_DOUBLE, &value);
+        H5Aclose(made);
+        H5Sclose(space);
+        H5Fclose(file);
+    };
+    attribute("_FillValue", std::numeric_limits<double>::quiet_NaN());
+    attribute("add_offset", 0);
+    CHECK(warnings_of({path.string()}).empty());
+    attribute("scale_factor", 0.5);
+    attribute("missing_value", -999);
+    auto const told = warnings_of({path.string()});
+    REQUIRE(told.size() == 1);
+    CHECK(told[0] == "warning: attributes that are not applied in " + path.string() +
+                         ": dataset inputs has scale_factor = 0.5, missing_value = -999: values "
+                         "are taken as they are stored");
+    {
+        auto file = h5::File::create(path);
+        file.create_chunked_dataset("inputs", h5::Type::f32, {4, 1}, {2, 0});
+        file.create_dataset("targets", h5::Type::i64, {4});
+        file.write("targets", h5::Type::i64, std::vector<std::int64_t>(4));
+        file.close();
+    }
+    auto const unwritten = warnings_of({path.string()});
+    REQUIRE(unwritten.size() == 1);
+    CHECK(unwritten[0].find("values of dataset inputs of " + path.string() +
+                            " were never written") != std::string::npos);
 }
 
 TEST_CASE("a compressed file is imported value by value") {

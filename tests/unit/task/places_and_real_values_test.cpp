@@ -98,3 +98,20 @@ TEST_CASE("weights of a segmentation's classes are a list") {
               task::make_task({"segmentation", "", {{"class-weights", "balanced"}}}, of_places());
           }).code() == ExitCode::usage);
 }
+
+TEST_CASE("a place's class is a whole number, in whatever type it is kept") {
+    Echo model;
+    auto const task = task::make_task({"segmentation", "", {}}, of_places());
+    CHECK(task->classes_of_places() == 3);
+    auto const logits = torch::rand({1, 3, 1, 2});
+    auto const loss = [&](torch::Tensor const& truth) {
+        return task->training_loss(model, {logits, truth}).sum.item<double>();
+    };
+    CHECK(loss(torch::tensor({{{1.0F, 2.0F}}})) == loss(torch::tensor({{{1, 2}}}, torch::kInt64)));
+    for (float const wrong : {1.5F, -1.0F, 3.0F, NAN, 1e20F}) {
+        CAPTURE(wrong);
+        auto const error = test::error_of([&] { loss(torch::tensor({{{1.0F, wrong}}})); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, "there are 3 classes"));
+    }
+}
