@@ -1,3 +1,4 @@
+#include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/diff.hpp"
 #include "lockstep/checkpoint/model_file.hpp"
@@ -12,7 +13,6 @@
 #include "checkpoint_files.hpp"
 #include "command.hpp"
 #include "command_help.hpp"
-#include "measurement.hpp"
 #include "run_difference.hpp"
 
 namespace lockstep::app {
@@ -240,9 +240,14 @@ ExitCode checkpoint_command(Invocation const& invocation) {
             throw Error(ExitCode::usage, {"how many checkpoints are to stay is not said",
                                           "the others are removed", "Add --keep N"});
         }
-        auto const keep = whole_number("--keep", asked);
+        auto const keep = number_of<int>(asked);
+        if (!keep || *keep < 1) {
+            throw Error(ExitCode::usage,
+                        {concat("--keep ", asked), "expected a whole number from 1",
+                         "Write how many checkpoints are to stay, such as 3"});
+        }
         expect_arguments(arguments, 1, 1, "lockstep checkpoint prune RUN --keep N");
-        return prune(arguments[0], static_cast<int>(keep));
+        return prune(arguments[0], *keep);
     }
     throw Error(ExitCode::usage, {concat("lockstep checkpoint ", action),
                                   "there are info, verify, prune, export and diff",

@@ -39,8 +39,9 @@ int run_child(std::vector<std::string> const& words, std::vector<std::string> co
                        word_pointers(words).data(), word_pointers(variables).data());
     posix_spawn_file_actions_destroy(&actions);
     if (failure != 0) {
-        throw system_error(concat("cannot start ", words.front()), failure,
-                           "Load the module that has it, or name it with --launcher");
+        throw Error(ExitCode::unavailable,
+                    {concat("cannot start ", words.front()), system_text(failure),
+                     "Load the module that has it, or name it with --launcher"});
     }
     return wait_for_child(child);
 }

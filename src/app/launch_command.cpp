@@ -1,3 +1,4 @@
+#include "lockstep/base/arrival.hpp"
 #include "lockstep/base/file.hpp"
 #include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
@@ -133,6 +134,7 @@ ExitCode launch_command(Invocation const& invocation) {
         std::cout << usage << "\n" << help;
         return ExitCode::ok;
     }
+    require_start_limit();
     bool const yes = take_flag(arguments, "--yes");
     bool const show = take_flag(arguments, "--show");
     auto choice = choice_of(arguments);

@@ -1,6 +1,7 @@
 #include "lockstep/base/arrival.hpp"
 #include "lockstep/base/build_id.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/memory.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/build_id_value.hpp"
@@ -103,8 +104,11 @@ ExitCode dispatch(int argc, char** argv) {
 /// Where memory is used up an exception may leave a function that lets none out, or a thread: no
 /// crash, but a word and the code of it. What else gets here is a bug, and leaves a core.
 [[noreturn]] void end_without_memory() noexcept {
+    release_reserve();
     std::set_terminate([] { // not even for the word
-        constexpr std::string_view text = "lockstep: root cause: out of memory\n";
+        constexpr std::string_view text =
+            "lockstep: root cause: out of memory: nothing was left to this process. Ask for more, "
+            "or raise its limits (ulimit -d, -v)\n";
         static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
         std::_Exit(static_cast<int>(ExitCode::memory));
     });

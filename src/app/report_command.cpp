@@ -1,4 +1,3 @@
-#include "lockstep/base/file_kind.hpp"
 #include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/monitor/report.hpp"
@@ -36,13 +35,7 @@ std::vector<std::string> formats_of(std::string const& text) {
 monitor::RunRecords records_of(std::string const& named) {
     monitor::RunRecords run(named);
     run.read();
-    if (run.attempts.empty() && !std::filesystem::is_directory(named)) {
-        auto const kind = kind_of_file(named).name;
-        throw Error(ExitCode::data, {concat(named, " holds no records of a run"),
-                                     kind.empty() ? std::string("no line of it tells of a start")
-                                                  : concat("it is ", kind),
-                                     "Name a run's directory, or its metrics.jsonl"});
-    }
+    run.require_of_a_run(named);
     return run;
 }
 

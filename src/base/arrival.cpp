@@ -1,6 +1,7 @@
 #include "lockstep/base/arrival.hpp"
 
 #include "lockstep/base/environment.hpp"
+#include "lockstep/base/error.hpp"
 #include "lockstep/base/host_facts.hpp"
 #include "lockstep/base/number.hpp"
 #include "lockstep/base/process.hpp"
@@ -24,6 +25,15 @@ std::optional<int> number_in(std::initializer_list<char const*> names) {
         }
     }
     return std::nullopt;
+}
+
+constexpr char const* start_variable = "LOCKSTEP_START_SECONDS";
+constexpr double max_start_s = 1'000'000;
+
+/// What the variable says; nothing where it says nothing that can be.
+std::optional<double> start_limit() {
+    auto const seconds = environment_number<double>(start_variable);
+    return seconds && *seconds > 0 && *seconds <= max_start_s ? seconds : std::nullopt;
 }
 
 } // namespace
@@ -77,7 +87,17 @@ std::vector<int> missed_ranks(std::filesystem::path const& directory, int ranks)
 }
 
 double start_limit_s(double otherwise) {
-    return environment_number<double>("LOCKSTEP_START_SECONDS").value_or(otherwise);
+    return start_limit().value_or(otherwise);
+}
+
+void require_start_limit() {
+    auto const text = environment_text(start_variable);
+    if (!text.empty() && !start_limit()) {
+        throw Error(ExitCode::usage,
+                    {concat(start_variable, " = ", text),
+                     concat("expected a number of seconds above 0, up to ", max_start_s),
+                     "Correct or unset it"});
+    }
 }
 
 bool any_arrived(std::filesystem::path const& directory) {

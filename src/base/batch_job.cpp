@@ -5,12 +5,17 @@
 #include "lockstep/base/number.hpp"
 #include "lockstep/base/text.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <ctime>
 
 namespace lockstep {
 
 namespace {
+
+constexpr char const* job_start_variable = "LOCKSTEP_JOB_STARTED";
 
 double seconds_since_1970() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
@@ -37,10 +42,40 @@ std::optional<double> date_of(std::string const& text) {
     return static_cast<double>(std::mktime(&parts));
 }
 
+constexpr double latest = 1e11;       ///< seconds since 1970: some thousand years from now
+constexpr double clocks_apart_s = 60; ///< of two hosts, at most
+
+/// A time in seconds since 1970; nothing for what can be none.
+std::optional<double> time_of(std::string const& text) {
+    auto const seconds = number_of<double>(text);
+    return seconds && *seconds > 0 && *seconds < latest ? seconds : std::nullopt;
+}
+
+std::optional<double> start_of(std::string const& text) {
+    auto const start = time_of(text);
+    return start && *start < seconds_since_1970() + clocks_apart_s ? start : std::nullopt;
+}
+
+/// What a variable says of the job's end; a warning where it says what cannot be read.
+std::optional<double> said_by(char const* name,
+                              std::optional<double> (*meaning)(std::string const&),
+                              char const* expected, BatchJob& job) {
+    auto const text = environment_text(name);
+    if (text.empty()) {
+        return std::nullopt;
+    }
+    auto const value = meaning(text);
+    if (!value) {
+        job.warnings.push_back(
+            concat("warning: ", name, " = ", text, " is left out: expected ", expected));
+    }
+    return value;
+}
+
 void ask_slurm(BatchJob& job, double limit_s) {
     job.restarts = environment_number<long>("SLURM_RESTART_COUNT").value_or(0);
     // Since Slurm 23.11; an administrator may have moved the end since, seldom to an earlier time.
-    if (auto const end = environment_number<double>("SLURM_JOB_END_TIME")) {
+    if (auto const end = said_by("SLURM_JOB_END_TIME", time_of, "seconds since 1970", job)) {
         job.seconds_left = *end - seconds_since_1970();
         return;
     }
@@ -54,7 +89,9 @@ void ask_pbs(BatchJob& job, double limit_s) {
     job.restarts = std::max(number_of<long>(qstat_value(listing, "run_count")).value_or(1) - 1, 0L);
     auto walltime = seconds_of(qstat_value(listing, "Resource_List.walltime"));
     if (!walltime) {
-        walltime = environment_number<double>("PBS_WALLTIME");
+        walltime = said_by(
+            "PBS_WALLTIME", [](std::string const& text) { return seconds_of(text); },
+            "seconds, or hours:minutes:seconds", job);
     }
     if (!walltime) {
         return;
@@ -80,12 +117,23 @@ BatchJob batch_job(double limit_s) {
         job.scheduler = "pbs";
         ask_pbs(job, limit_s);
     }
+    said_by(job_start_variable, start_of, "seconds since 1970, not in the future", job);
     return job;
 }
 
 double job_age() {
-    auto const start = environment_number<double>("LOCKSTEP_JOB_STARTED");
-    return start ? seconds_since_1970() - *start : 0;
+    auto const start = start_of(environment_text(job_start_variable));
+    return start ? std::max(seconds_since_1970() - *start, 0.0) : 0;
+}
+
+std::string job_end_text(double seconds_left) {
+    auto const end = static_cast<std::time_t>(seconds_since_1970() + seconds_left);
+    std::tm parts{};
+    ::gmtime_r(&end, &parts);
+    std::array<char, 32> date{};
+    static_cast<void>(std::strftime(date.data(), date.size(), "%Y-%m-%d %H:%M:%S", &parts));
+    return concat("job ends at ", date.data(), " UTC, in ",
+                  duration_text(std::max(seconds_left, 0.0)));
 }
 
 std::optional<double> seconds_of(std::string_view clock) {
@@ -110,7 +158,8 @@ std::optional<double> seconds_of(std::string_view clock) {
         }
         seconds = 60 * seconds + *number;
     }
-    return 86400 * days + seconds;
+    auto const all = 86400 * days + seconds;
+    return std::isfinite(all) && all >= 0 ? std::optional(all) : std::nullopt;
 }
 
 } // namespace lockstep

@@ -9,17 +9,17 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
-
-extern char** environ;
 
 namespace lockstep {
 
 namespace {
 
 constexpr double last_wait_s = 1; ///< for what was killed; it may hang in a disk
+constexpr int not_found = 127;    ///< as shells say it
 constexpr std::size_t max_text = std::size_t{64} << 20;
 
 /// Reads until the writer is gone; false when the time is over before.
@@ -60,21 +60,45 @@ std::optional<int> status_of(pid_t child, double limit_s) {
     }
 }
 
-/// Starts a program in a process group of its own, with its standard output in `output`; -1 when
-/// there is no such program.
+/// The child's part between vfork and exec, with the parent's memory. It ends with the parent: who
+/// is killed cannot end it.
+void become(std::vector<char*> const& words, int output, pid_t parent) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) { // it died before that could be noticed
+        return;
+    }
+    int const nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    ::dup2(nothing, STDIN_FILENO);
+    ::dup2(output, STDOUT_FILENO);
+    ::dup2(nothing, STDERR_FILENO);
+    for (int number = 1; number < NSIG; ++number) {
+        if (number != SIGHUP) { // which may be ignored for both
+            static_cast<void>(std::signal(number, SIG_DFL));
+        }
+    }
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::execvp(words[0], words.data());
+}
+
+/// Starts a program in a process group of its own, with its standard output in `output`; it leaves
+/// with 127 when there is no such program; -1 when there is no process to be had.
 pid_t start(std::vector<std::string> const& words, int output) {
     auto const arguments = word_pointers(words);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    pid_t child = -1;
-    ChildAttributes const attributes(ChildAttributes::Group::own);
-    int const failed =
-        ::posix_spawnp(&child, arguments[0], &actions, attributes.get(), arguments.data(), environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    return failed == 0 ? child : -1;
+    auto const parent = ::getpid();
+    sigset_t all;
+    sigset_t former;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &former); // the child runs no handler of ours
+    pid_t const child = ::vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+    if (child == 0) {
+        become(arguments, output, parent);
+        ::_exit(not_found);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
+    return child;
 }
 
 } // namespace
@@ -89,7 +113,7 @@ std::vector<char*> word_pointers(std::vector<std::string> const& words) {
     return all;
 }
 
-ChildAttributes::ChildAttributes(Group group) {
+ChildAttributes::ChildAttributes() {
     sigset_t defaults;
     sigset_t none;
     ::sigfillset(&defaults);
@@ -98,10 +122,7 @@ ChildAttributes::ChildAttributes(Group group) {
     ::posix_spawnattr_init(&attributes_);
     ::posix_spawnattr_setsigdefault(&attributes_, &defaults);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
-    int const own_group = group == Group::own ? POSIX_SPAWN_SETPGROUP : 0;
-    ::posix_spawnattr_setflags(
-        &attributes_,
-        static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | own_group));
+    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 }
 
 ChildAttributes::~ChildAttributes() {

@@ -114,6 +114,12 @@ std::optional<std::string> failed_allocation(std::string const& text) {
     return std::nullopt;
 }
 
+std::string remedy_for(int error_number, std::string const& otherwise) {
+    return error_number == EMFILE   ? "Raise the limit of open files (ulimit -n)"
+           : error_number == ENFILE ? "Close files: this host has as many open as it can"
+                                    : otherwise;
+}
+
 } // namespace
 
 Error::Error(ExitCode code, ErrorText text)
@@ -128,8 +134,10 @@ Error current_error() {
     } catch (Error const& error) {
         return error;
     } catch (FailedAllocation const& failure) {
+        release_reserve();
         return out_of_memory(concat(bytes_text(failure.bytes()), " were needed"));
     } catch (std::bad_alloc const&) {
+        release_reserve();
         return out_of_memory("an allocation failed");
     } catch (std::length_error const&) {
         return out_of_memory("an array was needed that is larger than any memory");
@@ -188,7 +196,6 @@ Error system_error(std::string const& what, int error_number, std::string const&
     default:
         break;
     }
-    return Error(code, {what, system_text(error_number), next});
+    return Error(code, {what, system_text(error_number), remedy_for(error_number, next)});
 }
-
 } // namespace lockstep

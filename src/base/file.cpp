@@ -181,7 +181,7 @@ void File::claim_space(std::uint64_t bytes) const {
         throw system_error(
             concat("no room for ", bytes_text(bytes), " in ", path_.string()), result,
             concat(bytes_text(free_space(path_.parent_path())),
-                   " are free there: remove files or point run.directory at another disk"));
+                   " are free there: remove files, or name a place on another disk"));
     }
 }
 
@@ -229,8 +229,8 @@ void make_directories(std::filesystem::path const& path) {
         throw creation_error(what, path.parent_path(), failure.value());
     }
     if (!std::filesystem::is_directory(path, failure)) {
-        throw Error(ExitCode::cannot_create, {what, "a file of that name is in the way",
-                                              "Move it, or set run.directory to another place"});
+        throw Error(ExitCode::cannot_create,
+                    {what, "a file of that name is in the way", "Move it, or name another place"});
     }
 }
 
@@ -245,8 +245,9 @@ Error creation_error(std::string const& what, std::filesystem::path const& direc
                      int error_number) {
     if (error_number != ENOSPC && error_number != EDQUOT && error_number != EIO) {
         return {ExitCode::cannot_create,
-                {what, system_text(error_number),
-                 "Check its permissions, or set run.directory to a place that can be written"}};
+                system_error(what, error_number,
+                             "Check its permissions, or name another place, which can be written")
+                    .text()};
     }
     auto place = directory.empty() ? std::filesystem::path(".") : directory;
     std::error_code absent;

@@ -1,6 +1,8 @@
 #include "lockstep/base/memory.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <malloc.h>
@@ -80,6 +82,10 @@ std::uint64_t headroom(decltype(RLIMIT_AS) resource, std::string const& name) {
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
+/// Enough for a message and a record of it; addresses alone, until somebody writes there.
+constexpr std::size_t reserve_bytes = std::size_t{1} << 20;
+std::atomic<void*> reserve{std::malloc(reserve_bytes)};
+
 /// What this host and the control group can give to all processes together.
 std::uint64_t memory_of_all() {
     return std::min(kilobytes_in("/proc/meminfo", "MemAvailable"), group_headroom());
@@ -103,8 +109,14 @@ std::uint64_t memory_share(int processes) {
 // Of private memory the kernel knows no peak; large blocks are kept (see below), so it hardly
 // falls.
 std::uint64_t memory_left_at_peak() {
-    return std::min(
+    auto const left = std::min(
         {memory_of_all(), headroom(RLIMIT_AS, "VmPeak"), headroom(RLIMIT_DATA, "VmData")});
+    bool const released = reserve.load() == nullptr; // since then
+    return left - (released ? std::min<std::uint64_t>(left, reserve_bytes) : 0);
+}
+
+void release_reserve() noexcept {
+    std::free(reserve.exchange(nullptr));
 }
 
 std::uint64_t resident_memory() {

@@ -42,9 +42,12 @@ void agree_on(Communicator const& comm, std::string_view phase,
     std::string message;
     if (comm.rank() == first) {
         auto const& text = failure->text();
+        auto const step = current_step(comm);
+        bool const untold = step > 0 && phase.find("step") == std::string_view::npos;
         message = concat(static_cast<int>(failure->code()), separator, text.what, separator,
                          text.why, separator, text.next, separator, "rank ", first, " (",
-                         host_name(), ", ", comm.device(), ") in ", phase);
+                         host_name(), ", ", comm.device(), ") in ", phase,
+                         untold ? concat(" at step ", step) : std::string());
     }
     broadcast_text(comm, message, first);
     auto parts = split(message, separator);

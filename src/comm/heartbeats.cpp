@@ -5,6 +5,7 @@
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
 
+#include <exception>
 #include <type_traits>
 #include <unistd.h>
 
@@ -109,16 +110,34 @@ PhaseScope::PhaseScope(Communicator const& comm, Phase phase) : heartbeats_(own_
     auto& slot = heartbeats_->own();
     former_ = slot.phase.load(std::memory_order_relaxed);
     slot.phase.store(phase, std::memory_order_relaxed);
+    heartbeats_->failed_at_->reset(); // a failure before this one was survived
     heartbeats_->progressed();
-    inject_fault_in(slot.rank.load(std::memory_order_relaxed), name_of(phase),
-                    slot.step.load(std::memory_order_relaxed), Names::part);
+    try {
+        inject_fault_in(slot.rank.load(std::memory_order_relaxed), name_of(phase),
+                        slot.step.load(std::memory_order_relaxed), Names::part);
+    } catch (...) {
+        leave(true);
+        throw;
+    }
 }
 
 PhaseScope::~PhaseScope() {
     if (heartbeats_ != nullptr) {
-        heartbeats_->own().phase.store(former_, std::memory_order_relaxed);
-        heartbeats_->progressed();
+        leave(std::uncaught_exceptions() > 0);
     }
+}
+
+void PhaseScope::leave(bool failed) noexcept {
+    auto& slot = heartbeats_->own();
+    auto& failed_at = *heartbeats_->failed_at_;
+    if (!failed) {
+        failed_at.reset();
+    } else if (!failed_at) { // the innermost phase is the place
+        failed_at = {slot.phase.load(std::memory_order_relaxed),
+                     slot.step.load(std::memory_order_relaxed)};
+    }
+    slot.phase.store(former_, std::memory_order_relaxed);
+    heartbeats_->progressed();
 }
 
 WaitScope::WaitScope(Communicator const& comm, Wait wait) : heartbeats_(own_heartbeats(comm)) {
@@ -179,6 +198,11 @@ void progressed(Communicator const& comm) noexcept {
     if (comm.heartbeats() != nullptr) {
         comm.heartbeats()->progressed();
     }
+}
+
+std::int64_t current_step(Communicator const& comm) noexcept {
+    auto const* const heartbeats = own_heartbeats(comm);
+    return heartbeats == nullptr ? 0 : heartbeats->own().step.load(std::memory_order_relaxed);
 }
 
 void set_step(Communicator const& comm, std::int64_t step) noexcept {

@@ -51,6 +51,13 @@ void wait_politely() {
     }
 }
 
+/// Alone, a process needs no way to start others, and Open MPI ends it where it finds none.
+void do_without_remote_shell() {
+    if (launched_ranks() == 0 && !is_on_path("ssh") && !is_on_path("rsh")) {
+        set_environment("OMPI_MCA_plm", "isolated");
+    }
+}
+
 /// MPI-IO's shared file pointers, which nothing here uses, are made at every opening: two of Open
 /// MPI's three ways write the file's name into a buffer that a path of 180 characters overflows. A
 /// choice of the user's stays.
@@ -66,6 +73,7 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
     }
     wait_politely();
     leave_shared_pointers_alone();
+    do_without_remote_shell();
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &thread_level) != MPI_SUCCESS) {
         throw Error(ExitCode::unavailable, {"MPI_Init_thread failed", "MPI cannot be started here",
                                             "Check the MPI installation and the launcher"});

@@ -1,9 +1,11 @@
 #include "lockstep/monitor/collective_command.hpp"
 
+#include "lockstep/base/arrival.hpp"
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/heartbeats.hpp"
+#include "lockstep/monitor/start_failure.hpp"
 #include "lockstep/monitor/start_watch.hpp"
 
 #include <optional>
@@ -13,14 +15,16 @@ namespace lockstep::monitor {
 namespace {
 
 /// "rank 3 (host, device) in PHASE", for an error of this rank alone.
-std::string place_of_error(comm::Communicator const& world) {
-    std::string where = "start-up";
+std::string place_of_error(comm::MpiSession const& session) {
+    auto const& world = session.world();
+    auto const [phase, step] = session.heartbeats()->failed_at();
+    auto where = concat(name_of(phase), step > 0 ? concat(" at step ", step) : std::string());
     try {
         throw;
     } catch (RankError const& error) {
         where = error.where();
     } catch (...) {
-        // Nothing is known of the place.
+        // Then it is where the rank was.
     }
     return concat("rank ", world.rank(), " (", comm::host_name(), ", ", world.device(), ") in ",
                   where);
@@ -40,11 +44,14 @@ ExitCode run_collectively(int argc, char** argv,
     RootCause root_cause;
     std::optional<Watchdog> watchdog; // watches MPI's end, too
     std::optional<StartWatch> start(std::in_place, root_cause);
+    std::optional<StartFailure> start_failure(std::in_place, root_cause);
     comm::MpiSession session(argc, argv);
+    start_failure.reset();
     watchdog.emplace(session.world(), session.heartbeats(), root_cause);
     start.reset();
     CommandContext context{session, session.world(), root_cause, *watchdog};
     try {
+        comm::agree(session.world(), "reading the environment", require_start_limit);
         auto const code = command(context);
         comm::PhaseScope const phase(session.world(), comm::Phase::end);
         // MPI's end need not wait (under srun it does not), and a rank that has left would be
@@ -63,8 +70,7 @@ ExitCode run_collectively(int argc, char** argv,
             watchdog->wait_for_verdict(); // that this rank waited in vain is not the root cause
         }
         if (watchdog->may_tell(comm::HeartbeatTable::Ending::abort)) {
-            root_cause.tell(is_own_mistake(session, error) ? "" : place_of_error(session.world()),
-                            error);
+            root_cause.tell(is_own_mistake(session, error) ? "" : place_of_error(session), error);
         } else {
             watchdog->wait_for_the_end();
         }

@@ -333,7 +333,9 @@ std::optional<HostLink::Lost> HostLink::lost(double now, double patience_s) cons
     for (auto const& peer : peers_) {
         if (peer.refused >= 0 && now - peer.refused > (peer.ranks > 1 ? first_word_s : 0)) {
             return Lost{peer.view,
-                        {"its process is gone", "it was killed, or crashed",
+                        {"its process is gone",
+                         "it was killed, or crashed, or the launcher's daemon there was, which "
+                         "takes its ranks with it",
                          "Look at that host and at what the rank has printed"},
                         false};
         }

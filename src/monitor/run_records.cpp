@@ -2,6 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/file_kind.hpp"
 #include "lockstep/base/json_line.hpp"
 #include "lockstep/base/text.hpp"
 
@@ -150,6 +151,16 @@ bool RunRecords::read() {
     }
 }
 
+void RunRecords::require_of_a_run(std::filesystem::path const& named) const {
+    if (attempts.empty() && std::filesystem::is_regular_file(named)) {
+        auto const kind = kind_of_file(named).name;
+        throw Error(ExitCode::data, {concat(named.string(), " holds no records of a run"),
+                                     kind.empty() ? std::string("no line of it tells of an attempt")
+                                                  : concat("it is ", kind),
+                                     "Name a run's directory, or its metrics.jsonl"});
+    }
+}
+
 void RunRecords::forget() {
     auto path = std::move(path_);
     auto name = std::move(name_);
@@ -168,6 +179,13 @@ void RunRecords::take(std::string const& text) {
         return;
     }
     auto const event = line.event();
+    bool const of_an_attempt = event == "step" || event == "validation" || event == "test" ||
+                               event == "epoch" || event == "checkpoint" || event == "end" ||
+                               (event == "failure" && line.flag("fatal", true));
+    if (of_an_attempt && attempts.empty()) { // its start was not told, or is lost
+        attempts.push_back(
+            {.start = line.text("time"), .ranks = 0, .reason = {}, .cause = {}, .memory = {}});
+    }
     if (event == "start") {
         begin(line);
         newest_start_ = text;
@@ -191,10 +209,6 @@ void RunRecords::take(std::string const& text) {
         end(line);
     } else if (event == "failure" && line.flag("fatal", true) && !has_ended()) {
         leave_without_steps();
-        if (attempts.empty()) { // it failed before it could say what it is
-            attempts.push_back(
-                {.start = line.text("time"), .ranks = 0, .reason = {}, .cause = {}, .memory = {}});
-        }
         attempts.back().reason = "failed";
         attempts.back().cause = concat(line.text("cause"), ": ", line.text("message"));
     }

@@ -46,13 +46,13 @@ std::string text_of(Claim const& claim) {
                   "\nstarted = ", claim.process_started, "\nsince = ", claim.since, "\n");
 }
 
-/// All zero where there is no such file, or none that can be read.
+/// All zero where there is no such file, or none that holds a claim.
 Claim read_claim(std::filesystem::path const& file) {
     std::map<std::string, std::string> values;
     auto const number = [&](char const* name) {
         return number_of<std::int64_t>(values[name]).value_or(0);
     };
-    if (std::filesystem::exists(file)) {
+    if (std::filesystem::is_regular_file(file)) {
         for (auto const& line : split(read_text(file), '\n')) {
             if (auto const at = line.find(" = "); at != std::string::npos) {
                 values[line.substr(0, at)] = line.substr(at + 3);
@@ -151,6 +151,12 @@ std::string job_id() {
 Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
              std::function<void()> const& waiting)
     : file_(directory / file_name) {
+    if (std::filesystem::exists(file_) && !std::filesystem::is_regular_file(file_)) {
+        throw Error(ExitCode::cannot_create,
+                    {concat("run directory ", directory.string()),
+                     concat("its ", file_name, " is no file: something else has that name"),
+                     "Remove it: it is made again at each start"});
+    }
     auto const before = read_claim(file_);
     auto const job = job_id();
     bool const same_job = !job.empty() && before.job == job;
@@ -169,11 +175,10 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
                                        own_start(), utc_now()}));
     own_ = Descriptor(::open(file_.c_str(), O_RDWR | O_CLOEXEC));
     if (!own_.is_open()) { // without renewals another job would take this one for dead
-        auto const why = system_error("", errno, "").text().why;
+        auto const why = system_error(file_.string(), errno, "Check its permissions").text();
         throw Error(ExitCode::cannot_create,
                     {concat("cannot renew the claim on run directory ", directory.string()),
-                     concat(file_.string(), ": ", why),
-                     "Check its permissions and the limit of open files (ulimit -n)"});
+                     concat(why.what, ": ", why.why), why.next});
     }
     renewal_ = std::jthread([descriptor = own_.get(), period_s](std::stop_token const& stop) {
         renew(descriptor, stop, period_s);
@@ -190,11 +195,16 @@ Lease::~Lease() {
 void Lease::require() const {
     auto const now = read_claim(file_);
     if (now.number == 0) {
+        bool const there = std::filesystem::exists(file_);
         throw Error(
             ExitCode::io,
             {concat("run directory ", file_.parent_path().string()),
-             concat("its file ", file_name, " is gone: it was moved or removed meanwhile"),
-             "Bring it back, and start again: it resumes from the newest checkpoint there"});
+             there ? concat("its file ", file_name,
+                            " is damaged: something has written to it, cut it short or taken its "
+                            "name")
+                   : concat("its file ", file_name, " is gone: it was moved or removed meanwhile"),
+             concat(there ? "Remove it" : "Bring it back",
+                    ", and start again: it resumes from the newest checkpoint there")});
     }
     if (now.number != number_ || now.host != own_host() || now.process != ::getpid()) {
         throw superseded(file_.parent_path(), now);

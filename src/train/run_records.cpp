@@ -64,6 +64,9 @@ void Run::tell_start(std::vector<std::string> const& devices,
         started.replicas_of_rank.push_back(node.count);
     }
     tell(started);
+    for (auto const& text : options_.remarks) {
+        tell(Remark{text});
+    }
     if (setup_.found) {
         tell(Resumed{setup_.found->file.path().string(), progress_.step, setup_.found->skipped,
                      setup_.forced});

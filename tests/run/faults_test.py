@@ -37,7 +37,7 @@ WAYS = {
     "write": WRITES, "pwrite": WRITES, "writev": WRITES, "pwritev": WRITES, "fsync": ("EIO", "ENOSPC"),
     "fdatasync": ("EIO",), "rename": ("EIO", "ENOSPC"), "mkdir": ("EACCES", "ENOSPC"), "close": ("EIO", "EDQUOT"),
     "ftruncate": ("EIO", "ENOSPC"), "posix_fallocate": ("ENOSPC", "EIO"), "mmap": ("ENOMEM",),
-    "posix_spawnp": ("ENOENT", "ENOMEM"),
+    "execvp": ("ENOENT", "ENOMEM"),
 }
 # The codes that an end may have, besides 0 where the run can do without the call.
 CODES = {"EIO": {73, 74}, "ENOSPC": {73, 74}, "EDQUOT": {73, 74}, "EMFILE": {73, 74}, "EACCES": {73},

@@ -53,7 +53,7 @@ with Scratch() as scratch:
                         "addresses": f"--as={6000 * MIB}"}.items():
         runs_out(scratch / name, scratch / "late.h5", scratch / "short.h5", limit, "training at step 11")
         check(len(records(scratch / name, "step")) == 10, "what came before was trained")
-    runs_out(scratch / "last", scratch / "short.h5", scratch / "last.h5", f"--data={500 * MIB}", "evaluation")
+    runs_out(scratch / "last", scratch / "short.h5", scratch / "last.h5", f"--data={500 * MIB}", "evaluation at step 16")
 
     # Too few addresses for the libraries, which would crash; and wherever they end later.
     for most in (400, 600, 1000, 1150, 1300):

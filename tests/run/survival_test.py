@@ -217,6 +217,33 @@ def places_that_take_nothing(scratch):
     check(len(records(kept, "start")) == 1, "before it begins")
 
 
+def an_mpi_that_does_not_start(scratch):
+    """One line with what to do, whatever Open MPI prints before it ends the process."""
+    plan = ["plan", DECK, "--data.train", DATA / "train.h5", "--data.validation", ""]
+    since = time.monotonic()
+    # A process alone starts nobody: what would start others need not be there.
+    finish(start(["env", "-i", LOCKSTEP, *plan]), since).expect(0)
+    last_cause(run(plan, env={"OPAL_PREFIX": str(scratch)}).expect(69), "MPI did not start", "OPAL_PREFIX")
+    for limit, code, phrase in (("-n 20", 74, "ulimit -n"), ("-f 20", 74, "ulimit -f"), ("-s 64", 71, "ulimit -s"),
+                                ("-d 100000", 71, "ulimit -d")):
+        words = ["bash", "-c", f'ulimit -c 0 {limit}; exec "$@"', "bash", LOCKSTEP, *plan]
+        last_cause(finish(start(words), since).expect(code), phrase)
+    for seconds in ("0", "-3", "x", "inf"):
+        for command in (plan, ["launch", "--yes", DECK]):
+            run(command, env={"LOCKSTEP_START_SECONDS": seconds}).expect(64, f"LOCKSTEP_START_SECONDS = {seconds}: ")
+    absent = run(["verify-resume", DECK, "--data.train", DATA / "train.h5", "--ranks", 2, "--resume-ranks", 1,
+                  "--kill-at", 2, "--steps", 4, "--launcher", "no-such-mpirun"])
+    absent.expect(69, "cannot start no-such-mpirun")
+
+
+def memory_that_is_used_up_early(scratch):
+    for kilobytes in (40000, 50000, 60000, 70000):
+        words = ["bash", "-c", f'ulimit -c 0 -d {kilobytes}; exec "$@"', "bash", LOCKSTEP, "plan", DECK]
+        text = finish(start(words), time.monotonic()).text
+        check(re.search("(out of memory|MPI did not start): .* left to this process[.] .*[a-z)]$", text, re.M),
+              f"a whole sentence: {text}")
+
+
 def a_launcher_that_does_not_end(scratch):
     """As mpirun, while it waits for a host that is cut off."""
     site = Site(scratch / "site-stays", afterwards="exec sleep 300")
@@ -226,7 +253,7 @@ def a_launcher_that_does_not_end(scratch):
 
 PARTS = [signals_that_were_left_to_it, a_terminal_that_closes, ranks_that_do_not_come,
          a_launcher_with_a_word_of_its_own, a_newer_attempt, a_pause_between_attempts,
-         places_that_take_nothing, *([a_launcher_that_does_not_end] if LONG else [])]
+         places_that_take_nothing, an_mpi_that_does_not_start, memory_that_is_used_up_early, *([a_launcher_that_does_not_end] if LONG else [])]
 for part in PARTS:
     if len(sys.argv) < 2 or part.__name__ in sys.argv[1:]:
         with Scratch() as scratch:

@@ -19,7 +19,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <mutex>
-#include <spawn.h>
 #include <string>
 #include <string_view>
 #include <sys/mman.h>
@@ -301,16 +300,10 @@ int shm_open(char const* name, int flags, mode_t mode) {
     return of_path("shm_open", path.c_str()) == Way::wrong ? -1 : real(name, flags, mode);
 }
 
-int posix_spawnp(pid_t* child, char const* program, posix_spawn_file_actions_t const* actions,
-                 posix_spawnattr_t const* attributes, char* const arguments[],
-                 char* const environment[]) {
-    using Spawn = int(pid_t*, char const*, posix_spawn_file_actions_t const*,
-                      posix_spawnattr_t const*, char* const[], char* const[]);
-    static auto* const real = next<Spawn>("posix_spawnp");
-    if (is_ours() && counted("posix_spawnp", program) == Way::wrong) {
-        return errno;
-    }
-    return real(child, program, actions, attributes, arguments, environment);
+/// After vfork, so that what it counts is counted in the parent.
+int execvp(char const* program, char* const arguments[]) {
+    static auto* const real = next<int(char const*, char* const[])>("execvp");
+    return is_ours() && counted("execvp", program) == Way::wrong ? -1 : real(program, arguments);
 }
 
 } // extern "C"

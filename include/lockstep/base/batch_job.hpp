@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lockstep {
 
@@ -14,6 +15,7 @@ struct BatchJob {
     std::int64_t restarts = 0; ///< earlier attempts of the same job
     std::optional<double>
         seconds_left; ///< until the scheduler ends it; nothing: not known, or no limit
+    std::vector<std::string> warnings{}; ///< variables on its end that cannot be read
 };
 
 /// What the environment says, and where it does not say the end, the batch system: one `squeue` or
@@ -21,8 +23,11 @@ struct BatchJob {
 BatchJob batch_job(double limit_s = 10);
 
 /// Seconds since the job began, as the job script has noted it in LOCKSTEP_JOB_STARTED (seconds
-/// since 1970); 0 where it has not.
+/// since 1970); 0 where it has not, or no time that can be.
 double job_age();
+
+/// "job ends at 2026-01-31 12:00:00 UTC, in 1 h 03 min".
+std::string job_end_text(double seconds_left);
 
 /// "3-02:10:05", "02:10:05", "10:05" or "45" in seconds; nothing for words such as UNLIMITED.
 std::optional<double> seconds_of(std::string_view clock);

@@ -12,8 +12,7 @@ namespace lockstep {
 /// do by default, SIGHUP apart, which may be ignored for both (nohup).
 class ChildAttributes {
   public:
-    enum class Group { ours, own }; ///< of processes
-    explicit ChildAttributes(Group group = Group::ours);
+    ChildAttributes();
     ~ChildAttributes();
     ChildAttributes(ChildAttributes const&) = delete;
     ChildAttributes& operator=(ChildAttributes const&) = delete;

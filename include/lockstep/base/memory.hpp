@@ -44,6 +44,10 @@ void forget_peak_memory();
 /// counts in equal parts (PSS of /proc/self/smaps_rollup); 0 where the kernel does not say.
 std::uint64_t proportional_memory();
 
+/// Gives back memory that is kept for this: where none is left, what comes next is the words that
+/// say so, and they need some. Once; any thread may.
+void release_reserve() noexcept;
+
 /// Lets this process take at most `more` bytes beyond what it has, so that asking for too much
 /// fails with an error (71) instead of the kernel ending some process of the host.
 void limit_memory(std::uint64_t more);

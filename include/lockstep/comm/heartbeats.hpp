@@ -115,6 +115,16 @@ class HeartbeatTable {
     }
     void set_device(std::string_view device) const noexcept { own().device.set(device); }
 
+    /// Where a rank was when an exception began to leave its phases.
+    struct Place {
+        Phase phase = Phase::start_up;
+        std::int64_t step = 0; ///< 0: none yet
+    };
+    /// That of this process; what it is at where no phase was left so. For the thread that speaks.
+    Place failed_at() const noexcept {
+        return failed_at_->value_or(Place{own().phase.load(), own().step.load()});
+    }
+
     /// Whether a thread beside the one that made the heartbeat table speaks with other ranks, too.
     bool others_speak() const noexcept { return others_->load() > 0; }
 
@@ -138,6 +148,7 @@ class HeartbeatTable {
     bool stacks_pending() const noexcept { return head_->stacks_of.load() != 0; }
 
   private:
+    friend class PhaseScope;
     friend class SpeakerScope;
     struct alignas(128) Head {
         std::atomic<Ending> ending;
@@ -149,6 +160,7 @@ class HeartbeatTable {
     int world_size_ = 1;
     std::thread::id speaker_ = std::this_thread::get_id();
     std::shared_ptr<std::atomic<int>> others_ = std::make_shared<std::atomic<int>>(0);
+    std::unique_ptr<std::optional<Place>> failed_at_ = std::make_unique<std::optional<Place>>();
     std::unique_ptr<SharedBlock> block_;
     Head* head_ = nullptr;
     Slot* slots_ = nullptr;
@@ -165,6 +177,8 @@ class PhaseScope {
     ~PhaseScope();
 
   private:
+    void leave(bool failed) noexcept;
+
     HeartbeatTable const* heartbeats_; ///< null: nobody watches
     Phase former_ = Phase::start_up;
 };
@@ -210,6 +224,10 @@ class ActivityScope {
 
 /// Says that the rank gets on; for long loops. Not collective.
 void progressed(Communicator const& comm) noexcept;
+
+/// The step that the rank does, from 1 on; 0 before the first, and for a thread that does not speak
+/// for it. Not collective.
+std::int64_t current_step(Communicator const& comm) noexcept;
 
 /// Says which step the rank does, from 1 on. Not collective.
 void set_step(Communicator const& comm, std::int64_t step) noexcept;

@@ -88,6 +88,9 @@ class RunRecords {
     /// Throws  Error 66 when there is no such file
     bool read();
 
+    /// Throws  Error 65 when `named`, which these records were read from, is a file of another kind
+    void require_of_a_run(std::filesystem::path const& named) const;
+
     std::string const& name() const noexcept { return name_; }
     std::filesystem::path const& path() const noexcept { return path_; }
 

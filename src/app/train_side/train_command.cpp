@@ -96,6 +96,15 @@ std::optional<double> seconds_of_job(config::Run const& run, BatchJob const& job
     return left ? std::optional(*left + job_age()) : std::nullopt;
 }
 
+/// What there is to say at the start of the job's time.
+std::vector<std::string> words_on_the_end(config::Run const& run, BatchJob const& job) {
+    auto words = job.warnings;
+    if (auto const left = seconds_left(run, job)) {
+        words.push_back(job_end_text(*left));
+    }
+    return words;
+}
+
 } // namespace
 
 ExitCode train_command(Invocation const& invocation) {
@@ -122,6 +131,7 @@ ExitCode train_command(Invocation const& invocation) {
                               .version = build::version,
                               .seconds_left = seconds_left(deck.run, job),
                               .seconds_of_job = seconds_of_job(deck.run, job),
+                              .remarks = words_on_the_end(deck.run, job),
                               .observers =
                                   [&](config::Deck const& resolved) {
                                       return observers(resolved, job, since_start, output);

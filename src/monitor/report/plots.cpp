@@ -69,7 +69,7 @@ std::vector<std::string> draw_plots(std::vector<RunRecords> const& runs,
     if (!drawn || files.empty()) {
         throw Error(ExitCode::io, {concat("no pictures in ", directory.string()),
                                    concat("gnuplot does not get through ", script.string()),
-                                   "Run it by hand to see why: the disk may be full"});
+                                   "Run it by hand, from its directory, to see why"});
     }
     return files;
 }

@@ -4,12 +4,24 @@
 
 namespace lockstep::monitor {
 
+namespace {
+
+/// gnuplot fails where the room around values is beyond what a double holds.
+constexpr double too_large = 1e300;
+
+bool can_be_drawn(Point const& point) {
+    return std::isfinite(point.x) && std::abs(point.y) < too_large; // nor what is not a number
+}
+
+} // namespace
+
 Points values(RunRecords const& run, StepValue value, double factor, bool epochs) {
     Points points;
     for (auto const& step : run.steps) {
         auto const x = epochs ? step.epoch : static_cast<double>(step.step);
-        if (std::isfinite(x) && std::isfinite(step.*value)) {
-            points.push_back({x, step.*value * factor});
+        Point const point{x, step.*value * factor};
+        if (can_be_drawn(point)) {
+            points.push_back(point);
         }
     }
     return points;
@@ -20,9 +32,9 @@ Points measured(std::vector<MeasuredRecord> const& records, bool epochs,
     Points points;
     for (auto const& record : records) {
         auto const x = epochs ? record.epoch : static_cast<double>(record.step);
-        auto const y = value(record);
-        if (std::isfinite(x) && std::isfinite(y)) {
-            points.push_back({x, y});
+        Point const point{x, value(record)};
+        if (can_be_drawn(point)) {
+            points.push_back(point);
         }
     }
     return points;

@@ -32,7 +32,7 @@ constexpr std::array<TimePart, 6> time_parts{
      {&StepRecord::data_ms, "data"},
      {&StepRecord::update_ms, "update"}}};
 
-/// The finite values of a run over its steps; `epochs`: over its epochs instead.
+/// The values of a run that can be drawn over its steps; `epochs`: over its epochs instead.
 Points values(RunRecords const& run, StepValue value, double factor = 1, bool epochs = false);
 Points measured(std::vector<MeasuredRecord> const& records, bool epochs,
                 MeasuredValue const& value);

@@ -91,6 +91,7 @@ void watch(std::filesystem::path const& path, WatchOptions const& options) {
         return;
     }
     run.read();
+    run.require_of_a_run(path);
     if (live && !has_ended(run)) {
         follow(run, options.interval_s);
     }

@@ -2,6 +2,7 @@
 #include "lockstep/base/text.hpp"
 #include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/collectives.hpp"
+#include "lockstep/comm/heartbeats.hpp"
 
 #include <new>
 #include <stdexcept>
@@ -61,6 +62,14 @@ TEST_CASE("whichever rank fails, all ranks throw its error, with rank, host and 
         CHECK(verdict.cause.find("in testing") != std::string::npos);
         CHECK(same_everywhere(verdict.message + verdict.cause));
     }
+}
+
+TEST_CASE("a failure in the midst of a run is told with its step") {
+    auto const& world = test::world();
+    comm::set_step(world, 7);
+    auto const verdict = reduce([] { throw Error(ExitCode::data, {"damaged", "", ""}); });
+    comm::set_step(world, 0);
+    CHECK(verdict.cause.ends_with(") in testing at step 7"));
 }
 
 TEST_CASE("of several failures all ranks throw that of the lowest rank") {

@@ -44,6 +44,21 @@ TEST_CASE("every rank of the host sees what the others are at") {
     comm::barrier(world); // all have read
 }
 
+TEST_CASE("an exception is known by the innermost phase that it left, until it was survived") {
+    auto const& world = test::world();
+    comm::set_step(world, 12);
+    auto const fail = [&] {
+        comm::PhaseScope const outer(world, Phase::validation);
+        comm::PhaseScope const inner(world, Phase::data);
+        throw 1;
+    };
+    CHECK_THROWS(fail());
+    CHECK(heartbeats().failed_at().phase == Phase::data);
+    CHECK(heartbeats().failed_at().step == 12);
+    comm::PhaseScope const next(world, Phase::checkpoint);
+    CHECK(heartbeats().failed_at().phase == Phase::checkpoint);
+}
+
 TEST_CASE("a scope gives back what was there before it, and counts as progress") {
     auto const& world = test::world();
     auto const& slot = heartbeats().own();

@@ -2,11 +2,18 @@
 #include "lockstep/base/child.hpp"
 #include "lockstep/base/clock.hpp"
 #include "lockstep/base/file.hpp"
+#include "lockstep/base/process.hpp"
 #include "lockstep/base/text.hpp"
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <fstream>
 #include <map>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
 
 #include "catch.hpp"
 #include "scratch_dir.hpp"
@@ -120,6 +127,70 @@ TEST_CASE("PBS without qstat: its variable, and the start that the script noted"
                               {"LOCKSTEP_JOB_STARTED", seconds_from_now(-600)}});
     site.command("qstat", "exit 153");
     CHECK(batch_job().seconds_left.value() == Approx(3000).margin(3));
+}
+
+TEST_CASE("PBS_WALLTIME as a clock") {
+    Site const site(Variables{{"PBS_JOBID", "17.server"}, {"PBS_WALLTIME", "01:00:00"}});
+    site.command("qstat", "exit 153");
+    auto const job = batch_job();
+    CHECK(job.seconds_left == 3600);
+    CHECK(job.warnings.empty());
+}
+
+TEST_CASE("a time that cannot be read is left out, and said") {
+    auto const warned = [](Variables const& variables, std::string const& name) {
+        Site const site(variables);
+        site.command("qstat", "exit 153");
+        site.command("squeue", "echo 10:00");
+        auto const job = batch_job();
+        REQUIRE(job.warnings.size() == 1);
+        CAPTURE(job.warnings[0]);
+        CHECK(job.warnings[0].starts_with("warning: " + name + " = "));
+        return job.seconds_left;
+    };
+    for (char const* none : {"Unknown", "1e", "-5", "123456789012345678901234567890", "nan"}) {
+        CHECK(warned({{"SLURM_JOB_ID", "7"}, {"SLURM_JOB_END_TIME", none}}, "SLURM_JOB_END_TIME") ==
+              600); // squeue knows
+    }
+    for (char const* none : {"UNLIMITED", "1:2:3:4", "-60", "inf"}) {
+        CHECK_FALSE(warned({{"PBS_JOBID", "7"}, {"PBS_WALLTIME", none}}, "PBS_WALLTIME"));
+    }
+    for (auto const& none : {std::string("noon"), seconds_from_now(3600)}) {
+        CHECK_FALSE(warned({{"LOCKSTEP_JOB_STARTED", none}}, "LOCKSTEP_JOB_STARTED"));
+        Site const site(Variables{{"LOCKSTEP_JOB_STARTED", none}});
+        CHECK(job_age() == 0);
+    }
+}
+
+TEST_CASE("when the job ends") {
+    CHECK(job_end_text(3780).ends_with(" UTC, in 1 h 03 min"));
+    CHECK(job_end_text(3780).starts_with("job ends at 20"));
+}
+
+TEST_CASE("a child ends with the process that waits for it, however that ends") {
+    test::ScratchDir const scratch;
+    auto const file = (scratch / "child").string();
+    pid_t const asking = ::fork();
+    if (asking == 0) {
+        static_cast<void>(output_of({"sh", "-c", "echo $$ > " + file + "; exec sleep 1000"}, 1000));
+        ::_exit(0);
+    }
+    pid_t child = 0;
+    while (!(std::ifstream(file) >> child)) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ::kill(asking, SIGKILL);
+    ::waitpid(asking, nullptr, 0);
+    Stopwatch const watch;
+    auto const lives = [&] {
+        auto const state = process_state(child);
+        return state && state->state != 'Z'; // whoever inherits it may be slow to look
+    };
+    while (lives() && watch.seconds() < 10) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    CHECK_FALSE(lives());
+    ::kill(child, SIGKILL);
 }
 
 TEST_CASE("what a child writes, and none of a child that fails") {

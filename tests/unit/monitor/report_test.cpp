@@ -66,6 +66,21 @@ TEST_CASE("speed-up and efficiency are over the run of the fewest ranks") {
     CHECK(text.find("(plots/loss.png)") != std::string::npos);
 }
 
+TEST_CASE("values at the end of what a double holds are left out of pictures") {
+    if (!has_gnuplot()) {
+        WARN("no gnuplot here: no pictures are drawn");
+        return;
+    }
+    test::ScratchDir const scratch;
+    run_in(scratch / "one", 1, 1000);
+    File::append(scratch / "one/metrics.jsonl")
+        .append_text("{\"event\": \"step\", \"step\": 21, \"loss\": 1e308, "
+                     "\"grad_norm\": -1.7e308}\n");
+    std::vector<RunRecords> runs{RunRecords(scratch / "one")};
+    runs[0].read();
+    CHECK(draw_plots(runs, scratch / "plots").size() == 5);
+}
+
 TEST_CASE("gnuplot gets through every picture, of one run and of several") {
     if (!has_gnuplot()) {
         WARN("no gnuplot here: no pictures are drawn");

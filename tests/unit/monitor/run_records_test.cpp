@@ -160,13 +160,14 @@ TEST_CASE("half lines wait for their end, broken ones are skipped") {
 
 TEST_CASE("a resumed run's first record is whole where the last one before was cut") {
     test::ScratchDir const scratch;
-    File::append(scratch / "metrics.jsonl").append_text(step_line(1, 1) + "{\"event\": \"st");
+    File::append(scratch / "metrics.jsonl")
+        .append_text("{\"event\": \"start\"}\n" + step_line(1, 1) + "{\"event\": \"st");
     monitor::MetricsFile metrics(scratch / "metrics.jsonl");
     metrics.on(train::Started{});
     monitor::RunRecords run(scratch.path());
     run.read();
     CHECK(run.bad_lines == 1);
-    CHECK(run.attempts.size() == 1);
+    CHECK(run.attempts.size() == 2);
 }
 
 TEST_CASE("a file that was started over is read again, one that is missing is named") {
@@ -226,4 +227,29 @@ TEST_CASE("an attempt that took no step changes nothing that the run is known by
         run.read();
         CHECK(run.ranks == 1);
     }
+}
+
+TEST_CASE("an attempt whose start line is lost is shown by what is left of it") {
+    test::ScratchDir const scratch;
+    File::append(scratch / "metrics.jsonl")
+        .append_text(step_line(4, 0.5) + "{\"event\": \"end\", \"reason\": \"finished\", "
+                                         "\"step\": 4, \"steps_done\": 4}\n");
+    monitor::RunRecords run(scratch.path());
+    run.read();
+    REQUIRE(run.attempts.size() == 1);
+    CHECK(run.attempts[0].reason == "finished");
+    CHECK(run.last_step() == 4);
+}
+
+TEST_CASE("a file of another kind holds no records of a run") {
+    test::ScratchDir const scratch;
+    auto const other = scratch / "deck.ini";
+    File::append(other).append_text("[data]\ntrain = x\n");
+    monitor::RunRecords run(other);
+    run.read();
+    CHECK(test::error_of([&] { run.require_of_a_run(other); }).code() == ExitCode::data);
+    File::append(scratch / "metrics.jsonl").append_text("");
+    monitor::RunRecords young(scratch.path());
+    young.read();
+    CHECK_NOTHROW(young.require_of_a_run(scratch.path())); // a run that is starting
 }

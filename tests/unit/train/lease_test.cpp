@@ -96,3 +96,25 @@ TEST_CASE("of two starts at once the second says what it knows of the first") {
     CHECK(error.code() == ExitCode::cannot_create);
     CHECK(test::says(error, "a process on this host, which has just begun"));
 }
+
+TEST_CASE("a claim that is gone is told from one that is damaged or no file") {
+    test::ScratchDir const scratch;
+    auto const file = scratch / Lease::file_name;
+    Lease const lease(scratch.path(), false, period_s);
+    auto const told = [&] { return test::error_of([&] { lease.require(); }); };
+    for (char const* text : {"", "number = ", "scribbled"}) {
+        write_text_durably(file, text);
+        CHECK(told().code() == ExitCode::io);
+        CHECK(test::says(told(), "is damaged"));
+        CHECK(test::says(told(), "Remove it"));
+        CHECK_FALSE(train::taken_over(scratch.path(), lease.number()));
+    }
+    std::filesystem::remove(file);
+    CHECK(test::says(told(), "is gone"));
+    std::filesystem::create_directory(file);
+    CHECK(test::says(told(), "Remove it"));
+    CHECK_FALSE(train::taken_over(scratch.path(), lease.number())); // so that it is on record
+    auto const again = test::error_of([&] { Lease(scratch.path(), false, period_s); });
+    CHECK(again.code() == ExitCode::cannot_create);
+    CHECK(test::says(again, "Remove it"));
+}
