@@ -44,6 +44,8 @@ std::string printable(std::string text) {
     return text;
 }
 
+constexpr char const* file_name = "metrics.jsonl";
+
 std::string name_of_run(std::filesystem::path const& metrics) {
     std::error_code failure;
     auto const whole = std::filesystem::weakly_canonical(metrics, failure);
@@ -115,7 +117,7 @@ class RunRecords::Line : public JsonLine {
 };
 
 RunRecords::RunRecords(std::filesystem::path const& run)
-    : path_(std::filesystem::is_regular_file(run) ? run : run / "metrics.jsonl"),
+    : path_(std::filesystem::is_regular_file(run) ? run : run / file_name),
       name_(name_of_run(path_)) {}
 
 bool RunRecords::read() {
@@ -152,7 +154,9 @@ bool RunRecords::read() {
 }
 
 void RunRecords::require_of_a_run(std::filesystem::path const& named) const {
-    if (attempts.empty() && std::filesystem::is_regular_file(named)) {
+    // A best.h5 holds lines of the validations before it.
+    bool const of_others = bad_lines > 0 && newest_start_.empty() && named.filename() != file_name;
+    if ((attempts.empty() || of_others) && std::filesystem::is_regular_file(named)) {
         auto const kind = kind_of_file(named).name;
         throw Error(ExitCode::data, {concat(named.string(), " holds no records of a run"),
                                      kind.empty() ? std::string("no line of it tells of an attempt")

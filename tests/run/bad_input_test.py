@@ -85,7 +85,7 @@ with Scratch() as scratch:
     for fault, phase, code in (("throw", "validation", 70), ("oom", "checkpoint:step=5", 71), ("oom", "the test", 71),
                                ("throw", "the end", 70)):
         place = {"validation": "validation at step 10", "checkpoint:step=5": "writing a checkpoint at step 5"}
-        fails(code, "--data.test", few, env={"LOCKSTEP_INJECT": f"{fault}:rank=1:phase={phase}"}, ranks=2,
+        fails(code, "--data.test", DATA / "test.h5", env={"LOCKSTEP_INJECT": f"{fault}:rank=1:phase={phase}"}, ranks=2,
               phrases=["rank 1 (", f", cpu) in {place.get(phase, phase + ' at step 30')}: "])
 
     # Values that are not numbers: of the training set its sample is named, of the validation set it

@@ -33,6 +33,22 @@ with Scratch() as scratch:
     check([attempt["exit_code"] for attempt in attempts] == [None, 0], f"{attempts}")
     run(["checkpoint", "verify", both]).expect(0)
 
+    # Something else in the place of its claim: the run ends, and its records say so.
+    taken = scratch / "taken"
+    few = {str(both): str(taken), "50": "4"}  # epochs
+    process = subprocess.Popen([few.get(word, word) for word in words],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while not (taken / "metrics.jsonl").exists() or len(records(taken, "checkpoint")) < 2:
+        check(process.poll() is None, "still training")
+        time.sleep(0.1)
+    (taken / "lease").unlink()
+    (taken / "lease").mkdir()
+    output = process.communicate(timeout=120)[0]
+    check(process.returncode == 74 and "its file lease is damaged" in output, f"{process.returncode}: {output}")
+    check(records(taken, "failure")[-1].get("exit_code") == 74, "it is on record")
+    run(["watch", taken]).expect(0, "failed")
+    train(taken, "--data.validation", "", "--train.steps", 1).expect(73, "its lease is no file", "Remove it")
+
     # What is left of a job's older attempt does not take the directory back from the newer one.
     slurm = {"SLURM_JOB_ID": "8", "SLURM_RESTART_COUNT": "1"}
     train(scratch / "requeued", "--train.steps", 5, env=slurm).expect(0)

@@ -67,41 +67,41 @@ def check_event_files(directory):
     multiplexer = EventMultiplexer().AddRunsFromDirectory(str(directory))
     multiplexer.Reload()
     check(list(multiplexer.Runs()) == ["tensorboard"], f"one run: {multiplexer.Runs()}")
-    heartbeat table = multiplexer.GetAccumulator("tensorboard")
-    losses = {event.step: event.value for event in heartbeat table.Scalars("loss/training")}
+    accumulator = multiplexer.GetAccumulator("tensorboard")
+    losses = {event.step: event.value for event in accumulator.Scalars("loss/training")}
     check(sorted(losses) == list(range(1, STEPS + 1)), f"each step once: {sorted(losses)}")
-    check(len(heartbeat table.Scalars("loss/training")) == STEPS, "no step twice")
+    check(len(accumulator.Scalars("loss/training")) == STEPS, "no step twice")
     for record in records(directory, "step"):  # of a step that was done twice the bits are the same
         check(abs(losses[record["step"]] - record["loss"]) < 1e-6, f"loss of {record['step']}")
-    validations = {event.step: event.value for event in heartbeat table.Scalars("accuracy/validation")}
+    validations = {event.step: event.value for event in accumulator.Scalars("accuracy/validation")}
     check(validations[STEPS] == records(directory, "validation")[-1]["accuracy"] or
           abs(validations[STEPS] - records(directory, "validation")[-1]["accuracy"]) < 1e-6,
           "validation")
     for tag in ("optimizer/learning_rate", "throughput/samples_per_s", "memory_bytes/host"):
-        check(heartbeat table.Scalars(tag)[-1].value > 0, tag)
-    contents = heartbeat table.PluginTagToContent("hparams")
+        check(accumulator.Scalars(tag)[-1].value > 0, tag)
+    contents = accumulator.PluginTagToContent("hparams")
     start = HParamsPluginData.FromString(contents["_hparams_/session_start_info"])
     parameters = start.session_start_info.hparams
     check(parameters["optimizer.learning-rate"].number_value == 0.003, "hyper-parameters")
     check(parameters["optimizer.name"].string_value == "adamw", "hyper-parameters")
     check(parameters["data.drop-last"].bool_value is False, "hyper-parameters")
-    tags = heartbeat table.Tags()["histograms"]
+    tags = accumulator.Tags()["histograms"]
     check("weights/output.weight" in tags or len(tags) >= 4, f"histograms of weights: {tags}")
-    values = heartbeat table.Histograms(tags[0])[-1].histogram_value
+    values = accumulator.Histograms(tags[0])[-1].histogram_value
     check(values.num > 0 and values.num == sum(values.bucket), "all values counted")
     gradients = [tag for tag in tags if tag.startswith("gradients/")]
     check(len(gradients) == len(tags) // 2, f"of weights and gradients: {tags}")
     for tag in gradients:
-        spread = heartbeat table.Histograms(tag)[-1].histogram_value
-        weights = heartbeat table.Histograms(tag.replace("gradients", "weights"))[-1].histogram_value
+        spread = accumulator.Histograms(tag)[-1].histogram_value
+        weights = accumulator.Histograms(tag.replace("gradients", "weights"))[-1].histogram_value
         check(spread.num == sum(spread.bucket) == weights.num, f"{tag}: each element once")
-    squares = sum(heartbeat table.Histograms(tag)[-1].histogram_value.sum_squares for tag in gradients)
-    step = heartbeat table.Histograms(gradients[0])[-1].step
-    norm = {event.step: event.value for event in heartbeat table.Scalars("optimizer/gradient_norm")}[step]
+    squares = sum(accumulator.Histograms(tag)[-1].histogram_value.sum_squares for tag in gradients)
+    step = accumulator.Histograms(gradients[0])[-1].step
+    norm = {event.step: event.value for event in accumulator.Scalars("optimizer/gradient_norm")}[step]
     check(abs(squares ** 0.5 / norm - 1) < 1e-4, f"they are the gradient's: {squares ** 0.5} {norm}")
-    pictures = heartbeat table.Tags()["images"]
+    pictures = accumulator.Tags()["images"]
     check(sorted(pictures) == [f"samples/{i}" for i in range(4)], f"samples: {pictures}")
-    image = heartbeat table.Images("samples/0")[0]
+    image = accumulator.Images("samples/0")[0]
     check((image.width, image.height) == (28, 28), f"{image.width} x {image.height}")
     check(image.encoded_image_string.startswith(b"\x89PNG\r\n\x1a\n"), "PNG")
     check(decoded(image.encoded_image_string) > 100, "grey levels of a random image")
@@ -153,6 +153,9 @@ with Scratch() as scratch:
     # The live view: of a run that has ended, of one whose last line is being written.
     run(["watch", one]).expect(0, "one  finished", "100 %  step 20 of 20", "attempts    2")
     run(["watch", "nowhere"]).expect(66, "no metrics")
+    for other in (DECK, one / "log.txt", one / "best.h5", scratch / "set.h5"):
+        for command in ("watch", "report"):
+            run([command, other]).expect(65, "holds no records of a run", "metrics.jsonl")
     half = scratch / "half"
     half.mkdir()
     lines = (one / "metrics.jsonl").read_text().splitlines()

@@ -182,14 +182,14 @@ TEST_CASE("a child ends with the process that waits for it, however that ends") 
     ::kill(asking, SIGKILL);
     ::waitpid(asking, nullptr, 0);
     Stopwatch const watch;
-    auto const lives = [&] {
+    auto const runs = [&] {
         auto const state = process_state(child);
         return state && state->state != 'Z'; // whoever inherits it may be slow to look
     };
-    while (lives() && watch.seconds() < 10) {
+    while (runs() && watch.seconds() < 10) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    CHECK_FALSE(lives());
+    CHECK_FALSE(runs());
     ::kill(child, SIGKILL);
 }
 
