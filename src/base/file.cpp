@@ -180,8 +180,9 @@ void File::claim_space(std::uint64_t bytes) const {
     if (result != 0 && result != EOPNOTSUPP && result != EINVAL) {
         throw system_error(
             concat("no room for ", bytes_text(bytes), " in ", path_.string()), result,
-            concat(bytes_text(free_space(path_.parent_path())),
-                   " are free there: remove files, or name a place on another disk"));
+            concat(
+                bytes_text(free_space(path_.parent_path())),
+                " are free there: remove files, or name another disk (for a run: run.directory)"));
     }
 }
 
@@ -230,7 +231,8 @@ void make_directories(std::filesystem::path const& path) {
     }
     if (!std::filesystem::is_directory(path, failure)) {
         throw Error(ExitCode::cannot_create,
-                    {what, "a file of that name is in the way", "Move it, or name another place"});
+                    {what, "a file of that name is in the way",
+                     "Move it, or name another place (for a run: run.directory)"});
     }
 }
 
@@ -246,7 +248,8 @@ Error creation_error(std::string const& what, std::filesystem::path const& direc
     if (error_number != ENOSPC && error_number != EDQUOT && error_number != EIO) {
         return {ExitCode::cannot_create,
                 system_error(what, error_number,
-                             "Check its permissions, or name another place, which can be written")
+                             "Check its permissions, or name a place that can be written (for a "
+                             "run: run.directory)")
                     .text()};
     }
     auto place = directory.empty() ? std::filesystem::path(".") : directory;

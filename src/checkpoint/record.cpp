@@ -127,10 +127,11 @@ void try_space(std::filesystem::path const& path, std::uint64_t bytes) {
     auto const file = File::create(path);
     // Asked first, so as not to fill the disk for others in order to learn that it is too small.
     if (auto const free = free_space(path.parent_path()); free < bytes) {
-        throw Error(ExitCode::io, {concat("no room for ", path.string()),
-                                   concat("it takes ", bytes_text(bytes), ", and ",
-                                          bytes_text(free), " are free there"),
-                                   "Remove files, or point run.directory at another disk"});
+        throw Error(
+            ExitCode::io,
+            {concat("no room for ", path.string()),
+             concat("it takes ", bytes_text(bytes), ", and ", bytes_text(free), " are free there"),
+             "Remove files, or name another disk (for a run: run.directory)"});
     }
     file.claim_space(bytes); // quotas and limits are told by trying only
 }

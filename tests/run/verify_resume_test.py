@@ -13,5 +13,5 @@ with Scratch() as scratch:
     run([*base, "--ranks", 1, "--resume-ranks", 1, "--kill-at", 9, "--steps", 5]).expect(
         64, "--kill-at 9")
     run([*base, "--ranks", 1, "--resume-ranks", 1, "--kill-at", 3, "--steps", 5, "--launcher",
-         "no-such-launcher"]).expect(66, "cannot start no-such-launcher")
+         "no-such-launcher"]).expect(69, "cannot start no-such-launcher")
     check(not list(scratch.iterdir()), "nothing is left")
