@@ -28,20 +28,20 @@ std::vector<std::string> ordered_names(std::set<std::string> const& names) {
 void require_names(std::vector<std::string> const& names, std::string const& of) {
     std::set<std::string> seen;
     for (std::size_t i = 0; i < names.size(); ++i) {
-        auto const what = concat(of, "class ", i, ", \"", names[i], "\"");
-        auto const points = decoded(names[i], what);
-        auto const refuse = [&](std::string const& why) {
+        auto const number = concat(of, "class ", i); // alone, as long as the name may be no line
+        auto const points = decoded(names[i], number);
+        auto const refuse = [&](std::string const& what, std::string const& why) {
             throw Error(ExitCode::data, {what, why, "Give each class a name of its own"});
         };
         if (names[i].empty()) {
-            refuse("its name is empty");
+            refuse(number, "its name is empty");
         }
         if (std::any_of(points.begin(), points.end(),
                         [](char32_t point) { return point < U' ' || point == U'\x7f'; })) {
-            refuse("its name has a line's end, a tab or the like");
+            refuse(number, "its name has a line's end, a tab or the like");
         }
         if (!seen.insert(names[i]).second) {
-            refuse("another class has this name");
+            refuse(concat(number, ", \"", names[i], "\""), "another class has this name");
         }
     }
 }

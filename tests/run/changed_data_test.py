@@ -77,7 +77,7 @@ with Scratch() as scratch:
     check(records(scratch / "moved", "resume")[-1]["forced"] == ["other contents of data.train"], "it is on record")
 
     # Names that changed places are another order of classes; a checkpoint that tells of none continues.
-    named = scratch / "named.h5"
+    named = scratch / "classes.h5"
 
     def name(*names):
         with h5py.File(named, "r+") as file:
@@ -88,10 +88,10 @@ with Scratch() as scratch:
     begin("unnamed", *options)
     name("a", "b", "c", "d", "e")
     go_on("unnamed", *options).expect(0)
-    begin("named", *options)
+    begin("classes", *options)
     name("a", "b", "d", "c", "e")
-    go_on("named", *options).expect(64, "data.train is not what", "its class 2 is d, and was c")
-    go_on("named", *options, "--force").expect(0, "other contents of data.train")
+    go_on("classes", *options).expect(64, "data.train is not what", "its class 2 is d, and was c")
+    go_on("classes", *options, "--force").expect(0, "other contents of data.train")
 
     # Weights, too, are of the data.
     heavy = scratch / "heavy.h5"

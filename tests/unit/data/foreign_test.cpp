@@ -193,6 +193,7 @@ TEST_CASE("names of classes are refused as at an import, and the file is named")
         CHECK(error.code() == ExitCode::data);
         CHECK(test::says(error, why));
         CHECK(test::says(error, path.string()));
+        CHECK_FALSE(test::says(error, "\n")); // one line of a log
     }
 }
 
