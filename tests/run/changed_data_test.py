@@ -149,6 +149,8 @@ with Scratch() as scratch:
                      "--data.targets", "y", "--data.global-batch", 20, "--train.steps", 1).expect(0)
         told = f"warning: values of dataset {inputs} of {scratch}/gaps.h5 were never written" in gaps.text
         check(told == (inputs != "full"), gaps.text)
+        verified = run(["data", "verify", scratch / "gaps.h5", "--inputs", inputs, "--targets", "y"]).expect(0)
+        check(("were never written" in verified.text) == told, verified.text)
 
     # What is not samples has a checksum as well: the names of the classes.
     named = scratch / "named.h5"
