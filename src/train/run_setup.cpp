@@ -70,8 +70,8 @@ void settle_batch(config::Deck& deck) {
 
 /// What is mistyped is told as that, and not as a change of the run.
 void require_possible(config::Deck const& deck, int ranks) {
-    nn::require_known(deck.model);
     task::require_known(deck.task);
+    nn::require_known(deck.model);
     auto const& run = deck.run;
     if ((run.mode == "single" || run.mode == "dp") && ranks > 1) {
         throw Error(ExitCode::usage,
