@@ -23,6 +23,6 @@ if(LOCKSTEP_WITH_TORCH)
     set_tests_properties(arch.promises PROPERTIES LABELS arch TIMEOUT 120
                          ENVIRONMENT "${docs_environment}")
     add_test(NAME arch.docs COMMAND ${docs_python} ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/run_docs.py)
-    set_tests_properties(arch.docs PROPERTIES LABELS arch TIMEOUT 180 PROCESSORS 2
+    set_tests_properties(arch.docs PROPERTIES LABELS arch TIMEOUT 300 PROCESSORS 2
                          FIXTURES_REQUIRED data ENVIRONMENT "${docs_environment}")
 endif()
