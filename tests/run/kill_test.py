@@ -12,7 +12,7 @@ import subprocess
 
 from harness import DATA, DECK, LOCKSTEP, LONG, SEED, Scratch, check, check_same, checkpoints, run, train
 
-PHASES = ("check", "layout", "write", "read-back", "checksum header", "rename", "prune")
+PHASES = ("check", "layout", "write", "read-back", "checksums", "rename", "prune")
 STEPS, EVERY, REPLICAS = 60, 2, 4
 OPTIONS = ("--run.replicas", REPLICAS, "--train.steps", STEPS, "--train.epochs", 0,
            "--train.validate-every", 1000, "--checkpoint.every-steps", EVERY)
