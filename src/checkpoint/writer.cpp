@@ -258,7 +258,7 @@ void Commit::checksums() {
     });
     // Each is zero on all ranks but one.
     comm::all_reduce(comm_, std::span(checksums_.hashes), comm::Reduce::sum);
-    comm::agree(comm_, "writing the checksum header the checkpoint", [&] {
+    comm::agree(comm_, "writing the checksums of the checkpoint", [&] {
         if (comm_.is_root()) {
             if (auto const found = file_->size(); found != length_) {
                 throw Error(ExitCode::io, {concat(partial_.string(), " has ", found, " bytes"),

@@ -23,7 +23,7 @@ RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> con
     : path_(std::move(path)) {
     make_directories(path_);
     // Of two starts at once on a host the lock lets one through. Between hosts, and where a file
-    // system has no locks, the attempt tells.
+    // system has no locks, the lease tells.
     lock_.emplace(path_ / lock_name);
     lease_.emplace(path_, lock_->is_held_elsewhere(), renewal_s, waiting);
 }
