@@ -109,8 +109,8 @@ std::uint64_t memory_share(int processes) {
 // Of private memory the kernel knows no peak; large blocks are kept (see below), so it hardly
 // falls.
 std::uint64_t memory_left_at_peak() {
-    auto const left = std::min(
-        {memory_of_all(), headroom(RLIMIT_AS, "VmPeak"), headroom(RLIMIT_DATA, "VmData")});
+    auto const left =
+        std::min({memory_of_all(), headroom(RLIMIT_AS, "VmPeak"), headroom(RLIMIT_DATA, "VmData")});
     bool const released = reserve.load() == nullptr; // since then
     return left - (released ? std::min<std::uint64_t>(left, reserve_bytes) : 0);
 }

@@ -96,8 +96,7 @@ TEST_CASE("errors of real values are scikit-learn's") {
     samples.targets = {{.name = "targets", .type = h5::Type::f32, .shape = {1}}};
     auto const task = task::make_task({"regression", "", {}}, samples);
     auto const real_values = [&](std::size_t row) {
-        return torch::tensor(golden.json["reals"][row].get<std::vector<double>>(),
-                             torch::kFloat32)
+        return torch::tensor(golden.json["reals"][row].get<std::vector<double>>(), torch::kFloat32)
             .reshape({-1, 1});
     };
     Echo model;

@@ -30,7 +30,8 @@ TEST_CASE("weights after one step and after ten are those of torch.optim and tim
         options.momentum = name == "sgd" || name == "lars" ? 0.9 : 0;
         options.nesterov = name == "sgd";
         options.trust_coefficient = 0.5;
-        Layout const layout{{{"weight", {64, 64}, 0, reduction_block}}, reduction_block, reduction_block};
+        Layout const layout{
+            {{"weight", {64, 64}, 0, reduction_block}}, reduction_block, reduction_block};
         auto const weights = wave(0.4, 1, 0.7);
         SliceOptimizer optimizer(options, layout, weights, {{0, reduction_block}});
         std::size_t shown = 0;
