@@ -96,6 +96,10 @@ bool is_whole(h5::Type type) {
     return type != h5::Type::f16 && type != h5::Type::f32 && type != h5::Type::f64;
 }
 
+bool fit_channels(std::size_t moments, h5::Shape const& shape) {
+    return moments <= 1 || (!shape.empty() && moments == shape.front());
+}
+
 void to_wholes(h5::Type type, std::span<std::byte const> raw, std::span<std::int64_t> into) {
     with_type(type, [&](auto stored) { widen<decltype(stored)>(raw, into); });
 }

@@ -39,6 +39,10 @@ class Normaliser {
 
 bool is_whole(h5::Type type);
 
+/// Whether so many means or deviations fit samples of a shape: one for all, or one for each
+/// channel.
+bool fit_channels(std::size_t moments, h5::Shape const& shape);
+
 /// Calls `use` with a value of the C++ type of `type`, which is not f16.
 template <class Use>
 void with_type(h5::Type type, Use use) {

@@ -16,6 +16,7 @@
 #include <set>
 
 #include "class_names.hpp"
+#include "convert.hpp"
 #include "dataset_parts.hpp"
 #include "format.hpp"
 #include "weights.hpp"
@@ -207,7 +208,7 @@ void Dataset::measure_as(Dataset const& training) {
 
 void Dataset::scale_as(std::vector<double> mean, std::vector<double> std) {
     auto const& shape = inputs_.front().shape;
-    if (mean.size() > 1 && (shape.empty() || mean.size() != shape.front())) {
+    if (!fit_channels(mean.size(), shape)) {
         throw Error(ExitCode::data,
                     {parts_->source.path_of(0).string(),
                      concat("its samples have ", shape.empty() ? 1 : shape.front(),

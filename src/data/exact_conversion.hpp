@@ -19,9 +19,8 @@ struct Misfit {
 /// numbers, infinities and NaN go into floating-point types rounded, but a finite number does not
 /// become infinite, nor another number 0. Returns the first that cannot.
 ///
-/// Shape   raw, into: the same number of elements, in the order of bytes of this machine;
-/// `into_type`
-///         is not f16
+/// Shape   raw, into: the same number of elements, in the order of bytes of this machine; `into`
+///         is not of f16
 std::optional<Misfit> convert_exactly(h5::Type from, std::span<std::byte const> raw,
                                       h5::Type into_type, std::span<std::byte> into);
 

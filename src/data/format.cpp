@@ -30,8 +30,7 @@ std::vector<double> moment(h5::File const& file, std::string const& name,
                "Store mean and std as numbers, one for all or one for each channel");
     }
     auto values = found.value_or(std::vector<double>{});
-    bool const by_channel = !sample_shape.empty() && values.size() == sample_shape.front();
-    if (values.size() > 1 && !by_channel) {
+    if (!fit_channels(values.size(), sample_shape)) {
         refuse(file.path(), concat("attribute ", name, " has ", values.size(), " values"),
                "It must have one value, or one for each channel");
     }

@@ -1,46 +1,32 @@
 #include "input_scale.hpp"
 
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/text.hpp"
+#include <nlohmann/json.hpp>
 
-#include <limits>
-#include <sstream>
+#include <string>
 
 namespace lockstep::train {
 
 namespace {
 
+using Json = nlohmann::json; // writes the digits that give the same bits again
+
 constexpr char const* mean_note = "input_mean";
 constexpr char const* std_note = "input_std";
 
-/// With all digits: what is read back are the same bits.
-std::string text_of(std::vector<double> const& values) {
-    std::ostringstream text;
-    text.precision(std::numeric_limits<double>::max_digits10);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        text << (i == 0 ? "" : ",") << values[i];
-    }
-    return text.str();
-}
-
 /// Nothing where it is no list of numbers.
 std::optional<std::vector<double>> values_of(std::string const& text) {
-    std::vector<double> values;
-    for (auto const& part : text.empty() ? std::vector<std::string>{} : split(text, ',')) {
-        auto const value = number_of<double>(part);
-        if (!value) {
-            return std::nullopt;
-        }
-        values.push_back(*value);
+    try {
+        return Json::parse(text).get<std::vector<double>>();
+    } catch (Json::exception const&) {
+        return std::nullopt;
     }
-    return values;
 }
 
 } // namespace
 
 void note_scale(checkpoint::Record& record, data::Dataset const& training) {
-    record.notes[mean_note] = text_of(training.mean());
-    record.notes[std_note] = text_of(training.std());
+    record.notes[mean_note] = Json(training.mean()).dump();
+    record.notes[std_note] = Json(training.std()).dump();
 }
 
 std::optional<InputScale> scale_of(checkpoint::Record const& record) {

@@ -315,7 +315,7 @@ void Run::account(StepOutcome const& outcome, double step_s) {
         logged && deck_.monitor.weight_hash ? std::optional(engine_->hash_weights()) : std::nullopt;
     tell(Step{.step = progress_.step,
               .total_steps = total_steps_,
-              .epoch = epochs_done(),
+              .epoch = epochs_after(progress_.step),
               .loss = outcome.loss_sum / outcome.weight,
               .figures = figures_of(outcome.figures, outcome.weight),
               .learning_rate = rate,
@@ -408,9 +408,8 @@ void Run::leave(int signal, int rank) {
     tell(Signalled{progress_.step, ended_.reason, rank});
 }
 
-double Run::epochs_done() const {
-    return static_cast<double>(progress_.step) /
-           static_cast<double>(data_module_->steps_per_epoch());
+double Run::epochs_after(std::int64_t step) const {
+    return static_cast<double>(step) / static_cast<double>(data_module_->steps_per_epoch());
 }
 
 void Run::tell(Event const& event) const {

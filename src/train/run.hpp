@@ -92,7 +92,7 @@ class Run {
         return progress_.step >= total_steps_ || data_module_->is_exhausted(progress_.step);
     }
     bool over() const { return done() || !ended_.reason.empty(); }
-    double epochs_done() const;
+    double epochs_after(std::int64_t step) const;
 
     comm::Communicator const& world_;
     RunOptions options_;

@@ -124,6 +124,7 @@ PlannedStep step_on(RunPlan const& plan, config::Deck const& deck, int ranks) {
 RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     RunPlan plan;
     auto const ranks = static_cast<int>(places.size());
+    require_possible(deck, ranks);
     auto const found = found_for(comm::Communicator::self(), deck, {}, false);
     deck = decide(std::move(deck), found, ranks, /*force=*/false).deck;
     plan.deck = deck;

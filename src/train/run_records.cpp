@@ -168,7 +168,7 @@ std::optional<Measured> Run::measure(DataModule::Set set) {
     }
     return Measured{.set = name,
                     .step = progress_.step,
-                    .epoch = epochs_done(),
+                    .epoch = epochs_after(progress_.step),
                     .loss = result->loss,
                     .samples = result->samples,
                     .metrics = result->metrics,
@@ -298,8 +298,7 @@ void Run::test() {
     if (auto measured = measure(DataModule::Set::test)) {
         if (has_best) { // the step of the model that is measured
             measured->step = progress_.best_step;
-            measured->epoch = static_cast<double>(progress_.best_step) /
-                              static_cast<double>(data_module_->steps_per_epoch());
+            measured->epoch = epochs_after(progress_.best_step);
         }
         warn_of_loss(*measured);
         tell(*measured);

@@ -68,7 +68,8 @@ void settle_batch(config::Deck& deck) {
     data.batch = data.global_batch / deck.run.replicas;
 }
 
-/// What is mistyped is told as that, and not as a change of the run.
+} // namespace
+
 void require_possible(config::Deck const& deck, int ranks) {
     task::require_known(deck.task);
     nn::require_known(deck.model);
@@ -79,8 +80,6 @@ void require_possible(config::Deck const& deck, int ranks) {
                      concat(run.mode, " is one rank"), "Set run.mode = auto, or start one"});
     }
 }
-
-} // namespace
 
 void settle_new(config::Deck& deck, int ranks) {
     if (deck.run.replicas == 0) {
@@ -166,7 +165,6 @@ std::optional<checkpoint::Found> found_for(comm::Communicator const& world,
 
 Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found, int ranks,
                bool force) {
-    require_possible(deck, ranks);
     Decided decided;
     if (found) {
         auto const before = stored_deck(found->file);

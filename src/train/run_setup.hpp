@@ -55,11 +55,17 @@ struct Decided {
     bool shares_state = true;        ///< the optimizer of the checkpoint with the deck's
 };
 
+/// Looks at a deck before anything is done for it: what is mistyped is told as that, and not as a
+/// change of the run.
+///
+/// Throws  Error 64 for a model, a task or a key of theirs that there is not, or for a mode of one
+///         rank on several; 66 or 69 for a plug-in that cannot be loaded
+void require_possible(config::Deck const& deck, int ranks);
+
 /// Settles the deck of a run that resumes from `found`, or begins, on so many ranks.
 ///
-/// Throws  Error 64 for a change that needs `force`, for an indivisible global batch, for more
-/// ranks
-///         than replicas, or for a mode of one rank
+/// Throws  Error 64 for a change that needs `force`, for an indivisible global batch, or for more
+///         ranks than replicas
 Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found, int ranks,
                bool force);
 

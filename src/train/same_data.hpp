@@ -10,9 +10,8 @@ namespace lockstep::train {
 /// Takes the class names of the training set into a record; `train` is null where there is none.
 void note_classes(checkpoint::Record& record, data::Dataset const* train);
 
-/// Throws  Error 64 when a checkpoint was trained on other data, or on classes of other names,
-/// which
-///         it may not tell
+/// Throws  Error 64 when a checkpoint was trained on other data; or on classes of other names,
+///         which an older one does not tell
 void require_same_data(checkpoint::Reader const& reader, std::uint64_t fingerprint,
                        data::Dataset const* train);
 
