@@ -114,10 +114,15 @@ endif()
 # --- everything of ours is compiled alike
 add_library(lockstep_options INTERFACE)
 target_compile_features(lockstep_options INTERFACE cxx_std_20)
-target_include_directories(lockstep_options INTERFACE ${PROJECT_SOURCE_DIR}/include)
+target_include_directories(lockstep_options INTERFACE ${PROJECT_SOURCE_DIR}/include
+                           ${PROJECT_SOURCE_DIR}/src)
 # No contraction to fused multiply-add: it would make sums depend on the compiler.
 target_compile_options(lockstep_options INTERFACE -Wall -Wextra -ffp-contract=off
                        $<$<BOOL:${LOCKSTEP_WARNINGS_AS_ERRORS}>:-Werror>)
+# Where files are compiled as one, none of them is the main file that the warning takes it for.
+if(CMAKE_UNITY_BUILD)
+    target_compile_options(lockstep_options INTERFACE -Wno-subobject-linkage)
+endif()
 target_link_libraries(lockstep_options INTERFACE Threads::Threads)
 set(LOCKSTEP_SANITIZE "" CACHE STRING "thread or address: build with that sanitizer")
 if(LOCKSTEP_SANITIZE)

@@ -2,7 +2,7 @@
 // know and which whoever runs out of memory wants to be told. Not the library's: a program that
 // links it chooses its own. Sanitizers have one, too.
 
-#include "lockstep/base/memory.hpp"
+#include "base/memory.hpp"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 

@@ -1,12 +1,12 @@
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
 #include "lockstep/monitor/collective_command.hpp"
+#include "measure/checkpoint_trial.hpp"
+#include "measure/measurement.hpp"
 
 #include <iostream>
-
-#include "checkpoint_trial.hpp"
-#include "command.hpp"
-#include "measurement.hpp"
 
 namespace lockstep::app {
 
@@ -14,7 +14,7 @@ namespace {
 
 using comm::Communicator;
 
-struct Options {
+struct BenchCheckpointOptions {
     std::uint64_t bytes = 0;
     std::int64_t repeats = 0;
     std::filesystem::path directory;
@@ -22,13 +22,13 @@ struct Options {
     bool json = false;
 };
 
-Options parsed(std::vector<std::string> arguments) {
-    Options options;
+BenchCheckpointOptions bench_checkpoint_options(std::vector<std::string> arguments) {
+    BenchCheckpointOptions options;
     options.json = take_flag(arguments, "--json");
-    options.bytes =
-        static_cast<std::uint64_t>(whole_number("--mb", take_option(arguments, "--mb", "1000"))) *
-        1'000'000;
-    options.repeats = whole_number("--repeats", take_option(arguments, "--repeats", "5"));
+    options.bytes = static_cast<std::uint64_t>(
+                        measure::whole_number("--mb", take_option(arguments, "--mb", "1000"))) *
+                    1'000'000;
+    options.repeats = measure::whole_number("--repeats", take_option(arguments, "--repeats", "5"));
     options.variant = take_option(arguments, "--variant", "");
     if (!options.variant.empty()) {
         require_one_of(
@@ -41,20 +41,21 @@ Options parsed(std::vector<std::string> arguments) {
     return options;
 }
 
-void measure(Communicator const& world, Options const& options,
+void measure(Communicator const& world, BenchCheckpointOptions const& options,
              std::filesystem::path const& directory) {
-    CheckpointTrial bench(world, options.bytes, directory);
-    std::vector<std::pair<std::string, double (CheckpointTrial::*)()>> variants{
-        {"raw-write", &CheckpointTrial::raw_write},
-        {"synchronous", &CheckpointTrial::write},
-        {"copy", &CheckpointTrial::copy},
-        {"stall", &CheckpointTrial::stall},
-        {"checksum", &CheckpointTrial::hash},
-        {"raw-read", &CheckpointTrial::raw_read},
-        {"load", &CheckpointTrial::load}};
+    measure::CheckpointTrial bench(world, options.bytes, directory);
+    std::vector<std::pair<std::string, double (measure::CheckpointTrial::*)()>> variants{
+        {"raw-write", &measure::CheckpointTrial::raw_write},
+        {"synchronous", &measure::CheckpointTrial::write},
+        {"copy", &measure::CheckpointTrial::copy},
+        {"stall", &measure::CheckpointTrial::stall},
+        {"checksum", &measure::CheckpointTrial::hash},
+        {"raw-read", &measure::CheckpointTrial::raw_read},
+        {"load", &measure::CheckpointTrial::load}};
     if (!bench.has_background()) {
-        std::erase_if(variants,
-                      [](auto const& each) { return each.second == &CheckpointTrial::stall; });
+        std::erase_if(variants, [](auto const& each) {
+            return each.second == &measure::CheckpointTrial::stall;
+        });
     }
     std::vector<std::vector<double>> seconds(variants.size());
     // Each is first as often as the others, and begins when the disk has written what others left.
@@ -74,14 +75,14 @@ void measure(Communicator const& world, Options const& options,
             continue; // all are done: some need what others leave
         }
         auto const bytes = static_cast<double>(bench.bytes());
-        print(std::cout,
-              {"checkpoint",
-               variants[i].first,
-               bench.bytes(),
-               world.size(),
-               seconds[i],
-               {{"bytes_per_s", bytes / median(seconds[i])}}},
-              options.json);
+        measure::print(std::cout,
+                       {"checkpoint",
+                        variants[i].first,
+                        bench.bytes(),
+                        world.size(),
+                        seconds[i],
+                        {{"bytes_per_s", bytes / measure::median(seconds[i])}}},
+                       options.json);
         std::cout << std::flush;
     }
 }
@@ -92,11 +93,12 @@ ExitCode bench_checkpoint_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const& world = context.world;
-            Options options;
+            BenchCheckpointOptions options;
             comm::agree(world, "reading the command line",
-                        [&] { options = parsed(invocation.arguments); });
-            in_trial_directory(world, options.directory,
-                               [&](auto const& directory) { measure(world, options, directory); });
+                        [&] { options = bench_checkpoint_options(invocation.arguments); });
+            measure::in_trial_directory(world, options.directory, [&](auto const& directory) {
+                measure(world, options, directory);
+            });
             return ExitCode::ok;
         });
 }

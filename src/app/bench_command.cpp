@@ -1,15 +1,16 @@
-#include "lockstep/base/text.hpp"
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/text.hpp"
 
 #include <iostream>
 
-#include "command.hpp"
 #include "command_help.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
-constexpr char const* help =
+constexpr char const* bench_help =
     R"(lockstep bench allreduce [--sizes 1M,25M] [--variant ordered|mpi|copy] [--repeats N] [--json]
     The sum of an array of floats over all ranks, known to all of them; all variants without one
     named. ordered: in tree order, as in training; mpi: MPI_Allreduce; copy: no sum, each rank
@@ -50,8 +51,8 @@ ExitCode bench_command(Invocation const& invocation) {
     bool const asked = take_flag(arguments, "--help");
     auto const what = arguments.empty() ? std::string() : arguments.front();
     if (asked || arguments.empty()) {
-        auto const of_one = help_of(help, concat("lockstep bench ", what));
-        std::cout << (of_one.empty() ? help : of_one);
+        auto const of_one = help_of(bench_help, concat("lockstep bench ", what));
+        std::cout << (of_one.empty() ? bench_help : of_one);
         return asked ? ExitCode::ok : ExitCode::usage;
     }
     arguments.erase(arguments.begin());

@@ -1,21 +1,21 @@
-#include "lockstep/base/clock.hpp"
-#include "lockstep/base/memory.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/data/loader.hpp"
-#include "lockstep/data/plan.hpp"
-#include "lockstep/h5/file.hpp"
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/clock.hpp"
+#include "base/memory.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "data/loader.hpp"
+#include "data/plan.hpp"
+#include "h5/file.hpp"
 #include "lockstep/monitor/collective_command.hpp"
+#include "measure/bench_loader.hpp"
+#include "measure/measurement.hpp"
 
 #include <algorithm>
 #include <iostream>
 #include <optional>
 #include <unistd.h>
-
-#include "bench_loader.hpp"
-#include "command.hpp"
-#include "measurement.hpp"
 
 namespace lockstep::app {
 
@@ -23,9 +23,9 @@ namespace {
 
 using comm::Communicator;
 
-struct Options {
-    std::optional<GeneratedSet> generated; ///< none: files of the user, or no data at all
-    bool order = false;                    ///< the order alone is measured
+struct BenchLoaderOptions {
+    std::optional<measure::GeneratedSet> generated; ///< none: files of the user, or no data at all
+    bool order = false;                             ///< the order alone is measured
     data::DatasetOptions files;
     std::filesystem::path directory;
     std::vector<std::string> variants;
@@ -37,7 +37,7 @@ struct Options {
     bool json = false;
 };
 
-std::vector<std::string> variants_of(Options const& options) {
+std::vector<std::string> variants_of(BenchLoaderOptions const& options) {
     if (options.order) {
         return {"first-index"};
     }
@@ -48,8 +48,8 @@ std::vector<std::string> variants_of(Options const& options) {
                                        : std::vector<std::string>{"start", "loader"};
 }
 
-Options parsed(std::vector<std::string> arguments) {
-    Options options;
+BenchLoaderOptions bench_loader_options(std::vector<std::string> arguments) {
+    BenchLoaderOptions options;
     options.json = take_flag(arguments, "--json");
     options.files = {.files = take_option(arguments, "--files", ""),
                      .inputs = take_option(arguments, "--inputs", "inputs"),
@@ -58,7 +58,7 @@ Options parsed(std::vector<std::string> arguments) {
     auto const kind = take_option(arguments, "--kind", "small");
     options.order = kind == "order";
     if (options.files.files.empty() && !options.order) {
-        options.generated = generated_set(kind);
+        options.generated = measure::generated_set(kind);
     }
     options.directory =
         take_option(arguments, "--directory", std::filesystem::temp_directory_path().string());
@@ -73,18 +73,18 @@ Options parsed(std::vector<std::string> arguments) {
     }
     auto const& generated = options.generated;
     options.shuffle = take_option(arguments, "--shuffle", generated ? generated->shuffle : "full");
-    options.batch =
-        whole_number("--batch", take_option(arguments, "--batch",
-                                            std::to_string(generated ? generated->batch : 32)));
-    options.workers =
-        static_cast<int>(whole_number("--workers", take_option(arguments, "--workers", "2")));
-    options.repeats = whole_number("--repeats", take_option(arguments, "--repeats", "5"));
+    options.batch = measure::whole_number(
+        "--batch",
+        take_option(arguments, "--batch", std::to_string(generated ? generated->batch : 32)));
+    options.workers = static_cast<int>(
+        measure::whole_number("--workers", take_option(arguments, "--workers", "2")));
+    options.repeats = measure::whole_number("--repeats", take_option(arguments, "--repeats", "5"));
     expect_arguments(arguments, 0, 0,
                      "lockstep bench loader [--kind small|large|deflate|shards|order]");
     return options;
 }
 
-std::string what_of(Options const& options) {
+std::string what_of(BenchLoaderOptions const& options) {
     return concat("loader ", options.order       ? "order"
                              : options.generated ? options.generated->name
                                                  : "files");
@@ -93,7 +93,8 @@ std::string what_of(Options const& options) {
 /// A loader that resumes from epoch to epoch, each rank a replica, so that buffers are made once.
 class EpochReader {
   public:
-    EpochReader(Communicator const& world, data::Dataset const& set, Options const& options)
+    EpochReader(Communicator const& world, data::Dataset const& set,
+                BenchLoaderOptions const& options)
         : plan_({.samples = set.samples(),
                  .batch = options.batch,
                  .replicas = world.size(),
@@ -121,7 +122,8 @@ class EpochReader {
     data::Loader loader_;
 };
 
-Measurement measure(Communicator const& world, Options const& options, std::string const& variant) {
+measure::Measurement measure(Communicator const& world, BenchLoaderOptions const& options,
+                             std::string const& variant) {
     std::optional<data::Dataset> set;
     forget_peak_memory();
     auto const before = resident_memory();
@@ -165,17 +167,18 @@ Measurement measure(Communicator const& world, Options const& options, std::stri
         values += h5::elements(field.shape);
     }
     auto const read = static_cast<std::uint64_t>(set->samples()) * sample_bytes;
-    double const typical = median(seconds);
+    double const typical = measure::median(seconds);
     // A baseline is done by every rank for all samples.
     double const epochs = variant == "baseline" ? world.size() : 1;
-    Measurement measured{what_of(options),
-                         variant,
-                         read,
-                         world.size(),
-                         seconds,
-                         {{"samples_per_s", epochs * static_cast<double>(set->samples()) / typical},
-                          {"bytes_per_s", epochs * static_cast<double>(read) / typical},
-                          {"workers", options.workers}}};
+    measure::Measurement measured{
+        what_of(options),
+        variant,
+        read,
+        world.size(),
+        seconds,
+        {{"samples_per_s", epochs * static_cast<double>(set->samples()) / typical},
+         {"bytes_per_s", epochs * static_cast<double>(read) / typical},
+         {"workers", options.workers}}};
     if (variant == "loader") {
         // What a rank took for it, and what it may take: whatever the size of the data set.
         auto const batches = options.prefetch * options.batch * static_cast<std::int64_t>(values);
@@ -188,7 +191,7 @@ Measurement measure(Communicator const& world, Options const& options, std::stri
 }
 
 /// From nothing to the first batch on every rank, when files are in the page cache.
-Measurement measure_start(Communicator const& world, Options const& options) {
+measure::Measurement measure_start(Communicator const& world, BenchLoaderOptions const& options) {
     std::vector<double> seconds;
     std::int64_t samples = 0;
     for (std::int64_t repeat = -1; repeat < options.repeats; ++repeat) {
@@ -209,7 +212,8 @@ Measurement measure_start(Communicator const& world, Options const& options) {
 }
 
 /// Of a data set that would fill a building: nothing is made that grows with it.
-Measurement measure_first_index(Communicator const& world, Options const& options) {
+measure::Measurement measure_first_index(Communicator const& world,
+                                         BenchLoaderOptions const& options) {
     std::vector<double> seconds;
     std::int64_t sum = 0; // so that nothing is left out
     for (std::int64_t repeat = -1; repeat < options.repeats; ++repeat) {
@@ -234,7 +238,7 @@ Measurement measure_first_index(Communicator const& world, Options const& option
 /// The generated file, gone with this object.
 class BenchFile {
   public:
-    BenchFile(Communicator const& world, Options& options) : owner_(world.is_root()) {
+    BenchFile(Communicator const& world, BenchLoaderOptions& options) : owner_(world.is_root()) {
         std::int64_t attempt = ::getpid();
         comm::broadcast(world, std::span(&attempt, 1));
         path_ = options.directory / concat("lockstep-bench-loader-", attempt, ".h5");
@@ -265,9 +269,9 @@ ExitCode bench_loader_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const& world = context.world;
-            Options options;
+            BenchLoaderOptions options;
             comm::agree(world, "reading the command line",
-                        [&] { options = parsed(invocation.arguments); });
+                        [&] { options = bench_loader_options(invocation.arguments); });
             std::optional<BenchFile> file;
             if (options.generated) {
                 file.emplace(world, options);
@@ -277,7 +281,7 @@ ExitCode bench_loader_command(Invocation const& invocation) {
                                       : options.order    ? measure_first_index(world, options)
                                                          : measure(world, options, variant);
                 if (world.is_root()) {
-                    print(std::cout, measured, options.json);
+                    measure::print(std::cout, measured, options.json);
                     std::cout << std::flush;
                 }
             }

@@ -1,17 +1,18 @@
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/diff.hpp"
-#include "lockstep/checkpoint/model_file.hpp"
-#include "lockstep/checkpoint/safetensors.hpp"
-#include "lockstep/checkpoint/store.hpp"
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
+#include "checkpoint/diff.hpp"
+#include "checkpoint/model_file.hpp"
+#include "checkpoint/safetensors.hpp"
+#include "checkpoint/store.hpp"
+#include "checkpoint/weights.hpp"
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/checkpoint/weights.hpp"
 #include "lockstep/config/deck_source.hpp"
 
 #include <iostream>
 
 #include "checkpoint_files.hpp"
-#include "command.hpp"
 #include "command_help.hpp"
 #include "run_difference.hpp"
 
@@ -40,7 +41,7 @@ std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, b
 
 namespace {
 
-constexpr char const* help =
+constexpr char const* checkpoint_help =
     R"(lockstep checkpoint info FILE|RUN
     What is in a checkpoint, a best.h5, or the newest checkpoint of a run's directory.
 lockstep checkpoint verify FILE|RUN
@@ -56,14 +57,6 @@ lockstep checkpoint diff A B
     are compared; where their records have hashes of the weights (monitor.weight-hash), the step at
     which they part is named.
 )";
-
-std::string shape_text(h5::Shape const& shape) {
-    std::vector<std::string> parts;
-    for (auto const extent : shape) {
-        parts.push_back(std::to_string(extent));
-    }
-    return concat("[", joined(parts, ", "), "]");
-}
 
 std::string text_of(checkpoint::Record const& record, char const* note) {
     auto const found = record.notes.find(note);
@@ -130,7 +123,7 @@ ExitCode info(std::filesystem::path const& path) {
               << count_text(static_cast<std::int64_t>(numbers)) << " numbers\n";
     for (auto const& entry : weights->entries()) {
         std::cout << "    " << entry.name << " " << h5::name_of(entry.type) << " "
-                  << shape_text(entry.shape) << "\n";
+                  << h5::shape_text(entry.shape) << "\n";
     }
     return ExitCode::ok;
 }
@@ -214,8 +207,8 @@ ExitCode checkpoint_command(Invocation const& invocation) {
     bool const asked = take_flag(arguments, "--help");
     auto const action = arguments.empty() ? std::string() : arguments.front();
     if (asked || arguments.empty()) {
-        auto const of_action = help_of(help, concat("lockstep checkpoint ", action));
-        std::cout << (of_action.empty() ? help : of_action);
+        auto const of_action = help_of(checkpoint_help, concat("lockstep checkpoint ", action));
+        std::cout << (of_action.empty() ? checkpoint_help : of_action);
         return asked ? ExitCode::ok : ExitCode::usage;
     }
     arguments.erase(arguments.begin());

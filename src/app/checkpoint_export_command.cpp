@@ -1,19 +1,20 @@
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/safetensors.hpp"
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/text.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 
 #include <iostream>
 #include <map>
 
 #include "checkpoint_files.hpp"
-#include "command.hpp"
 #include "command_help.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
-constexpr char const* usage =
+constexpr char const* checkpoint_export_usage =
     "lockstep checkpoint export FILE|RUN OUT [--format safetensors|torchscript|hdf5] "
     "[--overwrite]";
 
@@ -36,7 +37,7 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
     auto format = take_option(arguments, "--format", "");
     bool const overwrite = take_flag(arguments, "--overwrite");
     if (arguments.size() < 2) {
-        expect_arguments(arguments, 2, 2, usage);
+        expect_arguments(arguments, 2, 2, checkpoint_export_usage);
     }
     auto const file = files_of(arguments[0], false).front();
     std::filesystem::path const out = arguments[1];
@@ -47,7 +48,7 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
         return train_side_command("checkpoint export",
                                   {arguments, invocation.argc, invocation.argv});
     }
-    expect_arguments(arguments, 2, 2, usage);
+    expect_arguments(arguments, 2, 2, checkpoint_export_usage);
     if (format == "safetensors") {
         checkpoint::write_safetensors(out, *checkpoint::open_weights(file));
     } else if (format == "hdf5") {

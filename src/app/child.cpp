@@ -1,8 +1,8 @@
 #include "child.hpp"
 
-#include "lockstep/base/child.hpp"
+#include "base/child.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <fcntl.h>

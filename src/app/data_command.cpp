@@ -1,10 +1,10 @@
-#include "lockstep/base/text.hpp"
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/text.hpp"
 
 #include <array>
 #include <iostream>
 #include <utility>
-
-#include "command.hpp"
 
 namespace lockstep::app {
 
@@ -25,7 +25,7 @@ constexpr std::array<std::pair<char const*, char const*>, 3> actions{
 )"}}};
 
 /// Of one action, or of all where `action` is none.
-std::string help(std::string const& action) {
+std::string data_help(std::string const& action) {
     std::string text;
     for (auto const& [name, meaning] : actions) {
         if (action == name) {
@@ -45,7 +45,7 @@ ExitCode data_command(Invocation const& invocation) {
             {{arguments.begin() + 1, arguments.end()}, invocation.argc, invocation.argv});
     }
     if (arguments.empty() || take_flag(arguments, "--help")) {
-        std::cout << help(arguments.empty() ? "" : arguments.front());
+        std::cout << data_help(arguments.empty() ? "" : arguments.front());
         return invocation.arguments.empty() ? ExitCode::usage : ExitCode::ok;
     }
     auto const action = arguments.front();

@@ -1,32 +1,34 @@
-#include "lockstep/base/clock.hpp"
-#include "lockstep/base/list.hpp"
-#include "lockstep/base/number.hpp"
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/clock.hpp"
+#include "base/list.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "import/import.hpp"
 #include "lockstep/base/signals.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/data/import.hpp"
 #include "lockstep/monitor/collective_command.hpp"
-#include "lockstep/monitor/progress_bar.hpp"
-#include "lockstep/monitor/terminal.hpp"
+#include "monitor/progress_bar.hpp"
+#include "monitor/terminal.hpp"
 
 #include <algorithm>
 #include <iostream>
 #include <memory>
 
-#include "command.hpp"
 #include "data_import_help.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
-constexpr char const* usage = "lockstep data import KIND SOURCE OUT [options]; see --help";
+constexpr char const* data_import_usage =
+    "lockstep data import KIND SOURCE OUT [options]; see --help";
 constexpr double seconds_between_lines = 10;
 
 [[noreturn]] void refuse(std::string const& option, std::string const& value,
                          std::string const& expected) {
     throw Error(ExitCode::usage, {concat(option, " ", value), concat("expected ", expected),
-                                  concat("Usage: ", usage)});
+                                  concat("Usage: ", data_import_usage)});
 }
 
 template <class Number>
@@ -78,7 +80,7 @@ class ImportArguments {
     }
     /// KIND, SOURCE and OUT, when all options have been taken.
     std::vector<std::string> const& positions() {
-        expect_arguments(words_, 3, 3, usage);
+        expect_arguments(words_, 3, 3, data_import_usage);
         return words_;
     }
 
@@ -86,73 +88,72 @@ class ImportArguments {
     std::vector<std::string> words_;
 };
 
-data::ImportOptions common_options(ImportArguments& arguments) {
-    data::ImportOptions options;
-    for (auto const& share : arguments.list("--split")) {
-        options.split.shares.push_back(number<double>("--split", share, "numbers with commas"));
-    }
-    options.split.seed = static_cast<std::uint64_t>(arguments.count("--seed", 0));
-    options.shard_samples = arguments.count("--shard-samples", 0);
-    options.skip_bad = arguments.flag("--skip-bad");
-    options.overwrite = arguments.flag("--overwrite");
-    auto const deflate = arguments.count("--deflate", 0);
-    if (deflate > 9) {
-        refuse("--deflate", std::to_string(deflate), "0 to 9");
-    }
-    options.deflate = static_cast<int>(deflate);
-    return options;
+import::ImportOptions common_options(ImportArguments& arguments){import::ImportOptions options;
+for (auto const& share : arguments.list("--split")) {
+    options.split.shares.push_back(number<double>("--split", share, "numbers with commas"));
 }
+options.split.seed = static_cast<std::uint64_t>(arguments.count("--seed", 0));
+options.shard_samples = arguments.count("--shard-samples", 0);
+options.skip_bad = arguments.flag("--skip-bad");
+options.overwrite = arguments.flag("--overwrite");
+auto const deflate = arguments.count("--deflate", 0);
+if (deflate > 9) {
+    refuse("--deflate", std::to_string(deflate), "0 to 9");
+}
+options.deflate = static_cast<int>(deflate);
+return options;
+} // namespace
 
-using Source = std::unique_ptr<data::ImportSource>;
+using Source = std::unique_ptr<import::ImportSource>;
 /// Makes the source, once the words that are no options are known.
 using SourceMaker = std::function<Source(std::filesystem::path const& source)>;
 
 SourceMaker idx(ImportArguments& arguments) {
     auto const classes = arguments.list("--classes");
-    return [=](auto const& source) { return data::idx_source({source, classes}); };
+    return [=](auto const& source) { return import::idx_source({source, classes}); };
 }
 
 SourceMaker hdf5(ImportArguments& arguments, std::string const& split_by) {
-    data::Hdf5Import options{.source = {},
-                             .inputs = arguments.list("--inputs", "inputs"),
-                             .targets = arguments.list("--targets", "targets"),
-                             .weights = arguments.text("--weights"),
-                             .classes = arguments.list("--classes"),
-                             .type = arguments.text("--type"),
-                             .split_by = split_by};
+    import::Hdf5Import options{.source = {},
+                               .inputs = arguments.list("--inputs", "inputs"),
+                               .targets = arguments.list("--targets", "targets"),
+                               .weights = arguments.text("--weights"),
+                               .classes = arguments.list("--classes"),
+                               .type = arguments.text("--type"),
+                               .split_by = split_by};
     return [=](auto const& source) mutable {
         options.source = source;
-        return data::hdf5_source(options);
+        return import::hdf5_source(options);
     };
 }
 
-data::Alpha alpha(ImportArguments& arguments) {
+import::Alpha alpha(ImportArguments& arguments){
     auto const value = arguments.text("--alpha", "drop");
-    require_one_of("--alpha", value, {"drop", "blend", "keep"});
-    return value == "keep"    ? data::Alpha::keep
-           : value == "blend" ? data::Alpha::blend
-                              : data::Alpha::drop;
-}
+require_one_of("--alpha", value, {"drop", "blend", "keep"});
+return value == "keep"    ? import::Alpha::keep
+       : value == "blend" ? import::Alpha::blend
+                          : import::Alpha::drop;
+} // namespace lockstep::app
 
 SourceMaker images(ImportArguments& arguments, std::string const& split_by) {
     auto const [width, height] = arguments.size("--size");
-    data::ImageImport options{.source = {},
-                              .labels = {.path = arguments.text("--labels")},
-                              .split_by = split_by,
-                              .width = width,
-                              .height = height,
-                              .gray = arguments.flag("--gray"),
-                              .alpha = alpha(arguments)};
+    import::ImageImport options{.source = {},
+                                .labels = {.path = arguments.text("--labels")},
+                                .split_by = split_by,
+                                .width = width,
+                                .height = height,
+                                .gray = arguments.flag("--gray"),
+                                .alpha = alpha(arguments)};
     return [=](auto const& source) mutable {
         options.source = source;
-        return data::image_source(options);
+        return import::image_source(options);
     };
 }
 
 SourceMaker video(ImportArguments& arguments, std::string const& split_by) {
-    data::VideoImport options{.labels = {.path = arguments.text("--labels")},
-                              .split_by = split_by,
-                              .gray = arguments.flag("--gray")};
+    import::VideoImport options{.labels = {.path = arguments.text("--labels")},
+                                .split_by = split_by,
+                                .gray = arguments.flag("--gray")};
     auto const frames = arguments.count("--frames", 17);
     if (frames < 1) {
         refuse("--frames", "0", "at least 1");
@@ -166,7 +167,7 @@ SourceMaker video(ImportArguments& arguments, std::string const& split_by) {
     }
     return [=](auto const& source) mutable {
         options.source = source;
-        return data::video_source(options);
+        return import::video_source(options);
     };
 }
 
@@ -175,17 +176,17 @@ SourceMaker series(ImportArguments& arguments, std::string const& split_by) {
     if (type != "f32" && type != "f64") {
         refuse("--type", type, "f32 or f64");
     }
-    data::SeriesImport options{.columns = arguments.list("--columns"),
-                               .time = arguments.text("--time"),
-                               .group = arguments.text("--group"),
-                               .target = arguments.text("--target"),
-                               .regression = arguments.flag("--regression"),
-                               .split_by = split_by,
-                               .doubles = type == "f64",
-                               .fill_forward = arguments.flag("--fill-forward")};
+    import::SeriesImport options{.columns = arguments.list("--columns"),
+                                 .time = arguments.text("--time"),
+                                 .group = arguments.text("--group"),
+                                 .target = arguments.text("--target"),
+                                 .regression = arguments.flag("--regression"),
+                                 .split_by = split_by,
+                                 .doubles = type == "f64",
+                                 .fill_forward = arguments.flag("--fill-forward")};
     return [=](auto const& source) mutable {
         options.source = source;
-        return data::series_source(options);
+        return import::series_source(options);
     };
 }
 
@@ -198,19 +199,19 @@ SourceMaker speech(ImportArguments& arguments, std::string const& split_by) {
     if (bands < 1 || bands > 1024) {
         refuse("--mels", std::to_string(bands), "1 to 1024");
     }
-    data::SpeechImport options{.labels = {.path = arguments.text("--labels")},
-                               .transcripts = arguments.text("--transcripts"),
-                               .split_by = split_by,
-                               .text = arguments.text("--text", "text"),
-                               .words = units == "words",
-                               .lowercase = arguments.flag("--lowercase"),
-                               .drop = arguments.text("--drop"),
-                               .symbols = arguments.text("--symbols"),
-                               .raw = arguments.flag("--raw"),
-                               .bands = static_cast<std::uint64_t>(bands)};
+    import::SpeechImport options{.labels = {.path = arguments.text("--labels")},
+                                 .transcripts = arguments.text("--transcripts"),
+                                 .split_by = split_by,
+                                 .text = arguments.text("--text", "text"),
+                                 .words = units == "words",
+                                 .lowercase = arguments.flag("--lowercase"),
+                                 .drop = arguments.text("--drop"),
+                                 .symbols = arguments.text("--symbols"),
+                                 .raw = arguments.flag("--raw"),
+                                 .bands = static_cast<std::uint64_t>(bands)};
     return [=](auto const& source) mutable {
         options.source = source;
-        return data::speech_source(options);
+        return import::speech_source(options);
     };
 }
 
@@ -237,9 +238,9 @@ SourceMaker source_maker(std::string const& kind, ImportArguments& arguments,
     if (kind == "idx") {
         return idx(arguments);
     }
-    throw Error(ExitCode::usage,
-                {concat("lockstep data import ", kind),
-                 concat("there are ", joined(import_kinds(), ", ")), concat("Usage: ", usage)});
+    throw Error(ExitCode::usage, {concat("lockstep data import ", kind),
+                                  concat("there are ", joined(import_kinds(), ", ")),
+                                  concat("Usage: ", data_import_usage)});
 }
 
 /// A bar on a terminal; elsewhere a line now and then.
@@ -262,7 +263,7 @@ class ImportDisplay {
     Stopwatch since_line_;
 };
 
-void print(data::ImportReport const& report, std::vector<std::string> const& classes,
+void print(import::ImportReport const& report, std::vector<std::string> const& classes,
            std::vector<std::string> const& remarks) {
     if (report.parts_kept > 0) {
         std::cout << "continued with " << count_text(report.parts_kept)
@@ -305,7 +306,7 @@ void stop_if_asked(SignalRequests const& signals) {
 ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> const& words,
                     SignalRequests const& signals) {
     Source source;
-    data::ImportOptions options;
+    import::ImportOptions options;
     comm::agree(context.world, "reading the list of what to import", [&] {
         ImportArguments arguments(words);
         options = common_options(arguments);
@@ -323,7 +324,7 @@ ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> c
     });
     options.before_part = [&] { stop_if_asked(signals); };
     ImportDisplay display(context.world.is_root());
-    auto const report = data::import_set(
+    auto const report = import::import_set(
         context.world, *source, options,
         [&](auto const& what, auto done, auto all) { display.show(what, done, all); });
     display.clear();

@@ -1,9 +1,9 @@
-#include "lockstep/base/text.hpp"
-#include "lockstep/data/inspect.hpp"
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/text.hpp"
+#include "data/inspect.hpp"
 
 #include <iostream>
-
-#include "command.hpp"
 
 namespace lockstep::app {
 

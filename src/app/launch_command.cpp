@@ -1,7 +1,11 @@
-#include "lockstep/base/arrival.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/text.hpp"
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/arrival.hpp"
+#include "base/file.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
+#include "launch/dialog.hpp"
+#include "launch/fit.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,18 +13,14 @@
 #include <iostream>
 #include <unistd.h>
 
-#include "command.hpp"
-#include "launch_dialog.hpp"
-#include "launch_fit.hpp"
-
 namespace lockstep::app {
 
 namespace {
 
-constexpr char const* usage =
+constexpr char const* launch_usage =
     "lockstep launch [--yes | --show] [DECK]... [OPTION]... [--section.key VALUE]...";
 
-constexpr char const* help = R"(
+constexpr char const* launch_help = R"(
     Trains a deck with one rank on each device (GPU, or core) of this host, or of all hosts of the
     Slurm or PBS job around it, and looks after the ranks: TERM, INT and USR1 reach them as a
     request to end with a checkpoint; after the loss of a rank they are started again on the hosts
@@ -49,7 +49,7 @@ std::int64_t whole_number(std::string const& option, std::string const& text, st
     if (!value || *value < least) {
         throw Error(ExitCode::usage,
                     {concat(option, " ", text), concat("it is a whole number of at least ", least),
-                     concat("Usage: ", usage)});
+                     concat("Usage: ", launch_usage)});
     }
     return *value;
 }
@@ -60,13 +60,13 @@ std::string one_of(std::vector<std::string>& arguments, std::string const& optio
     if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end()) {
         throw Error(ExitCode::usage,
                     {concat(option, " ", value), concat("it can be ", joined(values, ", ")),
-                     concat("Usage: ", usage)});
+                     concat("Usage: ", launch_usage)});
     }
     return value;
 }
 
 std::string time_of(std::string const& text) {
-    auto const time = text.empty() ? text : job_time(text);
+    auto const time = text.empty() ? text : launch::job_time(text);
     if (!time) {
         throw Error(ExitCode::usage, {concat("--time ", text), "it is hours:minutes:seconds",
                                       "--time 12:00:00, or with days 2-00:00:00"});
@@ -75,8 +75,8 @@ std::string time_of(std::string const& text) {
 }
 
 /// Takes the options of `launch` itself out of the arguments; the rest is for `train`.
-LaunchChoice choice_of(std::vector<std::string> arguments) {
-    LaunchChoice choice;
+launch::LaunchChoice choice_of(std::vector<std::string> arguments) {
+    launch::LaunchChoice choice;
     auto const number = [&](char const* option, std::int64_t otherwise, std::int64_t least) {
         auto const text = take_option(arguments, option, "");
         return text.empty() ? otherwise : whole_number(option, text, least);
@@ -110,17 +110,19 @@ bool on_terminal() {
 }
 
 /// Writes the job script and becomes the command that submits it.
-ExitCode submit(LaunchChoice const& choice, bool yes) {
-    auto const path = job_script_path(choice);
-    auto const script = job_script(choice);
+ExitCode submit(launch::LaunchChoice const& choice, bool yes) {
+    auto const path = launch::job_script_path(choice);
+    auto const script = launch::job_script(choice);
     std::string const command = choice.submit == "slurm" ? "sbatch" : "qsub";
     if (!yes) {
-        confirm(concat(path, ":\n\n", script), concat("Write it and submit it by ", command));
+        launch::confirm(concat(path, ":\n\n", script),
+                        concat("Write it and submit it by ", command));
     }
     make_directories(std::filesystem::absolute(path).parent_path());
     write_text_durably(path, script);
-    std::cout << command << " " << path << "\nlockstep watch " << deck_of(choice).run.directory
-              << " waits for the run and shows it" << std::endl;
+    std::cout << command << " " << path << "\nlockstep watch "
+              << launch::deck_of(choice).run.directory << " waits for the run and shows it"
+              << std::endl;
     ::execlp(command.c_str(), command.c_str(), path.c_str(), nullptr);
     throw Error(ExitCode::unavailable, {concat("cannot start ", command), system_text(errno),
                                         concat("Submit ", path, " where there is one")});
@@ -131,7 +133,7 @@ ExitCode submit(LaunchChoice const& choice, bool yes) {
 ExitCode launch_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
     if (take_flag(arguments, "--help")) {
-        std::cout << usage << "\n" << help;
+        std::cout << launch_usage << "\n" << launch_help;
         return ExitCode::ok;
     }
     require_start_limit();
@@ -143,29 +145,29 @@ ExitCode launch_command(Invocation const& invocation) {
                                       "input or output is no terminal", "Say --yes"});
     }
     auto const scheduler = choice.submit == "no" || ((yes || show) && choice.submit.empty())
-                               ? Scheduler()
-                               : find_scheduler();
+                               ? launch::Scheduler()
+                               : launch::find_scheduler();
     if (!yes && !show) {
-        ask_for_the_rest(choice, scheduler);
+        launch::ask_for_the_rest(choice, scheduler);
     }
     if (choice.submit == "slurm" || choice.submit == "pbs") {
-        settle_job(choice, scheduler);
+        launch::settle_job(choice, scheduler);
         if (show) {
-            std::cout << job_script(choice);
+            std::cout << launch::job_script(choice);
             return ExitCode::ok;
         }
         return submit(choice, yes);
     }
-    auto const plan = plan_of(choice);
-    auto const line = shell_line(launch_words(plan, plan.hosts));
+    auto const plan = launch::plan_of(choice);
+    auto const line = launch::shell_line(launch::launch_words(plan, plan.hosts));
     if (show) {
         std::cout << line << "\n";
         return ExitCode::ok;
     }
     if (!yes) {
-        confirm(line, "Start it");
+        launch::confirm(line, "Start it");
     }
-    return supervise(plan);
+    return launch::supervise(plan);
 }
 
 } // namespace lockstep::app

@@ -1,9 +1,11 @@
-#include "lockstep/base/arrival.hpp"
-#include "lockstep/base/build_id.hpp"
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/arrival.hpp"
+#include "base/build_id.hpp"
+#include "base/memory.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/memory.hpp"
 #include "lockstep/base/signals.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/build_id_value.hpp"
 
 #include <algorithm>
@@ -14,7 +16,6 @@
 #include <unistd.h>
 
 #include "build_info.hpp"
-#include "command.hpp"
 #include "train_side_help.hpp"
 
 namespace {

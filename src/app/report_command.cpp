@@ -1,20 +1,21 @@
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/monitor/report.hpp"
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
+#include "report/report.hpp"
 
 #include <iostream>
 
-#include "command.hpp"
 #include "command_help.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
-constexpr char const* usage =
+constexpr char const* report_usage =
     "lockstep report RUN... [--output DIRECTORY] [--format png,pdf,svg] [--price-per-hour P] "
     "[--overwrite]";
-constexpr char const* help =
+constexpr char const* report_help =
     R"(lockstep report RUN... [--output DIRECTORY] [--format png,pdf,svg] [--price-per-hour P]
                    [--overwrite]
     Draws pictures (PNG, or the formats named) and writes report.md: of one run into its own
@@ -66,30 +67,30 @@ std::optional<double> price_of(std::string const& text) {
 ExitCode report_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
     if (take_flag(arguments, "--help")) {
-        std::cout << help;
+        std::cout << report_help;
         return ExitCode::ok;
     }
     auto const price = price_of(take_option(arguments, "--price-per-hour", ""));
     auto const output = take_option(arguments, "--output", "");
     auto const formats = formats_of(take_option(arguments, "--format", "png"));
     bool const overwrite = take_flag(arguments, "--overwrite");
-    expect_arguments(arguments, 1, 100, usage);
+    expect_arguments(arguments, 1, 100, report_usage);
     std::vector<monitor::RunRecords> runs;
     runs.reserve(arguments.size());
     for (auto const& argument : arguments) {
         runs.push_back(records_of(argument));
     }
-    monitor::ReportOptions const options{.directory = place_of(runs, output), .price = price};
+    report::ReportOptions const options{.directory = place_of(runs, output), .price = price};
     if (!output.empty()) {
         require_free(options.directory / "report.md", overwrite);
     }
     std::vector<std::string> pictures;
     try {
-        pictures = monitor::draw_plots(runs, options.directory / "plots", {.formats = formats});
+        pictures = report::draw_plots(runs, options.directory / "plots", {.formats = formats});
     } catch (Error const& error) {
         std::cerr << "lockstep: warning: " << error.what() << "\n";
     }
-    std::cout << monitor::write_report(runs, options, pictures) << "\n"
+    std::cout << report::write_report(runs, options, pictures) << "\n"
               << (options.directory / "report.md").string() << "\n";
     return ExitCode::ok;
 }

@@ -1,9 +1,9 @@
 #include "run_difference.hpp"
 
-#include "lockstep/base/hash.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/diff.hpp"
-#include "lockstep/checkpoint/store.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "checkpoint/diff.hpp"
+#include "checkpoint/store.hpp"
 #include "lockstep/monitor/run_records.hpp"
 
 #include <algorithm>

@@ -1,16 +1,15 @@
-#include "lockstep/base/build_id.hpp"
+#include "app/command.hpp"
+#include "base/build_id.hpp"
+#include "base/loader.hpp"
+#include "base/memory.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/loader.hpp"
-#include "lockstep/base/memory.hpp"
 #include "lockstep/base/signals.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/build_id_value.hpp"
 
 #include <csignal>
 #include <cstdint>
 #include <dlfcn.h>
-
-#include "command.hpp"
 
 namespace lockstep::app {
 

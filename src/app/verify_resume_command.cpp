@@ -1,27 +1,28 @@
-#include "lockstep/base/environment.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/diff.hpp"
-#include "lockstep/checkpoint/store.hpp"
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/environment.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "checkpoint/diff.hpp"
+#include "checkpoint/store.hpp"
 #include "lockstep/config/deck_source.hpp"
+#include "measure/measurement.hpp"
 
 #include <algorithm>
 #include <iostream>
 #include <unistd.h>
 
 #include "child.hpp"
-#include "command.hpp"
-#include "measurement.hpp"
 #include "run_difference.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
-constexpr char const* usage =
+constexpr char const* verify_resume_usage =
     "lockstep verify-resume DECK --ranks A --resume-ranks B --kill-at K --steps N";
 
-constexpr char const* help =
+constexpr char const* verify_resume_help =
     R"(lockstep verify-resume DECK... --ranks A --resume-ranks B --kill-at K --steps N
                        [--launcher mpirun|srun] [--section.key VALUE]...
     Proves exact resume on this very set-up. Trains N steps on A ranks; trains again, lets SIGKILL
@@ -29,7 +30,7 @@ constexpr char const* help =
     Exit 0: equal, 1: different. The runs' directories, beside the deck's own, are removed.
 )";
 
-struct Options {
+struct VerifyResumeOptions {
     std::int64_t ranks = 0;
     std::int64_t resume_ranks = 0;
     std::int64_t kill_at = 0;
@@ -41,14 +42,14 @@ struct Options {
 std::int64_t required(std::vector<std::string>& arguments, std::string const& name) {
     auto const text = take_option(arguments, name, "");
     if (text.empty()) {
-        throw Error(ExitCode::usage,
-                    {concat(name, " is missing"), "it has no default", concat("Usage: ", usage)});
+        throw Error(ExitCode::usage, {concat(name, " is missing"), "it has no default",
+                                      concat("Usage: ", verify_resume_usage)});
     }
-    return whole_number(name, text);
+    return measure::whole_number(name, text);
 }
 
-Options parsed(std::vector<std::string> arguments) {
-    Options options;
+VerifyResumeOptions verify_resume_options(std::vector<std::string> arguments) {
+    VerifyResumeOptions options;
     options.ranks = required(arguments, "--ranks");
     options.resume_ranks = required(arguments, "--resume-ranks");
     options.kill_at = required(arguments, "--kill-at");
@@ -59,7 +60,7 @@ Options parsed(std::vector<std::string> arguments) {
                     {concat("--kill-at ", options.kill_at),
                      concat("there are ", options.steps, " steps"), "Kill at one of them"});
     }
-    expect_arguments(config::DeckSource().take_options(arguments), 1, 1000, usage);
+    expect_arguments(config::DeckSource().take_options(arguments), 1, 1000, verify_resume_usage);
     options.words = std::move(arguments);
     return options;
 }
@@ -103,7 +104,7 @@ class Place {
 
 class Trial {
   public:
-    explicit Trial(Options options)
+    explicit Trial(VerifyResumeOptions options)
         : options_(std::move(options)), deck_(deck_of(options_.words)),
           place_(deck_.run.directory) {}
 
@@ -119,7 +120,7 @@ class Trial {
     std::filesystem::path newest(std::string const& run) const;
     std::string last_words() const;
 
-    Options options_;
+    VerifyResumeOptions options_;
     config::Deck deck_;
     Place place_;
 };
@@ -212,11 +213,11 @@ void require_no_launcher() {
 ExitCode verify_resume_command(Invocation const& invocation) {
     auto arguments = invocation.arguments;
     if (arguments.empty() || take_flag(arguments, "--help")) {
-        std::cout << help;
+        std::cout << verify_resume_help;
         return invocation.arguments.empty() ? ExitCode::usage : ExitCode::ok;
     }
     require_no_launcher();
-    auto const options = parsed(arguments);
+    auto const options = verify_resume_options(arguments);
     Trial const trial(options);
     trial.require_finished(trial.train("straight", options.ranks, ""), "straight");
     auto const fault = concat("kill:rank=", options.ranks - 1, ":step=", options.kill_at);

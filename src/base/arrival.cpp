@@ -1,11 +1,11 @@
-#include "lockstep/base/arrival.hpp"
+#include "base/arrival.hpp"
 
-#include "lockstep/base/environment.hpp"
+#include "base/environment.hpp"
+#include "base/host_facts.hpp"
+#include "base/number.hpp"
+#include "base/process.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/host_facts.hpp"
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/process.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <fstream>

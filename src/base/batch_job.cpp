@@ -1,9 +1,9 @@
-#include "lockstep/base/batch_job.hpp"
+#include "base/batch_job.hpp"
 
-#include "lockstep/base/child.hpp"
-#include "lockstep/base/environment.hpp"
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/child.hpp"
+#include "base/environment.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <array>

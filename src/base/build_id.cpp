@@ -1,7 +1,7 @@
-#include "lockstep/base/build_id.hpp"
+#include "base/build_id.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/build_id_value.hpp"
 
 namespace lockstep {

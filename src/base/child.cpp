@@ -1,6 +1,6 @@
-#include "lockstep/base/child.hpp"
+#include "base/child.hpp"
 
-#include "lockstep/base/clock.hpp"
+#include "base/clock.hpp"
 
 #include <array>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "lockstep/base/clock.hpp"
+#include "base/clock.hpp"
 
 #include <array>
 #include <cstdio>

@@ -1,6 +1,6 @@
-#include "lockstep/base/code_place.hpp"
+#include "base/code_place.hpp"
 
-#include "lockstep/base/text.hpp"
+#include "base/text.hpp"
 
 #include <filesystem>
 

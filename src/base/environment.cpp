@@ -1,6 +1,6 @@
-#include "lockstep/base/environment.hpp"
+#include "base/environment.hpp"
 
-#include "lockstep/base/text.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 #include "lockstep/base/error.hpp"
 
-#include "lockstep/base/memory.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/memory.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <array>

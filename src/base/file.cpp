@@ -1,7 +1,7 @@
-#include "lockstep/base/file.hpp"
+#include "base/file.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <cerrno>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
-#include "lockstep/base/file_kind.hpp"
+#include "base/file_kind.hpp"
 
+#include "base/file.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
-#include "lockstep/base/file_lock.hpp"
+#include "base/file_lock.hpp"
 
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
 
 #include <cerrno>
 #include <fcntl.h>

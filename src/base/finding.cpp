@@ -1,4 +1,4 @@
-#include "lockstep/base/finding.hpp"
+#include "base/finding.hpp"
 
 #include <algorithm>
 

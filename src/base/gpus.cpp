@@ -1,8 +1,8 @@
-#include "lockstep/base/gpus.hpp"
+#include "base/gpus.hpp"
 
+#include "base/number.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <array>

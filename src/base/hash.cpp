@@ -1,4 +1,4 @@
-#include "lockstep/base/hash.hpp"
+#include "base/hash.hpp"
 
 #include <xxhash.h>
 // Renames what is called below to what chooses by processor.

@@ -1,9 +1,9 @@
-#include "lockstep/base/host_facts.hpp"
+#include "base/host_facts.hpp"
 
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/hash.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <array>

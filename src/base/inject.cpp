@@ -1,8 +1,8 @@
-#include "lockstep/base/inject.hpp"
+#include "base/inject.hpp"
 
-#include "lockstep/base/environment.hpp"
+#include "base/environment.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <array>

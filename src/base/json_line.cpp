@@ -1,4 +1,4 @@
-#include "lockstep/base/json_line.hpp"
+#include "base/json_line.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
-#include "lockstep/base/list.hpp"
+#include "base/list.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 namespace lockstep {
 

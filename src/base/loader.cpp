@@ -1,4 +1,4 @@
-#include "lockstep/base/loader.hpp"
+#include "base/loader.hpp"
 
 #include <dlfcn.h>
 

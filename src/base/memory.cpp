@@ -1,4 +1,4 @@
-#include "lockstep/base/memory.hpp"
+#include "base/memory.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,6 +1,6 @@
-#include "lockstep/base/process.hpp"
+#include "base/process.hpp"
 
-#include "lockstep/base/text.hpp"
+#include "base/text.hpp"
 
 #include <charconv>
 #include <ctime>

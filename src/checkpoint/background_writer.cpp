@@ -1,9 +1,9 @@
-#include "lockstep/checkpoint/background_writer.hpp"
+#include "checkpoint/background_writer.hpp"
 
-#include "lockstep/base/clock.hpp"
+#include "base/clock.hpp"
+#include "comm/agree.hpp"
+#include "comm/heartbeats.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/comm/session.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-#include "lockstep/checkpoint/checksum_header.hpp"
+#include "checkpoint/checksum_header.hpp"
 
+#include "base/hash.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/hash.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,7 +1,7 @@
-#include "lockstep/checkpoint/diff.hpp"
+#include "checkpoint/diff.hpp"
 
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/reader.hpp"
+#include "base/text.hpp"
+#include "checkpoint/reader.hpp"
 
 #include <algorithm>
 #include <bit>

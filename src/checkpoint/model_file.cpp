@@ -1,9 +1,9 @@
-#include "lockstep/checkpoint/model_file.hpp"
+#include "checkpoint/model_file.hpp"
 
+#include "base/text.hpp"
+#include "checkpoint/checksum_header.hpp"
+#include "checkpoint/writer.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/checksum_header.hpp"
-#include "lockstep/checkpoint/writer.hpp"
 
 #include <algorithm>
 #include <system_error>
@@ -33,12 +33,6 @@ void write_datasets(std::filesystem::path const& path, std::vector<NamedArray> c
     }
     write_record(file, record, model_format);
     file.close();
-}
-
-Error lacking(std::filesystem::path const& path, std::string const& what) {
-    return {ExitCode::data,
-            {concat(path.string(), " has no ", what), "it is of another model or damaged",
-             "Check that it is the right model file"}};
 }
 
 } // namespace

@@ -1,8 +1,8 @@
-#include "lockstep/checkpoint/reader.hpp"
+#include "checkpoint/reader.hpp"
 
+#include "base/text.hpp"
+#include "checkpoint/checksum_header.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/checksum_header.hpp"
 
 #include <algorithm>
 
@@ -12,12 +12,6 @@
 namespace lockstep::checkpoint {
 
 namespace {
-
-Error lacking(std::filesystem::path const& path, std::string const& what) {
-    return {ExitCode::data,
-            {concat(path.string(), " has no ", what), "it is of another model or damaged",
-             "Check that it is the right checkpoint"}};
-}
 
 /// A file copied under another step's name is whole, and yet not what it is taken for.
 void require_step_of_name(std::filesystem::path const& path, Record const& record) {

@@ -1,8 +1,8 @@
 #include "record.hpp"
 
+#include "base/file.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -146,6 +146,12 @@ std::uint64_t overhead_of(Record const& record, std::size_t datasets) {
         bytes += name.size() + note.size() + of_value;
     }
     return bytes;
+}
+
+Error lacking(std::filesystem::path const& path, std::string const& what) {
+    return {ExitCode::data,
+            {concat(path.string(), " has no ", what), "it is of another model or damaged",
+             "Check that it is the right file"}};
 }
 
 } // namespace lockstep::checkpoint

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "lockstep/checkpoint/snapshot.hpp"
-#include "lockstep/h5/file.hpp"
+#include "checkpoint/snapshot.hpp"
+#include "h5/file.hpp"
+#include "lockstep/base/error.hpp"
 
 #include <filesystem>
 #include <string>
@@ -29,6 +30,9 @@ std::string layout_text(std::vector<Array> const& arrays, std::vector<h5::View> 
 /// The arrays and views of such a text. Throws Error 65 that names `path`.
 void read_layout(std::string const& text, std::filesystem::path const& path,
                  std::vector<Array>& arrays, std::vector<h5::View>& views);
+
+/// That a file has not the array, or the like, that is asked for.
+Error lacking(std::filesystem::path const& path, std::string const& what);
 
 /// Makes an empty file and throws unless it may grow to `bytes`: 73 when it cannot be made, 74 when
 /// disk, quota or limit are too small. HDF5 is to replace it: asked before HDF5 is, since a failed

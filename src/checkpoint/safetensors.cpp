@@ -1,10 +1,10 @@
-#include "lockstep/checkpoint/safetensors.hpp"
+#include "checkpoint/safetensors.hpp"
 
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "checkpoint/writer.hpp"
+#include "comm/rounding.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/writer.hpp"
-#include "lockstep/comm/rounding.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -22,7 +22,7 @@ namespace lockstep::checkpoint {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using Bytes = std::span<std::byte const>;
 using WritableBytes = std::span<std::byte>;
 
@@ -71,7 +71,7 @@ constexpr std::array kinds{
     Kind{"BOOL", 1, h5::Type::i64, convert<std::uint8_t, std::int64_t>},
 };
 
-Error damaged(std::filesystem::path const& path, std::string const& why) {
+Error not_safetensors(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
             {concat(path.string(), " is no whole safetensors file"), why,
              "Check that it is the right file, and copy or make it again"}};
@@ -102,14 +102,14 @@ class SafetensorsFile : public Weights {
         auto const size = file_.size();
         auto const length = size < length_bytes ? 0 : header_length(file_);
         if (length < 2 || length > max_header || length > size - length_bytes) {
-            throw damaged(path, "its header is longer than the file, or missing");
+            throw not_safetensors(path, "its header is longer than the file, or missing");
         }
         std::string header(length, ' ');
         file_.read_at(length_bytes, std::as_writable_bytes(std::span(header)));
         begin_ = length_bytes + length;
-        auto const parsed = Json::parse(header, nullptr, /*allow_exceptions=*/false);
+        auto const parsed = OrderedJson::parse(header, nullptr, /*allow_exceptions=*/false);
         if (!parsed.is_object()) {
-            throw damaged(path, "its header is not JSON");
+            throw not_safetensors(path, "its header is not JSON");
         }
         for (auto const& [name, tensor] : parsed.items()) {
             if (name != "__metadata__") {
@@ -124,7 +124,7 @@ class SafetensorsFile : public Weights {
         std::uint64_t first;
     };
 
-    void add(std::string const& name, Json const& tensor, std::uint64_t data) {
+    void add(std::string const& name, OrderedJson const& tensor, std::uint64_t data) {
         try {
             auto const type = tensor.at("dtype").get<std::string>();
             auto const* const kind = std::find_if(
@@ -139,13 +139,14 @@ class SafetensorsFile : public Weights {
             auto const count = elements_up_to(shape, data / kind->bytes);
             if (bounds[0] > bounds[1] || bounds[1] > data || !count ||
                 bounds[1] - bounds[0] != *count * kind->bytes) {
-                throw damaged(path_, concat("the bytes of tensor ", name,
-                                            " do not fit its shape, or lie beyond the end"));
+                throw not_safetensors(path_,
+                                      concat("the bytes of tensor ", name,
+                                             " do not fit its shape, or lie beyond the end"));
             }
             entries_.push_back({name, kind->becomes, shape});
             places_.push_back({&*kind, begin_ + bounds[0]});
-        } catch (Json::exception const& failure) {
-            throw damaged(path_, concat("the header's entry ", name, ": ", failure.what()));
+        } catch (OrderedJson::exception const& failure) {
+            throw not_safetensors(path_, concat("the header's entry ", name, ": ", failure.what()));
         }
     }
 
@@ -162,7 +163,7 @@ class SafetensorsFile : public Weights {
 };
 
 std::string header_of(Weights const& weights) {
-    Json header;
+    OrderedJson header;
     header["__metadata__"] = {{"format", "pt"}};
     std::uint64_t at = 0;
     for (auto const& entry : weights.entries()) {

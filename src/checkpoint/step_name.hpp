@@ -1,7 +1,7 @@
 #pragma once
 
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
 
 #include <cstdint>
 #include <optional>

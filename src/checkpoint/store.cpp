@@ -1,13 +1,13 @@
-#include "lockstep/checkpoint/store.hpp"
+#include "checkpoint/store.hpp"
 
-#include "lockstep/base/clock.hpp"
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "checkpoint/reader.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
 
 #include <algorithm>
 #include <functional>

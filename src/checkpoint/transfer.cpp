@@ -1,15 +1,15 @@
 #include "transfer.hpp"
 
-#include "lockstep/base/descriptor.hpp"
-#include "lockstep/base/environment.hpp"
+#include "base/descriptor.hpp"
+#include "base/environment.hpp"
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
+#include "comm/messages.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/hash.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/heartbeats.hpp"
-#include "lockstep/comm/messages.hpp"
 
 #include <algorithm>
 #include <array>

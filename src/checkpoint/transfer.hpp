@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/checkpoint/snapshot.hpp"
+#include "checkpoint/snapshot.hpp"
 #include "lockstep/comm/communicator.hpp"
 
 #include <cstdint>

@@ -1,12 +1,12 @@
 #include "lockstep/checkpoint/verify.hpp"
 
+#include "base/file_kind.hpp"
+#include "base/text.hpp"
+#include "checkpoint/checksum_header.hpp"
+#include "checkpoint/safetensors.hpp"
+#include "comm/agree.hpp"
+#include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file_kind.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/checksum_header.hpp"
-#include "lockstep/checkpoint/safetensors.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
-#include "lockstep/checkpoint/weights.hpp"
+#include "checkpoint/weights.hpp"
 
+#include "base/text.hpp"
+#include "checkpoint/model_file.hpp"
+#include "checkpoint/reader.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/model_file.hpp"
-#include "lockstep/checkpoint/reader.hpp"
-#include "lockstep/checkpoint/safetensors.hpp"
 
 #include <algorithm>
 

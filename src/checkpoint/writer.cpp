@@ -1,14 +1,14 @@
-#include "lockstep/checkpoint/writer.hpp"
+#include "checkpoint/writer.hpp"
 
-#include "lockstep/base/clock.hpp"
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "base/inject.hpp"
+#include "base/text.hpp"
+#include "checkpoint/checksum_header.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/hash.hpp"
-#include "lockstep/base/inject.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/checksum_header.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
-#include "lockstep/comm/agree.hpp"
+#include "comm/agree.hpp"
 
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/heartbeats.hpp"
+#include "base/text.hpp"
+#include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
 
 #include <array>
 
@@ -11,8 +11,6 @@ namespace lockstep::comm {
 namespace {
 
 // The parts of a failure travel as one text; this character occurs in none of them.
-constexpr char separator = '\x1f';
-
 } // namespace
 
 std::optional<Error> failure_of(std::function<void()> const& work) {
@@ -44,13 +42,13 @@ void agree_on(Communicator const& comm, std::string_view phase,
         auto const& text = failure->text();
         auto const step = current_step(comm);
         bool const untold = step > 0 && phase.find("step") == std::string_view::npos;
-        message = concat(static_cast<int>(failure->code()), separator, text.what, separator,
-                         text.why, separator, text.next, separator, "rank ", first, " (",
-                         host_name(), ", ", comm.device(), ") in ", phase,
+        message = concat(static_cast<int>(failure->code()), unit_separator, text.what,
+                         unit_separator, text.why, unit_separator, text.next, unit_separator,
+                         "rank ", first, " (", host_name(), ", ", comm.device(), ") in ", phase,
                          untold ? concat(" at step ", step) : std::string());
     }
     broadcast_text(comm, message, first);
-    auto parts = split(message, separator);
+    auto parts = split(message, unit_separator);
     parts.resize(5);
     throw AgreedError(static_cast<ExitCode>(std::stoi(parts[0])), {parts[1], parts[2], parts[3]},
                       first, parts[4]);

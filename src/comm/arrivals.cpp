@@ -1,7 +1,7 @@
-#include "lockstep/comm/arrivals.hpp"
+#include "arrivals.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <ctime>

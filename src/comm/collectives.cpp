@@ -1,8 +1,8 @@
-#include "lockstep/comm/collectives.hpp"
+#include "comm/collectives.hpp"
 
+#include "base/text.hpp"
+#include "comm/heartbeats.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/heartbeats.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -12,9 +12,6 @@
 namespace lockstep::comm {
 
 namespace {
-
-// MPI counts are int; calls of this size keep far from the limit and from 2 GiB of bytes.
-constexpr std::size_t call_bytes = std::size_t{1} << 30;
 
 MPI_Op raw(Reduce operation) {
     switch (operation) {

@@ -1,9 +1,9 @@
 #include "lockstep/comm/communicator.hpp"
 
-#include "lockstep/base/code_place.hpp"
+#include "base/code_place.hpp"
+#include "base/text.hpp"
+#include "comm/heartbeats.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/heartbeats.hpp"
 
 #include <array>
 #include <exception>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <concepts>
@@ -9,6 +9,9 @@
 #include <utility>
 
 namespace lockstep::comm {
+
+/// Of one call: MPI counts are int, and this keeps far from the limit and from 2 GiB of bytes.
+constexpr std::size_t call_bytes = std::size_t{1} << 30;
 
 /// A count for MPI, which takes int: the one way from our lengths to its arguments.
 ///

@@ -1,9 +1,9 @@
-#include "lockstep/comm/heartbeats.hpp"
+#include "comm/heartbeats.hpp"
 
-#include "lockstep/base/inject.hpp"
-#include "lockstep/base/process.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
+#include "base/inject.hpp"
+#include "base/process.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 
 #include <exception>
 #include <type_traits>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "lockstep/comm/arrivals.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+
+#include "arrivals.hpp"
 
 namespace lockstep::comm {
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "comm/tree_exchange.hpp"
 #include "lockstep/comm/communicator.hpp"
-#include "lockstep/comm/tree_exchange.hpp"
 
 #include <cstdint>
 #include <memory>

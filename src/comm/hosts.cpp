@@ -1,6 +1,6 @@
 #include "hosts.hpp"
 
-#include "lockstep/comm/collectives.hpp"
+#include "comm/collectives.hpp"
 
 namespace lockstep::comm {
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "comm/replica_tree.hpp"
 #include "lockstep/comm/communicator.hpp"
-#include "lockstep/comm/replica_tree.hpp"
 
 #include <algorithm>
 #include <vector>

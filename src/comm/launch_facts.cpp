@@ -1,7 +1,7 @@
-#include "lockstep/comm/launch_facts.hpp"
+#include "comm/launch_facts.hpp"
 
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/collectives.hpp"
+#include "base/text.hpp"
+#include "comm/collectives.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,8 +14,6 @@ namespace lockstep::comm {
 
 namespace {
 
-constexpr char separator = '\x1f';
-
 std::string packed(LaunchFacts const& facts) {
     std::vector<std::string> cores;
     for (auto const core : facts.cores) {
@@ -25,11 +23,11 @@ std::string packed(LaunchFacts const& facts) {
                    std::to_string(facts.granted_cores), std::to_string(facts.threads),
                    facts.processor, facts.gpu, facts.program, facts.libraries, facts.deck,
                    facts.data},
-                  std::string(1, separator));
+                  std::string(1, unit_separator));
 }
 
 LaunchFacts unpacked(std::string const& text) {
-    auto const fields = split(text, separator);
+    auto const fields = split(text, unit_separator);
     LaunchFacts facts;
     facts.host = fields.at(0);
     for (auto const& core : split(fields.at(1), ',')) {

@@ -1,4 +1,4 @@
-#include "lockstep/comm/messages.hpp"
+#include "comm/messages.hpp"
 
 #include "counts.hpp"
 
@@ -6,7 +6,6 @@ namespace lockstep::comm {
 
 namespace {
 
-constexpr std::size_t call_bytes = std::size_t{1} << 30;
 constexpr int tag = 1;
 
 } // namespace

@@ -1,8 +1,8 @@
-#include "lockstep/comm/native_exchange.hpp"
+#include "comm/native_exchange.hpp"
 
-#include "lockstep/base/clock.hpp"
-#include "lockstep/comm/shared_block.hpp"
-#include "lockstep/comm/tree_sum.hpp"
+#include "base/clock.hpp"
+#include "comm/shared_block.hpp"
+#include "comm/tree_sum.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-#include "lockstep/comm/nccl.hpp"
+#include "comm/nccl.hpp"
 
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
 
 #include <algorithm>
 #include <array>

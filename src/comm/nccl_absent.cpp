@@ -1,5 +1,5 @@
+#include "comm/nccl.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/comm/nccl.hpp"
 
 namespace lockstep::comm {
 

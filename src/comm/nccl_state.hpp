@@ -1,7 +1,7 @@
 #pragma once
 
-#include "lockstep/base/clock.hpp"
-#include "lockstep/comm/nccl.hpp"
+#include "base/clock.hpp"
+#include "comm/nccl.hpp"
 
 #include <chrono>
 #include <memory>

@@ -1,8 +1,8 @@
 #include "pending.hpp"
 
+#include "base/text.hpp"
+#include "comm/heartbeats.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/heartbeats.hpp"
 
 #include <chrono>
 #include <thread>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "lockstep/base/clock.hpp"
-#include "lockstep/comm/collectives.hpp"
+#include "base/clock.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/comm/communicator.hpp"
 
 #include <cstdint>
@@ -38,17 +38,26 @@ class Pending {
     Pending& operator=(Pending&&) = delete;
     ~Pending();
 
+    /// Not collective: the other rank has to call its counterpart.
     void send(Communicator const& comm, int to, float const* values, std::int64_t count);
     void send(Communicator const& comm, int to, std::uint16_t const* values, std::int64_t count);
+    /// Not collective, as send.
     void receive(Communicator const& comm, int from, float* values, std::int64_t count);
     void receive(Communicator const& comm, int from, std::uint16_t* values, std::int64_t count);
     /// Adds up `values` over all ranks, in place.
+    ///
+    /// Collective  over `comm`, as are those below
     template <Element T>
     void sum(Communicator const& comm, std::span<T> values);
     /// Makes each rank's shard of `whole` known: bounds [ranks + 1], less than 2^31 elements.
+    ///
+    /// Collective  over `comm`
     void gather(Communicator const& comm, float* whole, std::vector<std::int64_t> const& bounds);
     /// Copies rank 0's bytes to all ranks.
+    ///
+    /// Collective  over `comm`
     void broadcast(Communicator const& comm, std::span<std::byte> bytes);
+    /// Collective  over `comm`
     void barrier(Communicator const& comm);
 
     /// Whether all are done; does not wait.

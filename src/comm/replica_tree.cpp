@@ -1,7 +1,7 @@
-#include "lockstep/comm/replica_tree.hpp"
+#include "comm/replica_tree.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <numeric>

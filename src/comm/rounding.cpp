@@ -1,4 +1,4 @@
-#include "lockstep/comm/rounding.hpp"
+#include "comm/rounding.hpp"
 
 #include <bit>
 

@@ -1,6 +1,6 @@
-#include "lockstep/comm/scaling_model.hpp"
+#include "comm/scaling_model.hpp"
 
-#include "lockstep/comm/replica_tree.hpp"
+#include "comm/replica_tree.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,10 +1,10 @@
 #include "lockstep/comm/session.hpp"
 
-#include "lockstep/base/arrival.hpp"
-#include "lockstep/base/environment.hpp"
+#include "base/arrival.hpp"
+#include "base/environment.hpp"
+#include "base/text.hpp"
+#include "comm/heartbeats.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/heartbeats.hpp"
 
 #include <csignal>
 #include <cstdio>

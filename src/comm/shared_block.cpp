@@ -1,10 +1,10 @@
-#include "lockstep/comm/shared_block.hpp"
+#include "comm/shared_block.hpp"
 
-#include "lockstep/base/descriptor.hpp"
+#include "base/descriptor.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
 
 #include <cerrno>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-#include "lockstep/comm/topology.hpp"
+#include "comm/topology.hpp"
 
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 
 #include <algorithm>
 

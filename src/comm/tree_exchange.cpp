@@ -1,12 +1,12 @@
-#include "lockstep/comm/tree_exchange.hpp"
+#include "comm/tree_exchange.hpp"
 
-#include "lockstep/base/clock.hpp"
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/shared_block.hpp"
+#include "comm/tree_sum.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/shared_block.hpp"
-#include "lockstep/comm/tree_sum.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,7 +1,7 @@
-#include "lockstep/comm/tree_sum.hpp"
+#include "comm/tree_sum.hpp"
 
+#include "comm/partition.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/comm/partition.hpp"
 
 #include <algorithm>
 #include <array>

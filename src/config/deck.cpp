@@ -1,6 +1,6 @@
 #include "lockstep/config/deck.hpp"
 
-#include "lockstep/base/text.hpp"
+#include "base/text.hpp"
 
 #include "describe.hpp"
 #include "values.hpp"

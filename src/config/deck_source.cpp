@@ -1,7 +1,7 @@
 #include "lockstep/config/deck_source.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <nlohmann/json.hpp>
 

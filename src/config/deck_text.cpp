@@ -1,8 +1,8 @@
 #include "deck_text.hpp"
 
+#include "base/file.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <boost/program_options.hpp>
 

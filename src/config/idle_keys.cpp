@@ -1,6 +1,6 @@
-#include "lockstep/config/idle_keys.hpp"
+#include "config/idle_keys.hpp"
 
-#include "lockstep/base/text.hpp"
+#include "base/text.hpp"
 
 namespace lockstep::config {
 

@@ -1,7 +1,7 @@
 #include "lockstep/config/own_keys.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include "values.hpp"
 

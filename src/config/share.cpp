@@ -1,7 +1,7 @@
-#include "lockstep/config/share.hpp"
+#include "config/share.hpp"
 
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
 
 namespace lockstep::config {
 

@@ -1,8 +1,8 @@
 #include "values.hpp"
 
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/config/share.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
+#include "config/share.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,9 @@
-#include "lockstep/data/audit.hpp"
+#include "data/audit.hpp"
 
-#include "lockstep/base/hash.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/h5/file.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "data/format.hpp"
+#include "h5/file.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +16,6 @@
 #include <utility>
 
 #include "dataset_parts.hpp"
-#include "format.hpp"
 
 namespace lockstep::data {
 

@@ -1,10 +1,10 @@
-#include "lockstep/data/augment.hpp"
+#include "data/augment.hpp"
 
+#include "base/number.hpp"
+#include "base/random.hpp"
+#include "base/text.hpp"
+#include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/random.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,10 +15,10 @@ namespace lockstep::data {
 
 namespace {
 
-/// Draws from a key.
-class Draws {
+/// SampleDraws from a key.
+class SampleDraws {
   public:
-    explicit Draws(std::uint64_t key) : key_(key) {}
+    explicit SampleDraws(std::uint64_t key) : key_(key) {}
 
     /// In [0, 1).
     double uniform() { return static_cast<double>(mixed(key_ ^ count_++) >> 11) * 0x1p-53; }
@@ -84,7 +84,7 @@ struct Augmentation::Sample {
         }
     }
 
-    void add_noise(double deviation, Draws& draws) {
+    void add_noise(double deviation, SampleDraws& draws) {
         for (std::size_t at = 0; at < values.size(); at += 2) {
             auto const [one, two] = draws.normal();
             values[at] += static_cast<float>(deviation * one);
@@ -95,7 +95,7 @@ struct Augmentation::Sample {
     }
 
     /// Zeros in a run of up to `most` along `axis` of [rows, columns].
-    void mask(std::size_t axis, std::int64_t most, Draws& draws) {
+    void mask(std::size_t axis, std::int64_t most, SampleDraws& draws) {
         auto const extent = extents[axis];
         auto const length = std::min(draws.below(most + 1), extent);
         auto const first = draws.below(extent - length + 1);
@@ -179,7 +179,7 @@ bool Augmentation::moves_places() const noexcept {
 }
 
 void Augmentation::change(Change const& change, Sample& sample, std::uint64_t key) const {
-    Draws draws(key);
+    SampleDraws draws(key);
     switch (change.kind) {
     case Kind::flip:
         if (draws.uniform() < 0.5) {

@@ -1,12 +1,11 @@
-#include "class_names.hpp"
+#include "data/class_names.hpp"
 
+#include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <cctype>
-
-#include "utf8.hpp"
 
 namespace lockstep::data {
 

@@ -1,7 +1,7 @@
 #include "column.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <cstring>

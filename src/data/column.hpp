@@ -1,9 +1,10 @@
 #pragma once
 
-#include "lockstep/base/file.hpp"
+#include "base/file.hpp"
+#include "data/format.hpp"
+#include "data/plan.hpp"
+#include "h5/file.hpp"
 #include "lockstep/data/batch.hpp"
-#include "lockstep/data/plan.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,6 @@
 
 #include "chunk_cache.hpp"
 #include "file_pool.hpp"
-#include "format.hpp"
 
 namespace lockstep::data {
 

@@ -1,7 +1,7 @@
-#include "convert.hpp"
+#include "data/convert.hpp"
 
-#include "lockstep/comm/rounding.hpp"
-#include "lockstep/h5/file.hpp"
+#include "comm/rounding.hpp"
+#include "h5/file.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,12 +1,18 @@
 #include "lockstep/data/dataset.hpp"
 
+#include "base/hash.hpp"
+#include "base/list.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "data/class_names.hpp"
+#include "data/convert.hpp"
+#include "data/division.hpp"
+#include "data/format.hpp"
+#include "data/order.hpp"
+#include "data/stage_in.hpp"
+#include "data/weights.hpp"
+#include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/hash.hpp"
-#include "lockstep/base/list.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/data/stage_in.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,11 +21,7 @@
 #include <optional>
 #include <set>
 
-#include "class_names.hpp"
-#include "convert.hpp"
 #include "dataset_parts.hpp"
-#include "format.hpp"
-#include "weights.hpp"
 
 namespace lockstep::data {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/comm/shared_block.hpp"
+#include "comm/shared_block.hpp"
 #include "lockstep/data/dataset.hpp"
 
 #include <optional>

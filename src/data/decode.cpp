@@ -1,7 +1,7 @@
 #include "decode.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <cstring>
 #include <optional>

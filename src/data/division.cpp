@@ -1,7 +1,7 @@
-#include "lockstep/data/division.hpp"
+#include "data/division.hpp"
 
-#include "lockstep/base/random.hpp"
-#include "lockstep/data/order.hpp"
+#include "base/random.hpp"
+#include "data/order.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,12 @@
 #include "field.hpp"
 
+#include "base/text.hpp"
+#include "data/format.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
-
-#include "format.hpp"
 
 namespace lockstep::data {
 

@@ -1,7 +1,8 @@
 #pragma once
 
+#include "data/convert.hpp"
+#include "data/plan.hpp"
 #include "lockstep/data/batch.hpp"
-#include "lockstep/data/plan.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -11,7 +12,6 @@
 #include <vector>
 
 #include "column.hpp"
-#include "convert.hpp"
 #include "file_pool.hpp"
 
 namespace lockstep::data {

@@ -1,7 +1,7 @@
 #include "file_pool.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 

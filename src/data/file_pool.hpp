@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/base/file.hpp"
+#include "base/file.hpp"
 
 #include <cstdint>
 #include <filesystem>

@@ -1,15 +1,14 @@
-#include "format.hpp"
+#include "data/format.hpp"
 
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "data/convert.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/hash.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <limits>
-
-#include "convert.hpp"
 
 namespace lockstep::data {
 

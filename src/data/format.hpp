@@ -1,8 +1,8 @@
 #pragma once
 
+#include "base/file.hpp"
+#include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <cstdint>
 #include <filesystem>

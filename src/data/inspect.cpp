@@ -1,10 +1,11 @@
-#include "lockstep/data/inspect.hpp"
+#include "data/inspect.hpp"
 
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "base/list.hpp"
+#include "base/text.hpp"
+#include "data/format.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/hash.hpp"
-#include "lockstep/base/list.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/data/dataset.hpp"
 
 #include <algorithm>
@@ -12,8 +13,6 @@
 #include <numeric>
 #include <set>
 #include <span>
-
-#include "format.hpp"
 
 namespace lockstep::data {
 

@@ -1,11 +1,10 @@
-#include "lockstep/data/lengths.hpp"
+#include "data/lengths.hpp"
 
+#include "base/text.hpp"
+#include "data/format.hpp"
+#include "h5/offsets.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/h5/offsets.hpp"
-
-#include "format.hpp"
 
 namespace lockstep::data {
 

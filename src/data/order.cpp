@@ -1,6 +1,6 @@
-#include "lockstep/data/order.hpp"
+#include "data/order.hpp"
 
-#include "lockstep/base/random.hpp"
+#include "base/random.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-#include "lockstep/data/plan.hpp"
+#include "data/plan.hpp"
 
+#include "base/random.hpp"
+#include "base/text.hpp"
+#include "data/order.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/random.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/data/order.hpp"
 
 #include <algorithm>
 #include <numeric>

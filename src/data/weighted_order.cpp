@@ -1,7 +1,7 @@
-#include "lockstep/data/weighted_order.hpp"
+#include "weighted_order.hpp"
 
+#include "base/random.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/random.hpp"
 
 #include <algorithm>
 #include <array>

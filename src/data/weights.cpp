@@ -1,12 +1,11 @@
-#include "weights.hpp"
+#include "data/weights.hpp"
 
+#include "base/text.hpp"
+#include "data/format.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <cmath>
-
-#include "format.hpp"
 
 namespace lockstep::data {
 

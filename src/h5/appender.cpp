@@ -1,7 +1,7 @@
-#include "lockstep/h5/appender.hpp"
+#include "h5/appender.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <hdf5.h>
 

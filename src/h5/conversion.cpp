@@ -1,8 +1,8 @@
 #include "conversion.hpp"
 
+#include "base/text.hpp"
+#include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <hdf5.h>
 

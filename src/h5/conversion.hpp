@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/h5/handle.hpp"
+#include "h5/handle.hpp"
 #include "lockstep/h5/storage.hpp"
 
 #include <string>

@@ -1,7 +1,7 @@
 #include "fault.hpp"
 
+#include "base/number.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/number.hpp"
 
 #include <hdf5.h>
 

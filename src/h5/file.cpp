@@ -1,10 +1,10 @@
-#include "lockstep/h5/file.hpp"
+#include "h5/file.hpp"
 
+#include "base/file.hpp"
+#include "base/file_kind.hpp"
+#include "base/text.hpp"
+#include "h5/version.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/file_kind.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/h5/version.hpp"
 
 #include <hdf5.h>
 

@@ -1,8 +1,8 @@
-#include "lockstep/h5/handle.hpp"
+#include "h5/handle.hpp"
 
-#include "lockstep/base/code_place.hpp"
+#include "base/code_place.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <utility>
 

@@ -1,7 +1,7 @@
-#include "lockstep/h5/offsets.hpp"
+#include "h5/offsets.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 

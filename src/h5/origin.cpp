@@ -1,10 +1,10 @@
 #include "origin.hpp"
 
-#include "lockstep/base/environment.hpp"
+#include "base/environment.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <hdf5.h>
 

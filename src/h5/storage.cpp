@@ -1,7 +1,7 @@
 #include "lockstep/h5/storage.hpp"
 
-#include "lockstep/base/text.hpp"
-#include "lockstep/h5/file.hpp"
+#include "base/text.hpp"
+#include "h5/file.hpp"
 
 #include <hdf5.h>
 

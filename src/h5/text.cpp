@@ -1,7 +1,7 @@
-#include "lockstep/base/text.hpp"
+#include "base/text.hpp"
 
+#include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <hdf5.h>
 

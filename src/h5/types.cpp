@@ -1,7 +1,7 @@
 #include "types.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -169,6 +169,14 @@ std::optional<Type> readable_type(Id stored) {
         return bytes == 1 ? Type::u8 : bytes == 2 ? Type::i32 : bytes <= 4 ? Type::i64 : Type::u64;
     }
     return bytes <= 2 ? Type::i16 : bytes <= 4 ? Type::i32 : Type::i64;
+}
+
+std::string shape_text(Shape const& shape) {
+    std::vector<std::string> extents;
+    for (auto const extent : shape) {
+        extents.push_back(std::to_string(extent));
+    }
+    return concat("[", joined(extents, ", "), "]");
 }
 
 } // namespace lockstep::h5

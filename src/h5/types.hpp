@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/h5/file.hpp"
+#include "h5/file.hpp"
 
 #include <hdf5.h>
 

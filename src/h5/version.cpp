@@ -1,6 +1,6 @@
-#include "lockstep/h5/version.hpp"
+#include "h5/version.hpp"
 
-#include "lockstep/base/text.hpp"
+#include "base/text.hpp"
 
 #include <hdf5.h>
 

@@ -1,14 +1,17 @@
 #include "lockstep/monitor/collective_command.hpp"
 
-#include "lockstep/base/arrival.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/heartbeats.hpp"
-#include "lockstep/monitor/start_failure.hpp"
-#include "lockstep/monitor/start_watch.hpp"
+#include "base/arrival.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
+#include "monitor/root_cause.hpp"
+#include "monitor/watchdog.hpp"
 
 #include <optional>
+
+#include "start_failure.hpp"
+#include "start_watch.hpp"
 
 namespace lockstep::monitor {
 

@@ -1,13 +1,12 @@
-#include "lockstep/monitor/console.hpp"
+#include "monitor/console.hpp"
 
-#include "lockstep/base/text.hpp"
+#include "base/text.hpp"
 #include "lockstep/monitor/run_records.hpp"
-#include "lockstep/monitor/terminal.hpp"
+#include "monitor/ending.hpp"
+#include "monitor/terminal.hpp"
 
 #include <algorithm>
 #include <map>
-
-#include "ending.hpp"
 
 namespace lockstep::monitor {
 

@@ -1,8 +1,8 @@
-#include "lockstep/monitor/device_gauge.hpp"
+#include "monitor/device_gauge.hpp"
 
-#include "lockstep/base/environment.hpp"
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/environment.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
 
 #include <array>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-#include "lockstep/monitor/exit_watch.hpp"
+#include "exit_watch.hpp"
 
 #include <cstdlib>
 #include <mutex>

@@ -1,9 +1,9 @@
-#include "lockstep/monitor/host_link.hpp"
+#include "host_link.hpp"
 
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/monitor/hearing.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "monitor/hearing.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/base/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 #include <netinet/in.h>
 

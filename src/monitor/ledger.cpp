@@ -1,7 +1,7 @@
-#include "lockstep/monitor/ledger.hpp"
+#include "monitor/ledger.hpp"
 
+#include "base/file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
-#include "lockstep/monitor/log.hpp"
+#include "log.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/basic_file_sink.h>

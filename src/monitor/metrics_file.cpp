@@ -1,6 +1,9 @@
 #include "lockstep/monitor/metrics_file.hpp"
 
-#include "lockstep/base/memory.hpp"
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "base/memory.hpp"
+#include "monitor/device_gauge.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -167,11 +170,20 @@ bool ends_whole(std::filesystem::path const& path) {
 
 } // namespace
 
-MetricsFile::MetricsFile(std::filesystem::path const& path) : file_(File::append(path)) {
+struct MetricsFile::State {
+    File file;
+    DeviceGauge gauge;
+    Stopwatch since_start;
+};
+
+MetricsFile::MetricsFile(std::filesystem::path const& path)
+    : state_(new State{File::append(path), {}, {}}) {
     if (std::filesystem::is_regular_file(path) && !ends_whole(path)) {
-        file_.append_text("\n");
+        state_->file.append_text("\n");
     }
 }
+
+MetricsFile::~MetricsFile() = default;
 
 void MetricsFile::on(train::Event const& event) {
     auto const* const step = std::get_if<train::Step>(&event);
@@ -179,15 +191,16 @@ void MetricsFile::on(train::Event const& event) {
         return;
     }
     if (auto const* const started = std::get_if<train::Started>(&event)) {
-        gauge_.look_at(started->device_of_rank.empty() ? "cpu" : started->device_of_rank[0]);
+        state_->gauge.look_at(started->device_of_rank.empty() ? "cpu" : started->device_of_rank[0]);
     }
-    auto json = std::visit(ToJson{step == nullptr ? std::nullopt : gauge_.utilization()}, event);
+    auto json =
+        std::visit(ToJson{step == nullptr ? std::nullopt : state_->gauge.utilization()}, event);
     if (json.is_null()) {
         return;
     }
     json["time"] = utc_now();
-    json["elapsed_s"] = since_start_.seconds();
-    file_.append_text(json.dump() + "\n");
+    json["elapsed_s"] = state_->since_start.seconds();
+    state_->file.append_text(json.dump() + "\n");
 }
 
 } // namespace lockstep::monitor

@@ -1,7 +1,7 @@
-#include "lockstep/monitor/progress_bar.hpp"
+#include "monitor/progress_bar.hpp"
 
-#include "lockstep/base/text.hpp"
-#include "lockstep/monitor/terminal.hpp"
+#include "base/text.hpp"
+#include "monitor/terminal.hpp"
 
 #include <algorithm>
 #include <cstdio>

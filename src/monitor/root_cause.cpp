@@ -1,8 +1,8 @@
-#include "lockstep/monitor/root_cause.hpp"
+#include "monitor/root_cause.hpp"
 
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/monitor/ledger.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "monitor/ledger.hpp"
 
 #include <nlohmann/json.hpp>
 

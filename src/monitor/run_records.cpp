@@ -1,10 +1,10 @@
 #include "lockstep/monitor/run_records.hpp"
 
+#include "base/file.hpp"
+#include "base/file_kind.hpp"
+#include "base/json_line.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/file_kind.hpp"
-#include "lockstep/base/json_line.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <charconv>

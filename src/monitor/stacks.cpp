@@ -1,7 +1,7 @@
-#include "lockstep/monitor/stacks.hpp"
+#include "stacks.hpp"
 
-#include "lockstep/base/descriptor.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/descriptor.hpp"
+#include "base/text.hpp"
 
 #include <array>
 #include <atomic>

@@ -1,6 +1,6 @@
-#include "lockstep/monitor/stall_judge.hpp"
+#include "monitor/stall_judge.hpp"
 
-#include "lockstep/base/text.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 

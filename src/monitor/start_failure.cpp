@@ -1,9 +1,9 @@
-#include "lockstep/monitor/start_failure.hpp"
+#include "start_failure.hpp"
 
-#include "lockstep/base/arrival.hpp"
-#include "lockstep/base/host_facts.hpp"
-#include "lockstep/base/memory.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/arrival.hpp"
+#include "base/host_facts.hpp"
+#include "base/memory.hpp"
+#include "base/text.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -1,8 +1,8 @@
-#include "lockstep/monitor/start_watch.hpp"
+#include "start_watch.hpp"
 
-#include "lockstep/base/arrival.hpp"
-#include "lockstep/base/host_facts.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/arrival.hpp"
+#include "base/host_facts.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -19,7 +19,7 @@ namespace lockstep::monitor {
 namespace {
 
 constexpr double default_limit_s = 300;
-constexpr double look_every_s = 0.25;
+constexpr double start_look_every_s = 0.25;
 constexpr double turn_s = 3;    ///< in which a busy launcher ends the others once one has told
 constexpr int max_waiting = 20; ///< ranks whose turns to tell lie apart
 
@@ -52,9 +52,9 @@ void watch(std::stop_token const& stop, RootCause& root_cause, std::filesystem::
     auto const seconds = start_limit_s(default_limit_s);
     auto const turn = seconds + turn_s * std::min(launched_rank(), max_waiting);
     // Looks are counted, since time in which the job is stopped as a whole does not count.
-    auto const looks = static_cast<std::int64_t>(std::ceil(turn / look_every_s));
+    auto const looks = static_cast<std::int64_t>(std::ceil(turn / start_look_every_s));
     for (std::int64_t look = 0; look < looks; ++look) {
-        started.wait_for(lock, stop, std::chrono::duration<double>(look_every_s),
+        started.wait_for(lock, stop, std::chrono::duration<double>(start_look_every_s),
                          [] { return false; });
         if (stop.stop_requested()) {
             return;

@@ -1,8 +1,8 @@
-#include "lockstep/monitor/terminal.hpp"
+#include "monitor/terminal.hpp"
 
-#include "lockstep/base/descriptor.hpp"
-#include "lockstep/base/environment.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/descriptor.hpp"
+#include "base/environment.hpp"
+#include "base/text.hpp"
 
 #include <array>
 #include <fcntl.h>

@@ -1,11 +1,10 @@
-#include "lockstep/monitor/watchdog.hpp"
+#include "monitor/watchdog.hpp"
 
-#include "lockstep/base/environment.hpp"
+#include "base/environment.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
 #include "lockstep/base/signals.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
 #include "lockstep/comm/session.hpp"
-#include "lockstep/monitor/stacks.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -19,6 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>
+
+#include "stacks.hpp"
 
 namespace lockstep::monitor {
 

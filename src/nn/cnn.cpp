@@ -1,5 +1,5 @@
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
 
@@ -79,7 +79,7 @@ class Cnn : public Model {
     torch::nn::Sequential classifier_;
 };
 
-double count(config::OwnValues const& values, Interface const& interface) {
+double cnn_parameters(config::OwnValues const& values, Interface const& interface) {
     SampleLayout const layout(values, interface, 2);
     double const of_norm = values.boolean("batch-norm") ? 2 : 0;
     auto channels = static_cast<double>(layout.channels());
@@ -110,7 +110,7 @@ ModelKind cnn_kind() {
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Cnn>(values, interface);
             },
-            count};
+            cnn_parameters};
 }
 
 } // namespace lockstep::nn

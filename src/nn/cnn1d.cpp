@@ -1,5 +1,5 @@
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
 
@@ -146,7 +146,7 @@ class Cnn1d : public Model {
     torch::nn::Linear output_{nullptr};
 };
 
-double count(config::OwnValues const& values, Interface const& interface) {
+double cnn1d_parameters(config::OwnValues const& values, Interface const& interface) {
     auto const rows = rows_of(interface);
     auto kernel = static_cast<double>(first_step(values, rows).kernel);
     auto width = static_cast<double>(rows.width);
@@ -174,7 +174,7 @@ ModelKind cnn1d_kind() {
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Cnn1d>(values, interface);
             },
-            count,
+            cnn1d_parameters,
             true};
 }
 

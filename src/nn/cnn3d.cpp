@@ -1,5 +1,5 @@
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
 
@@ -155,7 +155,7 @@ class Cnn3d : public Model {
     torch::nn::Sequential head_;
 };
 
-double count(config::OwnValues const& values, Interface const& interface) {
+double cnn3d_parameters(config::OwnValues const& values, Interface const& interface) {
     Plan const plan(values, interface);
     double parameters = 0;
     auto channels = static_cast<double>(plan.layout.channels());
@@ -189,7 +189,7 @@ ModelKind cnn3d_kind() {
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Cnn3d>(values, interface);
             },
-            count};
+            cnn3d_parameters};
 }
 
 } // namespace lockstep::nn

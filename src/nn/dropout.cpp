@@ -1,6 +1,6 @@
 #include "lockstep/nn/dropout.hpp"
 
-#include "lockstep/base/random.hpp"
+#include "base/random.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 

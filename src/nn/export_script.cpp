@@ -1,9 +1,9 @@
-#include "lockstep/nn/export_script.hpp"
+#include "nn/export_script.hpp"
 
+#include "base/file.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/nn/evaluation_mode.hpp"
+#include "nn/evaluation_mode.hpp"
 
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/script.h>

@@ -1,4 +1,4 @@
-#include "lockstep/nn/legendre_memory.hpp"
+#include "nn/legendre_memory.hpp"
 
 #include <torch/nn/init.h>
 

@@ -1,11 +1,11 @@
 #include "lmu_asr.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/nn/dropout.hpp"
-#include "lockstep/nn/legendre_memory.hpp"
 #include "lockstep/nn/recompute.hpp"
-#include "lockstep/nn/sequence_model.hpp"
+#include "nn/legendre_memory.hpp"
+#include "nn/sequence_model.hpp"
 
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
@@ -158,7 +158,7 @@ class LmuAsr : public SequenceModel {
     torch::nn::Linear output_{nullptr};
 };
 
-double count(config::OwnValues const& values, Interface const& interface) {
+double lmu_asr_parameters(config::OwnValues const& values, Interface const& interface) {
     auto const number = [&](char const* key) {
         return static_cast<double>(values.integer(key, 1));
     };
@@ -191,7 +191,7 @@ ModelKind lmu_asr_kind() {
         [](config::OwnValues const& values, Interface const& interface) {
             return std::make_shared<LmuAsr>(values, interface);
         },
-        count,
+        lmu_asr_parameters,
         true};
 }
 

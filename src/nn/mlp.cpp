@@ -49,7 +49,7 @@ class Mlp : public Model {
     torch::nn::Sequential layers_;
 };
 
-double count(config::OwnValues const& values, Interface const& interface) {
+double mlp_parameters(config::OwnValues const& values, Interface const& interface) {
     double width = 1;
     for (auto const extent : interface.sample_shape) {
         width *= static_cast<double>(extent);
@@ -74,7 +74,7 @@ ModelKind mlp_kind() {
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Mlp>(values, interface);
             },
-            count};
+            mlp_parameters};
 }
 
 } // namespace lockstep::nn

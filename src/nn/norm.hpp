@@ -1,9 +1,9 @@
 #pragma once
 
-#include "lockstep/nn/sync_batch_norm.hpp"
-
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/any.h>
+
+#include "sync_batch_norm.hpp"
 
 namespace lockstep::nn {
 

@@ -1,8 +1,9 @@
 #include "lockstep/nn/plugin.hpp"
 
+#include "base/loader.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/loader.hpp"
-#include "lockstep/base/text.hpp"
+#include "nn/find_kind.hpp"
 
 #include <dlfcn.h>
 #include <filesystem>

@@ -1,7 +1,7 @@
 #include "policy_layers.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/nn/recompute.hpp"
 
 #include <ATen/autocast_mode.h>

@@ -1,9 +1,9 @@
 #include "lockstep/nn/registry.hpp"
 
+#include "base/random.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/random.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/nn/find_kind.hpp"
+#include "nn/find_kind.hpp"
 
 #include "lmu_asr.hpp"
 #include "models.hpp"

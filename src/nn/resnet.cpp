@@ -1,5 +1,5 @@
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/nn/recompute.hpp"
 
 #include <torch/nn/init.h>
@@ -149,7 +149,7 @@ class ResNet : public Model {
     torch::nn::Linear output_{nullptr};
 };
 
-double count(config::OwnValues const& values, Interface const& interface) {
+double resnet_parameters(config::OwnValues const& values, Interface const& interface) {
     SampleLayout const layout(values, interface, 2);
     auto const form = form_of(values.integer("depth", 1));
     auto const convolution = [](std::int64_t from, std::int64_t to, std::int64_t kernel) {
@@ -187,7 +187,7 @@ ModelKind resnet_kind() {
         [](config::OwnValues const& values, Interface const& interface) {
             return std::make_shared<ResNet>(values, interface);
         },
-        count};
+        resnet_parameters};
 }
 
 } // namespace lockstep::nn

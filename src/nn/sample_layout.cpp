@@ -1,7 +1,7 @@
 #include "sample_layout.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 namespace lockstep::nn {
 

@@ -1,10 +1,10 @@
 #include "script.hpp"
 
+#include "base/file.hpp"
+#include "base/file_kind.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/file_kind.hpp"
-#include "lockstep/base/hash.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <torch/script.h>
 
@@ -235,7 +235,7 @@ class Script : public Mirror<Model> {
     std::int64_t outputs_;
 };
 
-double count(config::OwnValues const& values, Interface const& /*interface*/) {
+double script_parameters(config::OwnValues const& values, Interface const& /*interface*/) {
     double parameters = 0;
     for (auto const& parameter : loaded(file_of(values)).parameters()) {
         parameters += static_cast<double>(parameter.numel());
@@ -260,7 +260,7 @@ ModelKind script_kind() {
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Script>(values, interface);
             },
-            count,
+            script_parameters,
             true};
 }
 

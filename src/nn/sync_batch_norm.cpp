@@ -1,4 +1,4 @@
-#include "lockstep/nn/sync_batch_norm.hpp"
+#include "sync_batch_norm.hpp"
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/replica_sums.hpp"

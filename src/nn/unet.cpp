@@ -1,5 +1,5 @@
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/nn/recompute.hpp"
 
 #include <torch/nn/modules/activation.h>
@@ -95,7 +95,7 @@ class UNet : public Model {
     torch::nn::Conv2d output_{nullptr};
 };
 
-double count(config::OwnValues const& values, Interface const& interface) {
+double unet_parameters(config::OwnValues const& values, Interface const& interface) {
     SampleLayout const layout(values, interface, 2);
     auto const channels = values.integers("channels", 1);
     auto const two = [](std::int64_t from, std::int64_t to) {
@@ -123,7 +123,7 @@ ModelKind unet_kind() {
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<UNet>(values, interface);
             },
-            count};
+            unet_parameters};
 }
 
 } // namespace lockstep::nn

@@ -1,4 +1,4 @@
-#include "lockstep/rl/account.hpp"
+#include "rl/account.hpp"
 
 #include <algorithm>
 

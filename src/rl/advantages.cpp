@@ -1,4 +1,4 @@
-#include "lockstep/rl/advantages.hpp"
+#include "rl/advantages.hpp"
 
 #include <algorithm>
 #include <cmath>

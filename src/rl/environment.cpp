@@ -1,7 +1,7 @@
 #include "lockstep/rl/environment.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include "environments.hpp"
 

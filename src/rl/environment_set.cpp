@@ -1,8 +1,8 @@
-#include "lockstep/rl/environment_set.hpp"
+#include "rl/environment_set.hpp"
 
+#include "base/random.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/random.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
-#include "lockstep/rl/indicators.hpp"
+#include "rl/indicators.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <cmath>

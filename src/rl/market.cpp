@@ -1,10 +1,10 @@
 #include "market.hpp"
 
+#include "base/text.hpp"
+#include "h5/file.hpp"
+#include "h5/offsets.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/h5/file.hpp"
-#include "lockstep/h5/offsets.hpp"
-#include "lockstep/rl/indicators.hpp"
+#include "rl/indicators.hpp"
 
 #include <algorithm>
 #include <cctype>

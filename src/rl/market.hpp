@@ -1,7 +1,7 @@
 #pragma once
 
-#include "lockstep/rl/account.hpp"
 #include "lockstep/rl/environment.hpp"
+#include "rl/account.hpp"
 
 #include <filesystem>
 #include <limits>

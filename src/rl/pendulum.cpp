@@ -1,4 +1,4 @@
-#include "lockstep/rl/draws.hpp"
+#include "rl/draws.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/rl/environment.hpp"
 
 #include <utility>

@@ -1,6 +1,6 @@
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/rl/draws.hpp"
+#include "rl/draws.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "lockstep/task/actions.hpp"
+#include "task/actions.hpp"
 
 #include <algorithm>
 #include <cmath>

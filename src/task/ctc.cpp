@@ -1,12 +1,12 @@
 #include "ctc.hpp"
 
+#include "base/text.hpp"
+#include "data/lengths.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/data/lengths.hpp"
-#include "lockstep/nn/sequence_model.hpp"
-#include "lockstep/task/ctc_decoding.hpp"
-#include "lockstep/task/edit_distance.hpp"
-#include "lockstep/task/remarks.hpp"
+#include "nn/sequence_model.hpp"
+#include "task/ctc_decoding.hpp"
+#include "task/edit_distance.hpp"
+#include "task/remarks.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "lockstep/task/ctc_decoding.hpp"
+#include "task/ctc_decoding.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,10 @@
-#include "lockstep/task/ppo.hpp"
+#include "task/ppo.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/nn/policy.hpp"
 #include "lockstep/rl/environment.hpp"
-#include "lockstep/task/actions.hpp"
+#include "task/actions.hpp"
 
 #include "tasks.hpp"
 

@@ -1,7 +1,7 @@
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/nn/find_kind.hpp"
 #include "lockstep/task/task.hpp"
+#include "nn/find_kind.hpp"
 
 #include "ctc.hpp"
 #include "tasks.hpp"

@@ -1,6 +1,6 @@
+#include "base/text.hpp"
+#include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
-#include "lockstep/train/arena.hpp"
+#include "train/arena.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "lockstep/train/averaged_weights.hpp"
+#include "averaged_weights.hpp"
 
 namespace lockstep::train {
 

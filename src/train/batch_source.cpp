@@ -1,4 +1,4 @@
-#include "lockstep/train/batch_source.hpp"
+#include "train/batch_source.hpp"
 
 namespace lockstep::train {
 

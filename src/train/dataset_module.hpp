@@ -1,8 +1,8 @@
 #pragma once
 
-#include "lockstep/data/augment.hpp"
-#include "lockstep/train/data_module.hpp"
+#include "data/augment.hpp"
 
+#include "data_module.hpp"
 #include "make_data_module.hpp"
 
 namespace lockstep::train {

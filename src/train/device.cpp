@@ -1,10 +1,10 @@
-#include "lockstep/train/device.hpp"
+#include "train/device.hpp"
 
+#include "base/gpus.hpp"
+#include "base/memory.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/gpus.hpp"
-#include "lockstep/base/memory.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
 #include "lockstep/train/trainer.hpp"
 
 #include <ATen/DeviceAccelerator.h>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "lockstep/comm/communicator.hpp"
-#include "lockstep/train/choose_exchange.hpp"
-#include "lockstep/train/layout.hpp"
+#include "train/choose_exchange.hpp"
+#include "train/layout.hpp"
 
 #include <functional>
 

@@ -1,12 +1,12 @@
-#include "lockstep/train/dry_run.hpp"
+#include "train/dry_run.hpp"
 
-#include "lockstep/base/clock.hpp"
-#include "lockstep/base/memory.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/topology.hpp"
-#include "lockstep/train/device.hpp"
-#include "lockstep/train/engine.hpp"
-#include "lockstep/train/precision.hpp"
+#include "base/clock.hpp"
+#include "base/memory.hpp"
+#include "comm/agree.hpp"
+#include "comm/topology.hpp"
+#include "train/device.hpp"
+#include "train/engine.hpp"
+#include "train/precision.hpp"
 
 #include <ATen/DeviceAccelerator.h>
 #include <torch/cuda.h>

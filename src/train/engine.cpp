@@ -1,17 +1,17 @@
-#include "lockstep/train/engine.hpp"
+#include "train/engine.hpp"
 
-#include "lockstep/base/clock.hpp"
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/random.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/heartbeats.hpp"
-#include "lockstep/train/histograms.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "histograms.hpp"
 #include "step_sums.hpp"
 
 namespace lockstep::train {

@@ -1,12 +1,12 @@
 // What the engine looks at in every step, or when asked: whether training still goes well on all
 // ranks.
 
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/hash.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/train/engine.hpp"
+#include "train/engine.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
-#include "lockstep/train/entry_norms.hpp"
+#include "train/entry_norms.hpp"
 
-#include "lockstep/comm/replica_tree.hpp"
+#include "comm/replica_tree.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,14 +1,14 @@
-#include "lockstep/train/evaluate.hpp"
+#include "train/evaluate.hpp"
 
-#include "lockstep/base/clock.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/heartbeats.hpp"
-#include "lockstep/comm/replica_tree.hpp"
-#include "lockstep/data/plan.hpp"
-#include "lockstep/nn/evaluation_mode.hpp"
-#include "lockstep/train/batch_source.hpp"
-#include "lockstep/train/precision.hpp"
+#include "base/clock.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
+#include "comm/replica_tree.hpp"
+#include "data/plan.hpp"
+#include "nn/evaluation_mode.hpp"
+#include "train/batch_source.hpp"
+#include "train/precision.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -1,16 +1,18 @@
-#include "lockstep/train/evaluate_episodes.hpp"
+#include "evaluate_episodes.hpp"
 
-#include "lockstep/base/clock.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/heartbeats.hpp"
-#include "lockstep/comm/replica_tree.hpp"
-#include "lockstep/nn/evaluation_mode.hpp"
-#include "lockstep/task/actions.hpp"
-#include "lockstep/train/precision.hpp"
+#include "base/clock.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
+#include "comm/replica_tree.hpp"
+#include "nn/evaluation_mode.hpp"
+#include "task/actions.hpp"
+#include "train/precision.hpp"
 
 #include <algorithm>
 #include <cmath>
+
+#include "tensor_span.hpp"
 
 namespace lockstep::train {
 
@@ -23,10 +25,6 @@ struct Results {
     std::vector<double> returns;
     std::vector<double> lengths;
 };
-
-std::span<float> span_of(torch::Tensor const& tensor) {
-    return {tensor.mutable_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
-}
 
 std::vector<std::int64_t> shape_of(std::int64_t count, EpisodeOptions const& options) {
     auto shape = options.observation_shape;

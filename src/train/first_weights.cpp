@@ -1,11 +1,11 @@
 #include "first_weights.hpp"
 
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/hash.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
 #include "lockstep/train/load_weights.hpp"
 
 namespace lockstep::train {

@@ -1,7 +1,7 @@
-#include "lockstep/train/gradient_sink.hpp"
+#include "train/gradient_sink.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>

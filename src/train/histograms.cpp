@@ -1,6 +1,6 @@
-#include "lockstep/train/histograms.hpp"
+#include "histograms.hpp"
 
-#include "lockstep/comm/collectives.hpp"
+#include "comm/collectives.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
-#include "lockstep/train/layout.hpp"
+#include "train/layout.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <set>

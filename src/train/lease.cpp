@@ -1,12 +1,12 @@
-#include "lockstep/train/lease.hpp"
+#include "train/lease.hpp"
 
-#include "lockstep/base/clock.hpp"
-#include "lockstep/base/environment.hpp"
+#include "base/clock.hpp"
+#include "base/environment.hpp"
+#include "base/file.hpp"
+#include "base/host_facts.hpp"
+#include "base/process.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/host_facts.hpp"
-#include "lockstep/base/process.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <array>
 #include <cerrno>

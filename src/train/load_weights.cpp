@@ -1,9 +1,9 @@
 #include "lockstep/train/load_weights.hpp"
 
+#include "base/text.hpp"
+#include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/weights.hpp"
-#include "lockstep/train/layout.hpp"
+#include "train/layout.hpp"
 
 #include <set>
 
@@ -16,14 +16,6 @@ h5::Shape without_single(h5::Shape const& shape) {
     return shape == h5::Shape{1} ? h5::Shape{} : shape;
 }
 
-std::string shape_text(h5::Shape const& shape) {
-    std::vector<std::string> extents;
-    for (auto const extent : shape) {
-        extents.push_back(std::to_string(extent));
-    }
-    return concat("[", joined(extents, ", "), "]");
-}
-
 void fill(torch::Tensor const& tensor, std::string const& name,
           checkpoint::Weights const& weights) {
     h5::Shape const shape(tensor.sizes().begin(), tensor.sizes().end());
@@ -32,8 +24,8 @@ void fill(torch::Tensor const& tensor, std::string const& name,
     if (!fits) {
         throw Error(ExitCode::data,
                     {concat(weights.path().string(), " has no fitting model/", path_of(name)),
-                     concat("the deck's model needs ", shape_text(shape), " there, and it has ",
-                            entry == nullptr ? "nothing" : shape_text(entry->shape)),
+                     concat("the deck's model needs ", h5::shape_text(shape), " there, and it has ",
+                            entry == nullptr ? "nothing" : h5::shape_text(entry->shape)),
                      "Name the file of that model, or the deck that it was trained with"});
     }
     auto const type = entry->type == h5::Type::i64 ? torch::kInt64 : torch::kFloat32;

@@ -1,9 +1,9 @@
-#include "lockstep/train/local_step.hpp"
+#include "local_step.hpp"
 
-#include "lockstep/base/clock.hpp"
-#include "lockstep/base/random.hpp"
-#include "lockstep/comm/heartbeats.hpp"
-#include "lockstep/comm/tree_sum.hpp"
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "comm/heartbeats.hpp"
+#include "comm/tree_sum.hpp"
 
 #include <algorithm>
 #include <functional>

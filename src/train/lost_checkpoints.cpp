@@ -1,7 +1,7 @@
 #include "lost_checkpoints.hpp"
 
-#include "lockstep/base/json_line.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/json_line.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "lockstep/comm/communicator.hpp"
-#include "lockstep/train/data_module.hpp"
 
+#include "data_module.hpp"
 #include "run_setup.hpp"
 
 namespace lockstep::train {

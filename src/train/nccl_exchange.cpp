@@ -1,10 +1,10 @@
-#include "lockstep/base/clock.hpp"
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "comm/collectives.hpp"
+#include "comm/nccl.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/nccl.hpp"
-#include "lockstep/train/arena.hpp"
-#include "lockstep/train/layout.hpp"
+#include "train/arena.hpp"
+#include "train/layout.hpp"
 
 #include <c10/core/Event.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -35,7 +35,7 @@ comm::DeviceView view_of(torch::Tensor const& tensor) {
     return {tensor.const_data_ptr(), static_cast<std::size_t>(tensor.numel()), type_of(tensor)};
 }
 
-comm::DeviceSpan span_of(torch::Tensor const& tensor) {
+comm::DeviceSpan device_span_of(torch::Tensor const& tensor) {
     return {tensor.mutable_data_ptr(), static_cast<std::size_t>(tensor.numel()), type_of(tensor)};
 }
 
@@ -84,7 +84,8 @@ class NcclExchange : public comm::Exchange {
         if (!nccl_) {
             // One rank: nothing to send.
         } else if (options_.native) {
-            nccl_->all_reduce_sum(span_of(slice(gradients_, partition_.bucket(index))), compute());
+            nccl_->all_reduce_sum(device_span_of(slice(gradients_, partition_.bucket(index))),
+                                  compute());
             count(partition_.bucket(index));
         } else {
             sum_in_order(index);
@@ -181,7 +182,8 @@ class NcclExchange : public comm::Exchange {
         for (int other = 0; other < world_.size(); ++other) {
             if (other != rank()) {
                 auto const shard = partition_.shard(bucket, other);
-                shards.push_back({other, view_of(slice(sent_, shard)), span_of(parts[other])});
+                shards.push_back(
+                    {other, view_of(slice(sent_, shard)), device_span_of(parts[other])});
                 count(shard);
             }
         }
@@ -218,9 +220,9 @@ class NcclExchange : public comm::Exchange {
             std::vector<comm::DeviceExchange> shards;
             for (int other = 0; other < world_.size(); ++other) {
                 if (other != rank()) {
-                    shards.push_back({other,
-                                      view_of(slice(whole, partition_.shard(bucket, rank()))),
-                                      span_of(slice(whole, partition_.shard(bucket, other)))});
+                    shards.push_back(
+                        {other, view_of(slice(whole, partition_.shard(bucket, rank()))),
+                         device_span_of(slice(whole, partition_.shard(bucket, other)))});
                 }
             }
             nccl_->exchange(shards, compute());

@@ -1,6 +1,6 @@
 #include "on_batch.hpp"
 
-#include "lockstep/base/text.hpp"
+#include "base/text.hpp"
 
 namespace lockstep::train {
 

@@ -1,7 +1,7 @@
-#include "lockstep/train/optimizer.hpp"
+#include "train/optimizer.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <fnmatch.h>

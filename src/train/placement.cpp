@@ -1,10 +1,10 @@
-#include "lockstep/train/placement.hpp"
+#include "placement.hpp"
 
-#include "lockstep/base/clock.hpp"
-#include "lockstep/base/inject.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/train/precision.hpp"
+#include "base/clock.hpp"
+#include "base/inject.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "train/precision.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
-#include "lockstep/base/clock.hpp"
-#include "lockstep/base/random.hpp"
-#include "lockstep/comm/tree_sum.hpp"
-#include "lockstep/train/arena.hpp"
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "comm/tree_sum.hpp"
+#include "train/arena.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 

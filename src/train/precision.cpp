@@ -1,8 +1,8 @@
-#include "lockstep/train/precision.hpp"
+#include "train/precision.hpp"
 
+#include "base/number.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <ATen/autocast_mode.h>
 #include <torch/cuda.h>

@@ -1,4 +1,4 @@
-#include "lockstep/train/batch_source.hpp"
+#include "train/batch_source.hpp"
 
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>

@@ -1,7 +1,7 @@
-#include "lockstep/train/progress.hpp"
+#include "progress.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 namespace lockstep::train {
 

@@ -1,7 +1,7 @@
-#include "lockstep/train/replica_arrays.hpp"
+#include "replica_arrays.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 namespace lockstep::train {
 

@@ -1,8 +1,8 @@
-#include "lockstep/train/replica_state.hpp"
+#include "replica_state.hpp"
 
+#include "base/text.hpp"
+#include "checkpoint/model_file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/model_file.hpp"
 
 #include <map>
 
@@ -15,14 +15,6 @@ constexpr char const* floats_name = "state/buffers_f32";
 constexpr char const* integers_name = "state/buffers_i64";
 constexpr char const* kept_floats_name = "state/replicas/buffers_f32";
 constexpr char const* kept_integers_name = "state/replicas/buffers_i64";
-
-std::string shape_text(h5::Shape const& shape) {
-    std::vector<std::string> extents;
-    for (auto const extent : shape) {
-        extents.push_back(std::to_string(extent));
-    }
-    return concat("[", joined(extents, ", "), "]");
-}
 
 std::string state_name(std::string const& state) {
     return "state/" + state;
@@ -150,8 +142,9 @@ void ReplicaState::require_same_model(checkpoint::Reader const& reader) const {
             throw_other(view.path, "it is not there, the deck's model has such a parameter");
         }
         if (found->second != view.shape) {
-            throw_other(view.path, concat("it is of shape ", shape_text(found->second),
-                                          ", that of the deck's model ", shape_text(view.shape)));
+            throw_other(view.path,
+                        concat("it is of shape ", h5::shape_text(found->second),
+                               ", that of the deck's model ", h5::shape_text(view.shape)));
         }
         there.erase(found);
     }

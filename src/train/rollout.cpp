@@ -1,20 +1,18 @@
-#include "lockstep/train/rollout.hpp"
+#include "rollout.hpp"
 
-#include "lockstep/task/actions.hpp"
+#include "task/actions.hpp"
 
 #include <algorithm>
 #include <numeric>
+
+#include "tensor_span.hpp"
 
 namespace lockstep::train {
 
 namespace {
 
-std::span<float> span_of(torch::Tensor const& tensor) {
-    return {tensor.mutable_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
-}
-
-std::vector<std::int64_t> joined(std::vector<std::int64_t> first,
-                                 std::vector<std::int64_t> const& then) {
+std::vector<std::int64_t> followed_by(std::vector<std::int64_t> first,
+                                      std::vector<std::int64_t> const& then) {
     first.insert(first.end(), then.begin(), then.end());
     return first;
 }
@@ -34,7 +32,7 @@ Rollout::Rollout(Parts const& parts)
     // Laid out twice: first without memory, to know how much it is.
     for (int round = 0; round < 2; ++round) {
         std::int64_t at = 0;
-        observations_ = array(joined({steps, width}, observation_shape_), at);
+        observations_ = array(followed_by({steps, width}, observation_shape_), at);
         actions_ = array({steps, width, set_.spaces().action_size()}, at);
         log_probabilities_ = array({steps, width}, at);
         rewards_ = array({steps, width}, at);
@@ -151,9 +149,9 @@ torch::Tensor Rollout::sequences_of(torch::Tensor const& of_steps,
                                     torch::Tensor const& which) const {
     std::vector<std::int64_t> const rest(of_steps.sizes().begin() + 2, of_steps.sizes().end());
     return of_steps
-        .view(joined({per_environment_, sequence_, set_.size()}, rest)) //
+        .view(followed_by({per_environment_, sequence_, set_.size()}, rest)) //
         .transpose(1, 2)
-        .reshape(joined({sequences(), sequence_}, rest))
+        .reshape(followed_by({sequences(), sequence_}, rest))
         .index_select(0, which)
         .to(device_);
 }

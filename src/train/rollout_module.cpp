@@ -1,16 +1,17 @@
 #include "rollout_module.hpp"
 
+#include "base/random.hpp"
+#include "base/text.hpp"
+#include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
+#include "comm/replica_tree.hpp"
+#include "data/order.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/random.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/heartbeats.hpp"
-#include "lockstep/comm/replica_tree.hpp"
-#include "lockstep/data/order.hpp"
-#include "lockstep/train/evaluate_episodes.hpp"
 
 #include <algorithm>
 #include <cmath>
+
+#include "evaluate_episodes.hpp"
 
 namespace lockstep::train {
 

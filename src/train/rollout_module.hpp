@@ -2,9 +2,9 @@
 
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
-#include "lockstep/train/data_module.hpp"
-#include "lockstep/train/rollout.hpp"
 
+#include "data_module.hpp"
+#include "rollout.hpp"
 #include "rollout_plan.hpp"
 
 namespace lockstep::train {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "lockstep/task/ppo.hpp"
+#include "task/ppo.hpp"
 
 #include <cstdint>
 

@@ -1,16 +1,15 @@
 #include "run.hpp"
 
+#include "base/hash.hpp"
+#include "base/inject.hpp"
+#include "base/memory.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/hash.hpp"
-#include "lockstep/base/inject.hpp"
-#include "lockstep/base/memory.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/heartbeats.hpp"
-#include "lockstep/task/remarks.hpp"
-#include "lockstep/train/device.hpp"
-#include "lockstep/train/placement.hpp"
+#include "task/remarks.hpp"
+#include "train/device.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -22,6 +21,7 @@
 #include "first_weights.hpp"
 #include "lost_checkpoints.hpp"
 #include "make_data_module.hpp"
+#include "placement.hpp"
 
 namespace lockstep::train {
 

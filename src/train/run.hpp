@@ -1,21 +1,22 @@
 #pragma once
 
-#include "lockstep/base/clock.hpp"
-#include "lockstep/checkpoint/background_writer.hpp"
-#include "lockstep/data/audit.hpp"
-#include "lockstep/train/data_module.hpp"
-#include "lockstep/train/engine.hpp"
-#include "lockstep/train/pictures.hpp"
-#include "lockstep/train/progress.hpp"
-#include "lockstep/train/schedule.hpp"
-#include "lockstep/train/stragglers.hpp"
+#include "base/clock.hpp"
+#include "checkpoint/background_writer.hpp"
+#include "comm/topology.hpp"
+#include "data/audit.hpp"
 #include "lockstep/train/trainer.hpp"
-#include "lockstep/train/walltime.hpp"
+#include "train/engine.hpp"
+#include "train/pictures.hpp"
+#include "train/schedule.hpp"
+#include "train/stragglers.hpp"
 
 #include <optional>
 #include <vector>
 
+#include "data_module.hpp"
+#include "progress.hpp"
 #include "run_setup.hpp"
+#include "walltime.hpp"
 
 namespace lockstep::train {
 
@@ -27,6 +28,8 @@ bool of_the_disk(Error const& failure);
 class Run {
   public:
     /// Opens everything, resumes, and writes the first checkpoint of a run that begins.
+    ///
+    /// Collective  over `world`
     Run(comm::Communicator const& world, RunOptions options, SignalRequests const& signals);
 
     bool train_epoch();

@@ -1,10 +1,10 @@
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "checkpoint/reader.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/reader.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/comm/session.hpp"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
-#include "lockstep/train/run_directory.hpp"
+#include "run_directory.hpp"
 
-#include "lockstep/base/clock.hpp"
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 #include <array>

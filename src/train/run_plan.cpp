@@ -1,15 +1,15 @@
-#include "lockstep/train/run_plan.hpp"
+#include "train/run_plan.hpp"
 
-#include "lockstep/base/memory.hpp"
+#include "base/memory.hpp"
 #include "lockstep/nn/policy.hpp"
-#include "lockstep/train/arena.hpp"
-#include "lockstep/train/engine.hpp"
-#include "lockstep/train/replica_arrays.hpp"
+#include "train/arena.hpp"
+#include "train/engine.hpp"
 
 #include <algorithm>
 
 #include "bucket_elements.hpp"
 #include "make_data_module.hpp"
+#include "replica_arrays.hpp"
 #include "rollout_plan.hpp"
 #include "run_setup.hpp"
 #include "same_data.hpp"

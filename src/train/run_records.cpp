@@ -1,17 +1,17 @@
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/heartbeats.hpp"
-#include "lockstep/config/share.hpp"
-#include "lockstep/train/device.hpp"
-#include "lockstep/train/histograms.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
+#include "config/share.hpp"
 #include "lockstep/train/load_weights.hpp"
+#include "train/device.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <tuple>
 
+#include "histograms.hpp"
 #include "input_scale.hpp"
 #include "run.hpp"
 #include "same_data.hpp"

@@ -1,30 +1,31 @@
 #include "run_setup.hpp"
 
-#include "lockstep/base/clock.hpp"
+#include "base/clock.hpp"
+#include "base/json_line.hpp"
+#include "base/text.hpp"
+#include "checkpoint/reader.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
+#include "comm/replica_tree.hpp"
+#include "config/share.hpp"
+#include "data/augment.hpp"
+#include "data/lengths.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/json_line.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/heartbeats.hpp"
-#include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/config/deck_source.hpp"
-#include "lockstep/config/share.hpp"
-#include "lockstep/data/augment.hpp"
-#include "lockstep/data/lengths.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "lockstep/train/device.hpp"
-#include "lockstep/train/engine.hpp"
-#include "lockstep/train/precision.hpp"
-#include "lockstep/train/progress.hpp"
+#include "train/device.hpp"
+#include "train/engine.hpp"
+#include "train/precision.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <thread>
 #include <unistd.h>
+
+#include "progress.hpp"
 
 namespace lockstep::train {
 

@@ -1,20 +1,21 @@
 #pragma once
 
-#include "lockstep/checkpoint/reader.hpp"
-#include "lockstep/checkpoint/store.hpp"
+#include "checkpoint/reader.hpp"
+#include "checkpoint/store.hpp"
+#include "data/augment.hpp"
+#include "data/plan.hpp"
 #include "lockstep/comm/communicator.hpp"
-#include "lockstep/data/augment.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/data/plan.hpp"
 #include "lockstep/nn/model.hpp"
 #include "lockstep/task/task.hpp"
-#include "lockstep/train/progress.hpp"
-#include "lockstep/train/run_directory.hpp"
 #include "lockstep/train/trainer.hpp"
 
 #include <functional>
 #include <memory>
 #include <optional>
+
+#include "progress.hpp"
+#include "run_directory.hpp"
 
 namespace lockstep::train {
 

@@ -1,10 +1,11 @@
 #include "same_data.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/train/progress.hpp"
 
 #include <algorithm>
+
+#include "progress.hpp"
 
 namespace lockstep::train {
 

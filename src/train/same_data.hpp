@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/checkpoint/reader.hpp"
+#include "checkpoint/reader.hpp"
 #include "lockstep/data/dataset.hpp"
 
 #include <cstdint>

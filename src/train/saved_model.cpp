@@ -1,7 +1,7 @@
-#include "lockstep/train/saved_model.hpp"
+#include "train/saved_model.hpp"
 
-#include "lockstep/nn/export_script.hpp"
 #include "lockstep/train/load_weights.hpp"
+#include "nn/export_script.hpp"
 
 #include "run_setup.hpp"
 

@@ -1,4 +1,4 @@
-#include "lockstep/train/arena.hpp"
+#include "train/arena.hpp"
 
 #include "device_exchange.hpp"
 

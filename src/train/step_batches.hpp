@@ -1,8 +1,8 @@
 #pragma once
 
-#include "lockstep/comm/replica_tree.hpp"
-#include "lockstep/data/loader.hpp"
-#include "lockstep/data/plan.hpp"
+#include "comm/replica_tree.hpp"
+#include "data/loader.hpp"
+#include "data/plan.hpp"
 
 #include <cstdint>
 

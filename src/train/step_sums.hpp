@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/comm/tree_sum.hpp"
+#include "comm/tree_sum.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "lockstep/train/stragglers.hpp"
+#include "train/stragglers.hpp"
 
 #include <algorithm>
 #include <numeric>

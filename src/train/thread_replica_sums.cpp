@@ -1,7 +1,7 @@
-#include "lockstep/train/thread_replica_sums.hpp"
+#include "thread_replica_sums.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <algorithm>
 

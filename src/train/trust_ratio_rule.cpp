@@ -1,4 +1,4 @@
-#include "lockstep/train/entry_norms.hpp"
+#include "train/entry_norms.hpp"
 
 #include <algorithm>
 

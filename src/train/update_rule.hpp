@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/train/optimizer.hpp"
+#include "train/optimizer.hpp"
 
 namespace lockstep::train {
 

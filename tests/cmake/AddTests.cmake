@@ -1,7 +1,9 @@
-# lockstep_add_unit_test(room/name [TORCH] [GOLDEN]) tests/unit/room/name_test.cpp, one process; GOLDEN:
-#                                                   it reads files of tests/golden
-# lockstep_add_mpi_test(room/name NP 1 2 4 [TORCH]) tests/mpi/room/name_test.cpp, one ctest entry for
-#                                                   each rank count: mpi.room.name.np4
+# lockstep_add_unit_test(room/name [TORCH] [GOLDEN] [ALONE]) tests/unit/room/name_test.cpp, one process;
+#                                                   GOLDEN: it reads files of tests/golden
+# lockstep_add_mpi_test(room/name NP 1 2 4 [TORCH] [ALONE]) tests/mpi/room/name_test.cpp, one ctest entry
+#                                                   for each rank count: mpi.room.name.np4
+# The tests of a room are one program, unit.room or mpi.room, of which each ctest entry runs one file's
+# cases: `build/tests/unit.data "[#order_test]" --filenames-as-tags`. ALONE: a program of its own.
 # An HDF5 error stack on the output is a failure everywhere.
 
 set(lockstep_mpi_environment
@@ -17,13 +19,13 @@ if(LOCKSTEP_SANITIZE)
 endif()
 
 # Under a sanitizer a test is linked with the rooms up to its own alone: minutes less to compile.
-set(lockstep_rooms_in_order base comm config h5 data checkpoint rl nn task train)
+set(lockstep_rooms_in_order base comm config h5 data import checkpoint rl nn task train)
 
-function(lockstep_test_binary target main room source)
-    add_executable(${target} ${source} $<TARGET_OBJECTS:${main}>)
+function(lockstep_test_program target main room torch)
+    add_executable(${target} $<TARGET_OBJECTS:lockstep_${main}_main> $<TARGET_OBJECTS:lockstep_catch>)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support)
     set(rooms lockstep_core)
-    if(ARGN)
+    if(torch)
         list(APPEND rooms lockstep_trainer)
     endif()
     list(FIND lockstep_rooms_in_order ${room} place)
@@ -32,36 +34,44 @@ function(lockstep_test_binary target main room source)
         list(SUBLIST lockstep_rooms_in_order 0 ${count} rooms)
         list(TRANSFORM rooms PREPEND lockstep_)
     endif()
-    target_link_libraries(${target} PRIVATE lockstep_options MPI::MPI_CXX Catch2::Catch2 ${rooms})
+    target_link_libraries(${target} PRIVATE lockstep_options MPI::MPI_CXX Catch2::Catch2
+                          nlohmann_json::nlohmann_json ${rooms})
     # Quicker to compile; what is tested is compiled as it is used.
     target_compile_options(${target} PRIVATE -O1)
     set_target_properties(${target} PROPERTIES
                           RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-    if(ARGN)
+    if(torch)
         target_link_libraries(${target} PRIVATE lockstep::torch)
-        # Compiled like the library, so that its precompiled torch header fits.
-        set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-        target_compile_options(${target} PRIVATE -fPIC)
-        target_precompile_headers(${target} REUSE_FROM lockstep_nn)
-        lockstep_skip_torch_header(${target})
     endif()
 endfunction()
 
+# The program that holds a test, in `program`, and the words that choose it there, in `chosen`.
+macro(lockstep_test_in_program kind main path)
+    string(REPLACE "/" "." name ${path})
+    get_filename_component(room ${path} DIRECTORY)
+    get_filename_component(file ${path} NAME)
+    set(program ${kind}.${room})
+    if(test_ALONE)
+        set(program ${kind}.${name})
+    endif()
+    if(NOT TARGET ${program})
+        lockstep_test_program(${program} ${main} ${room} ${test_TORCH})
+    endif()
+    target_sources(${program} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${kind}/${path}_test.cpp)
+    set(chosen "[#${file}_test]~[.]" --filenames-as-tags --warn NoTests)
+endmacro()
+
 function(lockstep_add_unit_test path)
-    cmake_parse_arguments(test "TORCH;GOLDEN" "" "" ${ARGN})
+    cmake_parse_arguments(test "TORCH;GOLDEN;ALONE" "" "" ${ARGN})
     if(test_TORCH AND NOT LOCKSTEP_WITH_TORCH)
         return()
     endif()
-    string(REPLACE "/" "." name ${path})
-    get_filename_component(room ${path} DIRECTORY)
-    lockstep_test_binary(unit.${name} lockstep_serial_main ${room} unit/${path}_test.cpp
-                         ${test_TORCH})
-    add_test(NAME unit.${name} COMMAND unit.${name})
+    lockstep_test_in_program(unit serial ${path})
+    add_test(NAME unit.${name} COMMAND ${program} ${chosen})
     set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT ${lockstep_test_timeout}
                          FAIL_REGULAR_EXPRESSION "HDF5-DIAG"
                          ENVIRONMENT "${lockstep_mpi_environment}")
     if(test_GOLDEN)
-        target_link_libraries(unit.${name} PRIVATE nlohmann_json::nlohmann_json)
         set_property(TEST unit.${name} APPEND PROPERTY
                      ENVIRONMENT "LOCKSTEP_GOLDEN=${PROJECT_SOURCE_DIR}/tests/golden")
     endif()
@@ -71,18 +81,16 @@ endfunction()
 add_custom_target(mpi_tests)
 
 function(lockstep_add_mpi_test path)
-    cmake_parse_arguments(test "TORCH" "" "NP" ${ARGN})
+    cmake_parse_arguments(test "TORCH;ALONE" "" "NP" ${ARGN})
     if(test_TORCH AND NOT LOCKSTEP_WITH_TORCH)
         return()
     endif()
-    string(REPLACE "/" "." name ${path})
-    get_filename_component(room ${path} DIRECTORY)
-    lockstep_test_binary(mpi.${name} lockstep_mpi_main ${room} mpi/${path}_test.cpp ${test_TORCH})
-    add_dependencies(mpi_tests mpi.${name})
+    lockstep_test_in_program(mpi mpi ${path})
+    add_dependencies(mpi_tests ${program})
     foreach(ranks IN LISTS test_NP)
         add_test(NAME mpi.${name}.np${ranks}
                  COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
-                         $<TARGET_FILE:mpi.${name}> --expect-ranks ${ranks})
+                         $<TARGET_FILE:${program}> ${chosen} --expect-ranks ${ranks})
         set_tests_properties(mpi.${name}.np${ranks} PROPERTIES LABELS mpi TIMEOUT ${lockstep_test_timeout}
                              PROCESSORS ${ranks} FAIL_REGULAR_EXPRESSION "HDF5-DIAG"
                              ENVIRONMENT "${lockstep_mpi_environment}")

@@ -2,7 +2,7 @@
 // a test failed on them; the verdict is reduced, so that all ranks end alike. Assertions that
 // guard a collective go through all_ranks(), or one rank would enter the next test alone.
 
-#include "lockstep/comm/collectives.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/comm/session.hpp"
 
 #include <cstdlib>
@@ -12,14 +12,8 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "run_tests.hpp"
 #include "world.hpp"
-
-#if __has_include(<catch2/catch_session.hpp>)
-#include <catch2/catch_session.hpp>
-#else
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
-#endif
 
 namespace {
 
@@ -72,18 +66,14 @@ int main(int argc, char** argv) {
     if (!world.is_root()) {
         std::cout.rdbuf(quiet.rdbuf());
     }
-    Catch::Session catch_session;
-    int failed = catch_session.applyCommandLine(argc, argv);
-    if (failed == 0) {
-        failed = catch_session.run();
-    }
+    int const failed_here = test::run_tests(argc, argv);
     std::cout.rdbuf(output);
-    if (failed != 0 && !world.is_root()) {
+    if (failed_here != 0 && !world.is_root()) {
         std::cout << "--- rank " << world.rank() << "\n" << quiet.str() << std::flush;
     }
     if (world.size() != expected) {
         std::cout << "expected " << expected << " ranks, found " << world.size() << "\n";
-        failed = 1;
     }
-    return comm::all_reduce(world, failed == 0 ? 0 : 1, comm::Reduce::maximum);
+    bool const failed = failed_here != 0 || world.size() != expected;
+    return comm::all_reduce(world, failed ? 1 : 0, comm::Reduce::maximum);
 }

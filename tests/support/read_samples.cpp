@@ -2,8 +2,8 @@
 // inputs and targets with tabs between, a line with the number of bytes and then all fields, reals
 // as float32 and whole numbers as int64; or a line with - and the reason.
 
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
 #include "lockstep/data/dataset.hpp"
 
 #include <algorithm>

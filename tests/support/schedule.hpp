@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/base/random.hpp"
+#include "base/random.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/comm/collectives.hpp"
+#include "comm/collectives.hpp"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,11 +1,6 @@
 // Main of the unit tests: one process, MPI_COMM_SELF at most.
 
-#if __has_include(<catch2/catch_session.hpp>)
-#include <catch2/catch_session.hpp>
-#else
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
-#endif
+#include "run_tests.hpp"
 
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
@@ -15,7 +10,7 @@ int main(int argc, char** argv) {
         static int provided = 0;
         return &provided;
     }());
-    int const result = Catch::Session().run(argc, argv);
+    int const result = lockstep::test::run_tests(argc, argv);
     MPI_Finalize();
     return result;
 }

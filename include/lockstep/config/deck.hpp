@@ -54,14 +54,14 @@ struct OwnKeys : std::map<std::string, std::string> {
 
 struct Model {
     std::string name;
-    OwnKeys own;
+    OwnKeys own{};
     std::string weights{}; ///< a file that the first weights come from; empty: drawn from the seed
 };
 
 struct Task {
     std::string kind = "classification";
     std::string metric; ///< what `best` means by default; empty: the task's first
-    OwnKeys own;
+    OwnKeys own{};
 };
 
 struct Optimizer {

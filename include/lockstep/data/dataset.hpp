@@ -1,10 +1,7 @@
 #pragma once
 
-#include "lockstep/base/hash.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/data/batch.hpp"
-#include "lockstep/data/division.hpp"
-#include "lockstep/data/order.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -14,7 +11,14 @@
 #include <utility>
 #include <vector>
 
+namespace lockstep {
+class Hasher;
+}
+
 namespace lockstep::data {
+
+class Division;
+struct Blocks;
 
 struct DatasetOptions {
     std::string files;               ///< a file, a list with commas, or a glob

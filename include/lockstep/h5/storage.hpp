@@ -13,6 +13,9 @@ enum class Type { u8, i16, i32, i64, u64, f16, f32, f64, i8, u16, u32 };
 
 using Shape = std::vector<std::uint64_t>;
 
+/// As people read it: "[60000, 28, 28]".
+std::string shape_text(Shape const& shape);
+
 /// A step that the bytes of a chunk went through when they were written.
 enum class Filter { deflate, shuffle, fletcher32 };
 

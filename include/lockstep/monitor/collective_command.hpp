@@ -2,12 +2,13 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/comm/session.hpp"
-#include "lockstep/monitor/root_cause.hpp"
-#include "lockstep/monitor/watchdog.hpp"
 
 #include <functional>
 
 namespace lockstep::monitor {
+
+class RootCause;
+class Watchdog;
 
 /// What a command that runs on all ranks is given; what it learns about itself, it tells the two
 /// last, so that a failure is found and told well.

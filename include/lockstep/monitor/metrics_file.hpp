@@ -1,11 +1,9 @@
 #pragma once
 
-#include "lockstep/base/clock.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/monitor/device_gauge.hpp"
 #include "lockstep/train/report.hpp"
 
 #include <filesystem>
+#include <memory>
 
 namespace lockstep::monitor {
 
@@ -15,13 +13,13 @@ class MetricsFile : public train::Observer {
   public:
     /// Throws  Error 73 when the file cannot be made
     explicit MetricsFile(std::filesystem::path const& path);
+    ~MetricsFile() override;
 
     void on(train::Event const& event) override;
 
   private:
-    File file_;
-    DeviceGauge gauge_;
-    Stopwatch since_start_;
+    struct State;
+    std::unique_ptr<State> state_;
 };
 
 } // namespace lockstep::monitor

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lockstep/build_id_value.hpp"
-#include "lockstep/nn/find_kind.hpp"
+#include "lockstep/nn/plugin_head.hpp"
 #include "lockstep/nn/registry.hpp"
 
 #include <torch/version.h>

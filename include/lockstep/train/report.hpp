@@ -51,8 +51,8 @@ struct Step {
     std::int64_t step = 0; ///< steps done, this one included
     std::int64_t total_steps = 0;
     double epoch = 0;
-    double loss = 0;                       ///< mean over all replicas' samples
-    std::map<std::string, double> figures; ///< the task's, means over the same
+    double loss = 0;                         ///< mean over all replicas' samples
+    std::map<std::string, double> figures{}; ///< the task's, means over the same
     double learning_rate = 0;
     double grad_norm = 0;
     std::int64_t samples = 0;
@@ -99,9 +99,9 @@ struct Measured {    ///< a validation or a test
 struct Epoch {
     std::int64_t epoch = 0; ///< epochs done
     std::int64_t step = 0;
-    double loss = 0;                       ///< mean over the epoch's samples while they were learnt
-    std::optional<double> accuracy;        ///< where the task knows such a thing
-    std::map<std::string, double> figures; ///< the task's and the data module's
+    double loss = 0;                ///< mean over the epoch's samples while they were learnt
+    std::optional<double> accuracy; ///< where the task knows such a thing
+    std::map<std::string, double> figures{}; ///< the task's and the data module's
     std::int64_t samples = 0;
     double seconds = 0;
     double samples_per_s = 0;

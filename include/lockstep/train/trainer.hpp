@@ -2,7 +2,6 @@
 
 #include "lockstep/base/signals.hpp"
 #include "lockstep/comm/communicator.hpp"
-#include "lockstep/comm/topology.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/train/report.hpp"
 
@@ -25,9 +24,9 @@ struct RunOptions {
     bool force = false;  ///< deck changes that change the result are allowed at a resume
     std::string version; ///< of the program
     /// Until the job's time is over, from now on; rank 0's counts.
-    std::optional<double> seconds_left;
-    std::optional<double> seconds_of_job; ///< from the job's start on; rank 0's counts
-    std::vector<std::string> remarks{};   ///< to be told at the start; rank 0's
+    std::optional<double> seconds_left{};
+    std::optional<double> seconds_of_job{}; ///< from the job's start on; rank 0's counts
+    std::vector<std::string> remarks{};     ///< to be told at the start; rank 0's
     /// Makes rank 0's observers, once the run's directory stands.
     std::function<std::vector<std::unique_ptr<Observer>>(config::Deck const&)> observers;
     /// Called on every rank: once no other job has the run's directory, with the number of this

@@ -1,17 +1,18 @@
-#include "lockstep/base/memory.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
+#include "base/arguments.hpp"
+#include "base/memory.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/monitor/collective_command.hpp"
-#include "lockstep/train/device.hpp"
+#include "measure/measurement.hpp"
+#include "measure/train_side/bench_training.hpp"
+#include "train/device.hpp"
 
 #include <algorithm>
 #include <iostream>
 #include <map>
 #include <numeric>
 
-#include "../measurement.hpp"
-#include "bench_training.hpp"
 #include "commands.hpp"
 
 namespace lockstep::app {
@@ -28,7 +29,7 @@ std::map<std::string, config::Model> models() {
             {"cnn", {"cnn", {{"channels", "16, 32"}, {"hidden", "64"}}}}};
 }
 
-struct Options {
+struct BenchStepOptions {
     std::string model;
     std::string variant;
     std::int64_t batch = 0;
@@ -39,20 +40,20 @@ struct Options {
     std::int64_t replicas_of_rank() const { return variant == "dp" ? 2 : 1; }
 };
 
-Options parsed(std::vector<std::string> arguments) {
-    Options options;
+BenchStepOptions bench_step_options(std::vector<std::string> arguments) {
+    BenchStepOptions options;
     options.json = take_flag(arguments, "--json");
     options.model = take_option(arguments, "--model", "mlp18m");
     options.variant = take_option(arguments, "--variant", "engine");
-    options.batch = whole_number("--batch", take_option(arguments, "--batch", "64"));
-    options.steps = whole_number("--steps", take_option(arguments, "--steps", "50"));
+    options.batch = measure::whole_number("--batch", take_option(arguments, "--batch", "64"));
+    options.steps = measure::whole_number("--steps", take_option(arguments, "--steps", "50"));
     expect_arguments(arguments, 0, 0, "lockstep bench step [--model mlp18m|cnn] [--json]");
     require_one_of("--model", options.model, {"mlp18m", "cnn"});
     require_one_of("--variant", options.variant, {"engine", "native", "dp", "alone", "bare"});
     return options;
 }
 
-config::Deck deck_for(Options const& options, int replicas) {
+config::Deck deck_for(BenchStepOptions const& options, int replicas) {
     config::Deck deck;
     deck.run.replicas = replicas;
     deck.data.batch = options.batch;
@@ -72,8 +73,9 @@ void set_up(config::Deck const& deck, std::string const& variant) {
 ///
 /// Collective  over `world`
 /// Returns     [steps][ranks]
-std::vector<std::vector<double>>
-gathered(Communicator const& world, std::vector<StepTimes> const& own, double StepTimes::*part) {
+std::vector<std::vector<double>> gathered(Communicator const& world,
+                                          std::vector<measure::StepTimes> const& own,
+                                          double measure::StepTimes::*part) {
     auto const steps = static_cast<std::int64_t>(own.size());
     std::vector<std::int64_t> bounds;
     for (std::int64_t rank = 0; rank <= world.size(); ++rank) {
@@ -81,7 +83,7 @@ gathered(Communicator const& world, std::vector<StepTimes> const& own, double St
     }
     std::vector<double> flat(static_cast<std::size_t>(bounds.back()));
     std::transform(own.begin(), own.end(), flat.begin() + world.rank() * steps,
-                   [=](StepTimes const& times) { return times.*part; });
+                   [=](measure::StepTimes const& times) { return times.*part; });
     comm::all_gather_slices(world, std::span(flat), bounds);
     std::vector<std::vector<double>> by_step(own.size());
     for (std::size_t at = 0; at < flat.size(); ++at) {
@@ -101,29 +103,35 @@ std::vector<double> each(std::vector<std::vector<double>> const& steps,
 }
 
 /// Collective  over `world`
-Measurement summary(Communicator const& world, Options const& options,
-                    std::vector<StepTimes> const& times, BenchTraining const& training) {
-    auto const part = [&](double StepTimes::*which) { return gathered(world, times, which); };
-    Measurement result{concat("step ", options.model),      options.variant,
-                       training.parameter_bytes(),          world.size(),
-                       each(part(&StepTimes::whole), mean), {}};
-    auto const rate = 1 / median(result.seconds);
+measure::Measurement summary(Communicator const& world, BenchStepOptions const& options,
+                             std::vector<measure::StepTimes> const& times,
+                             measure::BenchTraining const& training) {
+    auto const part = [&](double measure::StepTimes::*which) {
+        return gathered(world, times, which);
+    };
+    measure::Measurement result{concat("step ", options.model),
+                                options.variant,
+                                training.parameter_bytes(),
+                                world.size(),
+                                each(part(&measure::StepTimes::whole), mean),
+                                {}};
+    auto const rate = 1 / measure::median(result.seconds);
     result.figures = {
         {"batch", static_cast<double>(options.batch)},
         {"steps_per_s", rate},
         {"samples_per_s",
          rate * static_cast<double>(options.batch * options.replicas_of_rank() * world.size())},
-        {"forward_s", median(each(part(&StepTimes::forward), mean))},
-        {"backward_s", median(each(part(&StepTimes::backward), mean))},
-        {"communication_s", median(each(part(&StepTimes::communication), mean))},
-        {"imbalance_s", median(each(part(&StepTimes::imbalance), mean))},
-        {"update_s", median(each(part(&StepTimes::update), mean))},
+        {"forward_s", measure::median(each(part(&measure::StepTimes::forward), mean))},
+        {"backward_s", measure::median(each(part(&measure::StepTimes::backward), mean))},
+        {"communication_s", measure::median(each(part(&measure::StepTimes::communication), mean))},
+        {"imbalance_s", measure::median(each(part(&measure::StepTimes::imbalance), mean))},
+        {"update_s", measure::median(each(part(&measure::StepTimes::update), mean))},
         {"loss", training.loss()}};
     return result;
 }
 
 /// Collective  over `world`
-Measurement measure(Communicator const& world, Options const& options) {
+measure::Measurement measure(Communicator const& world, BenchStepOptions const& options) {
     auto const alone = Communicator::self();
     bool const native = options.variant == "native";
     auto const& together = options.variant == "engine" || native ? world : alone;
@@ -133,8 +141,8 @@ Measurement measure(Communicator const& world, Options const& options) {
         deck.run.mode = "dp";
         deck.run.replicas = options.replicas_of_rank();
     }
-    std::optional<RandomBatches> batches;
-    std::unique_ptr<BenchTraining> training;
+    std::optional<measure::RandomBatches> batches;
+    std::unique_ptr<measure::BenchTraining> training;
     double before = 0;
     comm::agree(world, "making random batches", [&] {
         set_up(deck, options.variant);
@@ -142,9 +150,9 @@ Measurement measure(Communicator const& world, Options const& options) {
                         world.rank());
         before = static_cast<double>(proportional_memory());
     });
-    training = options.variant == "bare" ? bare_training(deck, *batches)
-                                         : engine_training(together, deck, *batches);
-    std::vector<StepTimes> times;
+    training = options.variant == "bare" ? measure::bare_training(deck, *batches)
+                                         : measure::engine_training(together, deck, *batches);
+    std::vector<measure::StepTimes> times;
     comm::barrier(world); // nobody still makes batches while others measure
     for (std::int64_t step = -warm_ups; step < options.steps; ++step) {
         auto const taken = training->step();
@@ -167,9 +175,9 @@ Measurement measure(Communicator const& world, Options const& options) {
 ExitCode bench_step_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
-            Options options;
+            BenchStepOptions options;
             comm::agree(context.world, "reading the command line",
-                        [&] { options = parsed(invocation.arguments); });
+                        [&] { options = bench_step_options(invocation.arguments); });
             auto const measured = measure(context.world, options);
             if (context.world.is_root()) {
                 print(std::cout, measured, options.json);

@@ -1,14 +1,16 @@
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
+#include "base/arguments.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "measure/train_side/check_launch.hpp"
+#include "measure/train_side/check_training.hpp"
+#include "monitor/watchdog.hpp"
 
 #include <iostream>
 
 #include "../train_side_help.hpp"
-#include "check_launch.hpp"
-#include "check_training.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
 
@@ -20,17 +22,17 @@ constexpr double patience_s = 30; ///< of the watchdog, for whatever a probe wai
 
 /// Collective  over the world
 /// Returns     bytes per second of a checkpoint
-double check_machine(CheckContext const& context, config::Run const& run) {
-    auto const rate = check_disk(context, run.directory);
-    check_network(context);
-    check_speed(context, run);
+double check_machine(measure::CheckContext const& context, config::Run const& run) {
+    auto const rate = measure::check_disk(context, run.directory);
+    measure::check_network(context);
+    measure::check_speed(context, run);
     return rate;
 }
 
 /// Collective  over the world
-CheckSubject subject_of(comm::Communicator const& world,
-                        std::vector<std::string> const& arguments) {
-    CheckSubject subject;
+measure::CheckSubject subject_of(comm::Communicator const& world,
+                                 std::vector<std::string> const& arguments) {
+    measure::CheckSubject subject;
     comm::agree(world, "reading the command line", [&] {
         config::DeckSource source;
         auto const others = source.take_options(arguments);
@@ -58,7 +60,7 @@ ExitCode check_command(Invocation const& invocation) {
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const& world = context.world;
             context.watchdog.set_patience(patience_s);
-            CheckReport report(json, world.is_root());
+            measure::CheckReport report(json, world.is_root());
             auto const subject = subject_of(world, arguments);
             auto const topology = comm::Topology::discover(world);
             try {
@@ -67,15 +69,15 @@ ExitCode check_command(Invocation const& invocation) {
                 report.add({Colour::red, "devices",
                             concat(error.text().what, ": ", error.text().why), error.text().next});
             }
-            CheckContext const parts{world, topology, report};
-            check_launch(parts, subject);
+            measure::CheckContext const parts{world, topology, report};
+            measure::check_launch(parts, subject);
             // Measured now, everything would be of the wrong launch.
             auto const write_rate =
                 report.colour() == Colour::red ? 0 : check_machine(parts, subject.run);
             if (subject.deck && report.colour() != Colour::red) {
                 auto const timeout = subject.deck->communication.timeout_seconds;
                 context.watchdog.set_patience(static_cast<double>(timeout));
-                check_training(parts, *subject.deck, write_rate);
+                measure::check_training(parts, *subject.deck, write_rate);
             }
             report.print_summary();
             return report.colour() == Colour::red ? ExitCode::unavailable : ExitCode::ok;

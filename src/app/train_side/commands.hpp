@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../command.hpp"
+#include "app/command.hpp"
 
 namespace lockstep::app {
 

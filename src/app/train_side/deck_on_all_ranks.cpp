@@ -1,11 +1,11 @@
 #include "deck_on_all_ranks.hpp"
 
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "config/idle_keys.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
 #include "lockstep/config/deck_source.hpp"
-#include "lockstep/config/idle_keys.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/task/task.hpp"
 

@@ -1,26 +1,29 @@
-#include "lockstep/base/gpus.hpp"
-#include "lockstep/base/host_facts.hpp"
-#include "lockstep/base/memory.hpp"
-#include "lockstep/base/number.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/scaling_model.hpp"
+#include "base/arguments.hpp"
+#include "base/gpus.hpp"
+#include "base/host_facts.hpp"
+#include "base/memory.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/scaling_model.hpp"
 #include "lockstep/monitor/collective_command.hpp"
-#include "lockstep/train/dry_run.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "measure/allreduce_trial.hpp"
+#include "measure/measurement.hpp"
+#include "measure/train_side/estimate_recipe.hpp"
+#include "measure/train_side/estimate_steps.hpp"
+#include "monitor/root_cause.hpp"
+#include "monitor/watchdog.hpp"
+#include "train/dry_run.hpp"
 
 #include <algorithm>
 #include <iostream>
 #include <optional>
 
-#include "../allreduce_trial.hpp"
-#include "../measurement.hpp"
 #include "../train_side_help.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
-#include "estimate_recipe.hpp"
-#include "estimate_steps.hpp"
 
 namespace lockstep::app {
 
@@ -41,15 +44,16 @@ double number(std::vector<std::string>& arguments, std::string const& name, doub
     return *value;
 }
 
-EstimateOptions parsed(std::vector<std::string>& arguments) {
-    EstimateOptions options;
+measure::EstimateOptions estimate_options(std::vector<std::string>& arguments) {
+    measure::EstimateOptions options;
     options.json = take_flag(arguments, "--json");
-    options.steps = whole_number("--steps", take_option(arguments, "--steps", "20"));
-    options.max_ranks = whole_number("--max-ranks", take_option(arguments, "--max-ranks", "1024"));
+    options.steps = measure::whole_number("--steps", take_option(arguments, "--steps", "20"));
+    options.max_ranks =
+        measure::whole_number("--max-ranks", take_option(arguments, "--max-ranks", "1024"));
     auto const per_host = take_option(arguments, "--ranks-per-host", "");
-    options.per_host = per_host.empty() ? 0 : whole_number("--ranks-per-host", per_host);
+    options.per_host = per_host.empty() ? 0 : measure::whole_number("--ranks-per-host", per_host);
     for (auto const& batch : split(take_option(arguments, "--batches", ""), ',')) {
-        options.batches.push_back(whole_number("--batches", batch));
+        options.batches.push_back(measure::whole_number("--batches", batch));
     }
     std::sort(options.batches.begin(), options.batches.end());
     options.price = number(arguments, "--price-per-hour", 0);
@@ -74,14 +78,16 @@ comm::StepParts mean_over(Communicator const& world, comm::StepParts parts) {
 ///
 /// Collective  over `world`
 comm::NetworkModel network_of(Communicator const& world, comm::Topology const& topology,
-                              EstimateOptions const& options, std::string& source) {
+                              measure::EstimateOptions const& options, std::string& source) {
     auto const firsts = world.split(topology.local_rank == 0 ? 0 : 1);
     constexpr std::uint64_t small = std::uint64_t{4} << 10;
     constexpr std::uint64_t large = std::uint64_t{16} << 20;
     std::vector<double> seconds{0, 0};
     if (topology.hosts.size() > 1 && topology.local_rank == 0) {
-        seconds[0] = median(measure_allreduce(firsts, "ordered", small, 20).seconds);
-        seconds[1] = median(measure_allreduce(firsts, "ordered", large, 5).seconds);
+        seconds[0] =
+            measure::median(measure::measure_allreduce(firsts, "ordered", small, 20).seconds);
+        seconds[1] =
+            measure::median(measure::measure_allreduce(firsts, "ordered", large, 5).seconds);
     }
     comm::broadcast(world, std::span(seconds));
     auto const hosts = static_cast<double>(topology.hosts.size());
@@ -121,7 +127,8 @@ std::vector<int> rank_counts(std::int64_t most, int measured) {
 /// Bytes that one rank copies in memory, a second.
 double copy_rate(Communicator const& world) {
     constexpr std::uint64_t bytes = std::uint64_t{16} << 20;
-    return static_cast<double>(bytes) / median(measure_allreduce(world, "copy", bytes, 5).seconds);
+    return static_cast<double>(bytes) /
+           measure::median(measure::measure_allreduce(world, "copy", bytes, 5).seconds);
 }
 
 /// Bytes that this rank can have on its device, with what it has already.
@@ -147,25 +154,27 @@ int ranks_of_host(Communicator const& world, config::Run const& run,
 }
 
 /// Collective  over `world`
-void estimate(Communicator const& world, config::Deck const& deck, EstimateOptions const& options) {
+void estimate(Communicator const& world, config::Deck const& deck,
+              measure::EstimateOptions const& options) {
     auto const topology = comm::Topology::discover(world);
     // What is free before anything is taken.
     auto const available =
         comm::all_reduce(world, memory_of_rank(world, topology.local_size), comm::Reduce::minimum);
     comm::ScalingInputs inputs;
     train::DryRunSize size;
-    std::optional<Together> measured;
-    std::vector<BatchTrial> batches;
-    auto const recipe = recipe_on_all_ranks(world, topology, deck);
+    std::optional<measure::Together> measured;
+    std::vector<measure::BatchTrial> batches;
+    auto const recipe = measure::recipe_on_all_ranks(world, topology, deck);
     comm::agree(world, "measuring a step alone", [&] {
         if (world.is_root()) {
-            inputs.alone = measure_alone(recipe.one_replica(recipe.batch), options.steps, &size);
+            inputs.alone =
+                measure::measure_alone(recipe.one_replica(recipe.batch), options.steps, &size);
         }
     });
     if (world.size() > 1) {
         train::DryRun dry_run(world, recipe.a_replica_each(world.size()));
-        measured = Together{mean_over(world, median_step(dry_run, options.steps)), world.size(),
-                            topology.local_size};
+        measured = measure::Together{mean_over(world, measure::median_step(dry_run, options.steps)),
+                                     world.size(), topology.local_size};
     }
     // What ranks of one host do to each other is known only where one host has them all.
     if (measured && topology.hosts.size() == 1) {
@@ -189,7 +198,7 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
         inputs.arena_bytes = size.arena_bytes;
         inputs.buckets = size.buckets;
         inputs.batch = size.samples_per_step;
-        EstimateTable const printer(options);
+        measure::EstimateTable const printer(options);
         printer.start(recipe.plan);
         printer.basis(inputs, source, measured);
         printer.head();
@@ -207,15 +216,15 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
         }
         auto const replicas = static_cast<int>(recipe.plan.deck.run.replicas);
         auto const here = comm::predict(inputs, world.size());
-        auto const other_s = here.step_s - whole(inputs.alone);
+        auto const other_s = here.step_s - measure::whole(inputs.alone);
         for (auto const total : options.batches) {
-            batches.push_back(try_batch(recipe.one_replica(recipe.batch), total, replicas,
-                                        std::max(other_s, 0.0)));
+            batches.push_back(measure::try_batch(recipe.one_replica(recipe.batch), total, replicas,
+                                                 std::max(other_s, 0.0)));
         }
         if (options.json) {
-            print_json(batches);
+            measure::print_json(batches);
         } else {
-            print_batches(batches, replicas, available);
+            measure::print_batches(batches, replicas, available);
         }
     });
 }
@@ -227,8 +236,9 @@ ExitCode estimate_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const& world = context.world;
-            EstimateOptions options;
-            comm::agree(world, "reading the command line", [&] { options = parsed(arguments); });
+            measure::EstimateOptions options;
+            comm::agree(world, "reading the command line",
+                        [&] { options = estimate_options(arguments); });
             auto const [deck, others, places] = read_deck(world, arguments, 1);
             context.root_cause.set_places(places);
             comm::agree(world, "reading the command line",

@@ -1,9 +1,12 @@
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/store.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
+#include "base/arguments.hpp"
+#include "base/text.hpp"
+#include "checkpoint/store.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "monitor/root_cause.hpp"
+#include "monitor/watchdog.hpp"
 
 #include <cmath>
 #include <iostream>

@@ -1,9 +1,10 @@
+#include "base/arguments.hpp"
+#include "base/text.hpp"
+#include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/weights.hpp"
 #include "lockstep/config/deck_source.hpp"
-#include "lockstep/nn/find_kind.hpp"
-#include "lockstep/train/saved_model.hpp"
+#include "nn/find_kind.hpp"
+#include "train/saved_model.hpp"
 
 #include <iostream>
 

@@ -1,4 +1,5 @@
-#include "lockstep/base/text.hpp"
+#include "base/arguments.hpp"
+#include "base/text.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/task/task.hpp"
 

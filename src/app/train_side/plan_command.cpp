@@ -1,19 +1,22 @@
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
+#include "base/arguments.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/topology.hpp"
 #include "lockstep/monitor/collective_command.hpp"
-#include "lockstep/train/run_plan.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "measure/measurement.hpp"
+#include "measure/train_side/estimate_table.hpp"
+#include "monitor/root_cause.hpp"
+#include "train/run_plan.hpp"
 
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
 
-#include "../measurement.hpp"
 #include "../train_side_help.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
-#include "estimate_table.hpp"
 
 namespace lockstep::app {
 
@@ -79,7 +82,7 @@ std::string sets_text(train::RunPlan const& plan) {
 void print_plan(train::RunPlan const& plan) {
     auto const& deck = plan.deck;
     auto const& memory = plan.memory;
-    print_line("run", concat(deck.run.directory, ": ", start_text(plan)));
+    print_line("run", concat(deck.run.directory, ": ", measure::start_text(plan)));
     print_line("data",
                concat(count_text(plan.samples),
                       deck.task.kind == "ppo" ? " samples played in an iteration" : " samples",
@@ -110,16 +113,16 @@ void print_plan(train::RunPlan const& plan) {
     print_map(plan.ranks);
 }
 
-struct Options {
+struct PlanOptions {
     std::int64_t ranks = 0; ///< 0: those that were started
     std::int64_t per_host = 0;
 };
 
-Options parsed(std::vector<std::string>& arguments) {
+PlanOptions plan_options(std::vector<std::string>& arguments) {
     auto const ranks = take_option(arguments, "--ranks", "");
     auto const per_host = take_option(arguments, "--ranks-per-host", "");
-    return {ranks.empty() ? 0 : whole_number("--ranks", ranks),
-            per_host.empty() ? 0 : whole_number("--ranks-per-host", per_host)};
+    return {ranks.empty() ? 0 : measure::whole_number("--ranks", ranks),
+            per_host.empty() ? 0 : measure::whole_number("--ranks-per-host", per_host)};
 }
 
 /// Collective  over `world`
@@ -134,7 +137,7 @@ std::vector<train::RankPlace> places_here(comm::Communicator const& world) {
 }
 
 /// Ranks that nobody has started.
-std::vector<train::RankPlace> imagined(Options const& options, std::string const& device) {
+std::vector<train::RankPlace> imagined(PlanOptions const& options, std::string const& device) {
     auto const per_host = options.per_host > 0 ? options.per_host : options.ranks;
     std::vector<train::RankPlace> places;
     for (std::int64_t rank = 0; rank < options.ranks; ++rank) {
@@ -151,8 +154,9 @@ ExitCode plan_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const& world = context.world;
-            Options options;
-            comm::agree(world, "reading the command line", [&] { options = parsed(arguments); });
+            PlanOptions options;
+            comm::agree(world, "reading the command line",
+                        [&] { options = plan_options(arguments); });
             auto const [deck, others, places] = read_deck(world, arguments, 1);
             context.root_cause.set_places(places);
             comm::agree(world, "reading the command line",

@@ -1,17 +1,20 @@
-#include "lockstep/base/batch_job.hpp"
+#include "base/arguments.hpp"
+#include "base/batch_job.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
 #include "lockstep/base/signals.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/collective_command.hpp"
-#include "lockstep/monitor/console.hpp"
-#include "lockstep/monitor/ledger.hpp"
 #include "lockstep/monitor/metrics_file.hpp"
-#include "lockstep/monitor/report.hpp"
-#include "lockstep/monitor/tensorboard.hpp"
-#include "lockstep/monitor/tolerant.hpp"
-#include "lockstep/train/lease.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "monitor/console.hpp"
+#include "monitor/ledger.hpp"
+#include "monitor/root_cause.hpp"
+#include "monitor/tolerant.hpp"
+#include "monitor/watchdog.hpp"
+#include "report/report.hpp"
+#include "report/tensorboard.hpp"
+#include "train/lease.hpp"
 
 #include <filesystem>
 #include <iostream>
@@ -77,11 +80,11 @@ Observers observers(config::Deck const& deck, BatchJob const& job, Stopwatch sin
     add_tolerant(all, log,
                  [&] { return std::make_unique<monitor::Ledger>(directory, job, since_start); });
     if (deck.monitor.tensorboard) {
-        add_tolerant(all, log, [&] { return monitor::make_tensorboard(deck); });
+        add_tolerant(all, log, [&] { return report::make_tensorboard(deck); });
     }
     all.push_back(std::make_unique<monitor::Console>(log, deck.monitor.progress));
     if (deck.monitor.plots) {
-        add_tolerant(all, log, [&] { return monitor::make_plots(deck); });
+        add_tolerant(all, log, [&] { return report::make_plots(deck); });
     }
     return all;
 }

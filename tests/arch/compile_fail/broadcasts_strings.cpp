@@ -1,5 +1,5 @@
 // Strings do not lie in memory as they would have to be sent.
-#include "lockstep/comm/collectives.hpp"
+#include "comm/collectives.hpp"
 
 #include <vector>
 

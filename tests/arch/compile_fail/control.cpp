@@ -1,5 +1,5 @@
 // What the others here do, but right: this must compile.
-#include "lockstep/comm/collectives.hpp"
+#include "comm/collectives.hpp"
 
 #include <vector>
 

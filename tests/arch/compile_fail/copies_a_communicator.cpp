@@ -1,5 +1,5 @@
 // A copy would be a collective call in disguise.
-#include "lockstep/comm/collectives.hpp"
+#include "comm/collectives.hpp"
 
 void copy_it(lockstep::comm::Communicator const& comm) {
     lockstep::comm::Communicator const copy = comm;

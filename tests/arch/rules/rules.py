@@ -14,14 +14,19 @@ ROOMS = {
     "comm": ["base"],
     "h5": ["base", "comm"],
     "data": ["base", "comm", "h5"],
+    "import": ["base", "comm", "h5", "data"],
     "checkpoint": ["base", "comm", "h5"],
     "rl": ["base", "config", "comm", "h5"],
     "nn": ["base", "config", "comm", "h5", "data"],
     "task": ["base", "config", "comm", "h5", "data", "rl", "nn"],
     "train": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task"],
     "monitor": ["base", "config", "comm", "train"],
-    "app": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
-            "monitor"],
+    "report": ["base", "config", "comm", "train", "monitor"],
+    "launch": ["base", "config", "comm", "monitor"],
+    "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
+                "monitor"],
+    "app": ["base", "config", "comm", "h5", "data", "import", "checkpoint", "rl", "nn", "task",
+            "train", "monitor", "report", "launch", "measure"],
 }
 
 GENERATED = "lockstep/build_id_value.hpp"  # of a build, and installed with the headers
@@ -31,7 +36,7 @@ PLACES = {
     "torch": (
         r'#include <(torch|ATen|c10)/',
         ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/train/",
-         "src/nn/", "src/task/", "src/train/", "src/app/train_side/"],
+         "src/nn/", "src/task/", "src/train/", "src/measure/train_side/", "src/app/train_side/"],
     ),
     "world": (r"\bMPI_COMM_WORLD\b", ["src/comm/session.cpp"]),
     "hdf5": (r"\bH5[A-Z]{1,2}[a-z]\w*\s*\(|#include <hdf5", ["src/h5/"]),
@@ -67,7 +72,7 @@ PROSE = ["README.md", "CONTRIBUTING.md", "bootstrap", "docs", "include", "src", 
          "scripts", "slurm", "pbs", "packaging", "cmake"]
 
 # Rooms whose functions may communicate; of these the headers say so.
-COLLECTIVE_HEADERS = ["comm", "h5", "data", "checkpoint", "train"]
+COLLECTIVE_HEADERS = ["comm", "h5", "data", "import", "checkpoint", "train"]
 
 
 def sources(root):
@@ -83,27 +88,47 @@ def code_lines(path):
         yield number, re.sub(r"//.*", "", line)
 
 
+def room_of(name):
+    return name.split("/")[2 if name.startswith("include/") else 1]
+
+
+def included(root, path, text):
+    """The file of ours that a quoted include means, relative to the root; None: not ours."""
+    for place in (path.parent / text, root / "include" / text, root / "src" / text):
+        if place.exists() and text != GENERATED:
+            return place.resolve().relative_to(root.resolve()).as_posix()
+    return None
+
+
 def check_rooms(root):
-    """A room includes itself and the rooms below it, and no private header but its own."""
+    """A room includes itself and the rooms below it. A header that is installed is included as
+    "lockstep/ROOM/x.hpp", one that other rooms may use as "ROOM/x.hpp"; one of its room alone is
+    included by its place beside the file, and never otherwise. What is installed includes nothing
+    else."""
+    private, shared = {}, set()
     for path, name in sources(root):
-        room = name.split("/")[2 if name.startswith("include/") else 1]
+        room = room_of(name)
         if room not in ROOMS:
             yield f"{name}:1: {room} is no room"
             continue
         for number, line in code_lines(path):
-            public = re.match(r'#include "lockstep/(\w+)/', line)
-            private = re.match(r'#include "([^"]+)"', line)
-            if public:
-                if public[1] != room and public[1] not in ROOMS[room]:
-                    yield f"{name}:{number}: {room} must not include {public[1]}"
-            elif private and private[1] != GENERATED:
-                home = (root / "src" / room).resolve()
-                places = [path.parent / private[1], home / private[1]]
-                found = [place.resolve() for place in places if place.exists()]
-                if found and home not in found[0].parents:
-                    yield f"{name}:{number}: {private[1]} is a private header of another room"
-                if name.startswith("include/"):
-                    yield f"{name}:{number}: a public header includes a private one"
+            include = re.match(r'#include "([^"]+)"', line)
+            target = include and included(root, path, include[1])
+            if not target:
+                continue
+            other = room_of(target)
+            if other != room and other not in ROOMS[room]:
+                yield f"{name}:{number}: {room} must not include {other}"
+            if name.startswith("include/") and not target.startswith("include/"):
+                yield f"{name}:{number}: {target} is not installed"
+            if include[1].startswith(("lockstep/", other + "/")) and target.endswith(include[1]):
+                shared.add(target)
+            else:
+                private.setdefault(target, f"{name}:{number}")
+                if other != room:
+                    yield f"{name}:{number}: {target} is a private header of another room"
+    for target in sorted(shared & private.keys()):
+        yield f"{private[target]}: {target} is for other rooms too: include it by its room"
 
 
 def check_place(rule, root):
@@ -139,7 +164,9 @@ def check_collective(root):
     """A function that is handed a communicator says whether it communicates: by a line
     Collective, or by the words Local or Not collective. An overload follows its first."""
     for room in COLLECTIVE_HEADERS:
-        for path in sorted((root / "include/lockstep" / room).glob("*.hpp")):
+        headers = [*(root / "include/lockstep" / room).glob("*.hpp"),
+                   *(root / "src" / room).glob("*.hpp")]
+        for path in sorted(headers):
             name = path.relative_to(root).as_posix()
             said = set()
             for number, comment, statement in declarations(path.read_text()):

@@ -1,9 +1,9 @@
+#include "checkpoint/background_writer.hpp"
+#include "checkpoint/reader.hpp"
+#include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/checkpoint/background_writer.hpp"
-#include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/heartbeats.hpp"
 
 #include <chrono>
 #include <csignal>

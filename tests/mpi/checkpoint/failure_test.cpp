@@ -1,10 +1,10 @@
-#include "lockstep/base/clock.hpp"
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "checkpoint/writer.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/checkpoint/writer.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -43,7 +43,7 @@ bool all_failed_alike(std::optional<AgreedError> const& error) {
     return comm::all_ranks(test::world(), alike);
 }
 
-checkpoint::Snapshot part_of(test::State const& state) {
+checkpoint::Snapshot part_of_this_rank(test::State const& state) {
     return state.snapshot(test::world().rank(), test::world().size());
 }
 
@@ -114,14 +114,14 @@ TEST_CASE("parts that do not tile an array are refused before anything is writte
     test::State const state(1000);
     bool const last = world.rank() == world.size() - 1;
 
-    auto gap = part_of(state);
+    auto gap = part_of_this_rank(state);
     if (world.is_root()) {
         auto& last = gap.parts[0].back().bytes;
         last = last.first(last.size() - 4);
     }
     expect_failure(gap, scratch / "c.h5", ExitCode::software);
 
-    auto beyond = part_of(state);
+    auto beyond = part_of_this_rank(state);
     if (last) {
         beyond.parts[1].resize(1);
         beyond.parts[1][0].first = 999;
@@ -129,13 +129,13 @@ TEST_CASE("parts that do not tile an array are refused before anything is writte
     }
     CHECK(expect_failure(beyond, scratch / "c.h5", ExitCode::software) == world.size() - 1);
 
-    auto ragged = part_of(state);
+    auto ragged = part_of_this_rank(state);
     if (last) {
         ragged.parts[0] = {{0, std::as_bytes(std::span(state.parameters)).first(3)}};
     }
     CHECK(expect_failure(ragged, scratch / "c.h5", ExitCode::software) == world.size() - 1);
 
-    auto missing = part_of(state);
+    auto missing = part_of_this_rank(state);
     if (last) {
         missing.parts.pop_back();
     }
@@ -145,7 +145,7 @@ TEST_CASE("parts that do not tile an array are refused before anything is writte
 TEST_CASE("ranks that disagree on the arrays are refused") {
     auto const& world = test::world();
     test::ScratchDir const scratch(world);
-    auto snapshot = part_of(test::State(1000));
+    auto snapshot = part_of_this_rank(test::State(1000));
     if (world.rank() == world.size() - 1 && world.size() > 1) {
         snapshot.views.pop_back();
         CHECK(expect_failure(snapshot, scratch / "c.h5", ExitCode::software) == world.size() - 1);
@@ -169,11 +169,12 @@ TEST_CASE("a rank that does not see the file fails all, and the old checkpoint s
             std::filesystem::create_directory(elsewhere);
         }
     });
-    checkpoint::write(world, part_of(state), scratch / "c.h5", "1");
+    checkpoint::write(world, part_of_this_rank(state), scratch / "c.h5", "1");
     auto const before = std::filesystem::last_write_time(scratch / "c.h5");
     // As on a host without the shared directory.
     std::filesystem::current_path(strays ? elsewhere : scratch.path());
-    auto const error = failure_of([&] { checkpoint::write(world, part_of(state), "c.h5", "2"); });
+    auto const error =
+        failure_of([&] { checkpoint::write(world, part_of_this_rank(state), "c.h5", "2"); });
     std::filesystem::current_path(home);
     if (world.size() > 1) {
         CHECK(all_failed_alike(error));
@@ -203,8 +204,8 @@ TEST_CASE("a rank that sees another file of that name fails all") {
     auto const home = std::filesystem::current_path();
     bool const strays = world.rank() == world.size() - 1;
     std::filesystem::current_path(strays ? elsewhere : scratch.path());
-    auto const error =
-        failure_of([&] { checkpoint::write(world, part_of(test::State(1000)), "c.h5", "2"); });
+    auto const error = failure_of(
+        [&] { checkpoint::write(world, part_of_this_rank(test::State(1000)), "c.h5", "2"); });
     std::filesystem::current_path(home);
     CHECK(all_failed_alike(error));
     CHECK((error && error->code() == ExitCode::io && error->rank() == world.size() - 1));
@@ -215,7 +216,8 @@ TEST_CASE("a rank that sees another file of that name fails all") {
 TEST_CASE("a directory that is not there is 73 on all ranks") {
     test::ScratchDir const scratch(test::world());
     auto const error = failure_of([&] {
-        checkpoint::write(test::world(), part_of(test::State(1000)), scratch / "no/c.h5", "2");
+        checkpoint::write(test::world(), part_of_this_rank(test::State(1000)), scratch / "no/c.h5",
+                          "2");
     });
     CHECK(all_failed_alike(error));
     CHECK((error && (error->code() == ExitCode::cannot_create)));
@@ -230,15 +232,15 @@ TEST_CASE("a full disk is 74 at once; the old checkpoint stays, the partial file
         return;
     }
     auto const path = scratch / "disk" / "c.h5";
-    checkpoint::write(world, part_of(test::State(5000)), path, "1");
+    checkpoint::write(world, part_of_this_rank(test::State(5000)), path, "1");
     auto const before = std::filesystem::file_size(path);
     Stopwatch const watch;
-    expect_failure(part_of(test::State(200'000)), path, ExitCode::io);
+    expect_failure(part_of_this_rank(test::State(200'000)), path, ExitCode::io);
     CHECK(watch.seconds() < 5);
     CHECK(std::filesystem::file_size(path) == before);
     CHECK(checkpoint::verify(path).empty());
     // And one that just fits still works.
-    CHECK_NOTHROW(checkpoint::write(world, part_of(test::State(40'000)), path, "3"));
+    CHECK_NOTHROW(checkpoint::write(world, part_of_this_rank(test::State(40'000)), path, "3"));
     CHECK(checkpoint::verify(path).empty());
 }
 
@@ -246,15 +248,15 @@ TEST_CASE("space that cannot be claimed is 74 before any data is written") {
     auto const& world = test::world();
     test::ScratchDir const scratch(world);
     auto const path = scratch / "c.h5";
-    checkpoint::write(world, part_of(test::State(5000)), path, "1");
+    checkpoint::write(world, part_of_this_rank(test::State(5000)), path, "1");
     {
         FileSizeLimit const limit(300'000);
         Stopwatch const watch;
-        expect_failure(part_of(test::State(200'000)), path, ExitCode::io);
+        expect_failure(part_of_this_rank(test::State(200'000)), path, ExitCode::io);
         CHECK(watch.seconds() < 5);
     }
     CHECK(checkpoint::verify(path).empty());
-    CHECK_NOTHROW(checkpoint::write(world, part_of(test::State(200'000)), path, "3"));
+    CHECK_NOTHROW(checkpoint::write(world, part_of_this_rank(test::State(200'000)), path, "3"));
     CHECK(checkpoint::verify(path).empty());
 }
 
@@ -266,7 +268,7 @@ TEST_CASE(
     }
     test::ScratchDir const scratch(world);
     auto const path = scratch / "c.h5";
-    checkpoint::write(world, part_of(test::State(5000)), path, "1");
+    checkpoint::write(world, part_of_this_rank(test::State(5000)), path, "1");
     bool const last = world.rank() == world.size() - 1;
     test::State const state(200'000);
     // The other way round: the last rank holds what the first does elsewhere, which is not nothing.

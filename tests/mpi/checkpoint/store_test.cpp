@@ -1,10 +1,10 @@
+#include "base/file.hpp"
+#include "checkpoint/reader.hpp"
+#include "checkpoint/store.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/checkpoint/reader.hpp"
-#include "lockstep/checkpoint/store.hpp"
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
 
 #include <array>
 #include <functional>

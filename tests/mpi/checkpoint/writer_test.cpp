@@ -1,10 +1,10 @@
+#include "checkpoint/diff.hpp"
+#include "checkpoint/reader.hpp"
+#include "checkpoint/writer.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/checkpoint/diff.hpp"
-#include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/checkpoint/writer.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
 
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
+#include "comm/collectives.hpp"
+#include "comm/messages.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/messages.hpp"
 
 #include <algorithm>
 #include <array>

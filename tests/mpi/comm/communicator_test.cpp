@@ -1,5 +1,5 @@
+#include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/comm/collectives.hpp"
 #include "lockstep/comm/communicator.hpp"
 
 #include <array>

@@ -1,9 +1,9 @@
-#include "lockstep/base/clock.hpp"
-#include "lockstep/base/descriptor.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/heartbeats.hpp"
+#include "base/clock.hpp"
+#include "base/descriptor.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
 
 #include <array>
 #include <chrono>

@@ -1,8 +1,8 @@
 // Registered only where there is a GPU, on at most as many ranks as there are GPUs.
 
+#include "comm/nccl.hpp"
+#include "comm/topology.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/comm/nccl.hpp"
-#include "lockstep/comm/topology.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,6 +1,6 @@
+#include "comm/collectives.hpp"
+#include "comm/nccl.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/nccl.hpp"
 
 #include <algorithm>
 #include <type_traits>

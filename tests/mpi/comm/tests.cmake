@@ -1,7 +1,7 @@
 lockstep_add_mpi_test(comm/communicator NP 1 2 4)
 lockstep_add_mpi_test(comm/collectives NP 1 2 3 4)
 add_test(NAME mpi.comm.collectives.large.long
-         COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 $<TARGET_FILE:mpi.comm.collectives>
+         COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 $<TARGET_FILE:mpi.comm>
                  --expect-ranks 2 [large])
 set_tests_properties(mpi.comm.collectives.large.long PROPERTIES LABELS "mpi;long" TIMEOUT 600
                      PROCESSORS 2 ENVIRONMENT "${lockstep_mpi_environment}")
@@ -19,7 +19,7 @@ if(TARGET lockstep::nccl AND NOT LOCKSTEP_WITH_RCCL)
             list(APPEND gpu_ranks ${ranks})
         endif()
     endforeach()
-    lockstep_add_mpi_test(comm/nccl_device NP ${gpu_ranks})
+    lockstep_add_mpi_test(comm/nccl_device NP ${gpu_ranks} ALONE)
     target_link_libraries(mpi.comm.nccl_device PRIVATE lockstep::nccl)
     foreach(ranks IN LISTS gpu_ranks)
         set_tests_properties(mpi.comm.nccl_device.np${ranks} PROPERTIES LABELS "mpi;gpu"

@@ -1,6 +1,6 @@
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/topology.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/topology.hpp"
 
 #include "catch.hpp"
 #include "world.hpp"

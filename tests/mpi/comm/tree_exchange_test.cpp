@@ -1,11 +1,11 @@
 // Sums in tree order over shared memory and over messages: the same bits as a sum made by hand, for
 // any number of ranks and however they are spread over hosts.
 
+#include "comm/collectives.hpp"
+#include "comm/rounding.hpp"
+#include "comm/tree_exchange.hpp"
+#include "comm/tree_sum.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/rounding.hpp"
-#include "lockstep/comm/tree_exchange.hpp"
-#include "lockstep/comm/tree_sum.hpp"
 
 #include <algorithm>
 #include <cmath>

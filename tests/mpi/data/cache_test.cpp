@@ -1,11 +1,11 @@
 // Memory and disks of a host that its ranks share.
 
-#include "lockstep/base/file.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
+#include "base/file.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "data/stage_in.hpp"
+#include "h5/file.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/data/stage_in.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <algorithm>
 #include <optional>

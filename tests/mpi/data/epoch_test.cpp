@@ -1,11 +1,11 @@
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/replica_tree.hpp"
+#include "data/loader.hpp"
+#include "data/plan.hpp"
+#include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/comm/replica_tree.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/data/loader.hpp"
-#include "lockstep/data/plan.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <algorithm>
 #include <optional>

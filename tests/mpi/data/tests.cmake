@@ -1,4 +1,3 @@
 lockstep_add_mpi_test(data/epoch NP 1 2 3 4)
-lockstep_add_mpi_test(data/import NP 1 2 3 4)
 lockstep_add_mpi_test(data/cache NP 1 2 3)
-target_link_libraries(mpi.data.cache PRIVATE hdf5::hdf5)
+target_link_libraries(mpi.data PRIVATE hdf5::hdf5)

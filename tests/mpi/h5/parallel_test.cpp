@@ -1,6 +1,6 @@
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/h5/file.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "h5/file.hpp"
 
 #include <numeric>
 #include <optional>

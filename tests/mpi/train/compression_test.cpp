@@ -1,7 +1,7 @@
 // Gradients that travel in fewer bytes.
 
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/train/choose_exchange.hpp"
+#include "comm/collectives.hpp"
+#include "train/choose_exchange.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // The engine as a whole: weights after some steps are the same bits on any number of ranks. Each
 // rank also trains all replicas by itself, alone with its own communicator, and compares.
 
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/collectives.hpp"
-#include "lockstep/train/evaluate.hpp"
+#include "base/text.hpp"
+#include "comm/collectives.hpp"
+#include "train/evaluate.hpp"
 
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/linear.h>

@@ -1,9 +1,9 @@
 // A run in the hands of its caller: who leaves it leaves nothing of it under way.
 
+#include "checkpoint/store.hpp"
+#include "comm/heartbeats.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/checkpoint/store.hpp"
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/comm/heartbeats.hpp"
 #include "lockstep/train/trainer.hpp"
 
 #include <chrono>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "lockstep/comm/agree.hpp"
-#include "lockstep/data/plan.hpp"
+#include "comm/agree.hpp"
+#include "data/plan.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "lockstep/train/device.hpp"
-#include "lockstep/train/engine.hpp"
+#include "train/device.hpp"
+#include "train/engine.hpp"
 
 #include <functional>
 #include <memory>

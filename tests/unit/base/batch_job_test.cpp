@@ -1,9 +1,9 @@
-#include "lockstep/base/batch_job.hpp"
-#include "lockstep/base/child.hpp"
-#include "lockstep/base/clock.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/process.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/batch_job.hpp"
+#include "base/child.hpp"
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "base/process.hpp"
+#include "base/text.hpp"
 
 #include <chrono>
 #include <csignal>

@@ -1,6 +1,6 @@
+#include "base/memory.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/memory.hpp"
-#include "lockstep/base/text.hpp"
 
 #include <cerrno>
 #include <new>

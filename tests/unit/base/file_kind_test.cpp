@@ -1,5 +1,5 @@
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/file_kind.hpp"
+#include "base/file.hpp"
+#include "base/file_kind.hpp"
 
 #include <utility>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "lockstep/base/gpus.hpp"
+#include "base/gpus.hpp"
 
 #include "catch.hpp"
 #include "error_of.hpp"

@@ -1,5 +1,5 @@
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/host_facts.hpp"
+#include "base/file.hpp"
+#include "base/host_facts.hpp"
 
 #include <sched.h>
 

@@ -1,4 +1,4 @@
-#include "lockstep/base/list.hpp"
+#include "base/list.hpp"
 
 #include "catch.hpp"
 #include "error_of.hpp"

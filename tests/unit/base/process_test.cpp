@@ -1,4 +1,4 @@
-#include "lockstep/base/process.hpp"
+#include "base/process.hpp"
 
 #include <atomic>
 #include <csignal>

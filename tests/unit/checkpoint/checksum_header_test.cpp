@@ -1,5 +1,5 @@
+#include "checkpoint/checksum_header.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/checkpoint/checksum_header.hpp"
 
 #include <vector>
 

@@ -1,5 +1,5 @@
-#include "lockstep/checkpoint/diff.hpp"
-#include "lockstep/checkpoint/writer.hpp"
+#include "checkpoint/diff.hpp"
+#include "checkpoint/writer.hpp"
 
 #include <cmath>
 

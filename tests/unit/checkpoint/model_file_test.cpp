@@ -1,7 +1,7 @@
+#include "base/file.hpp"
+#include "checkpoint/model_file.hpp"
+#include "checkpoint/reader.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/checkpoint/model_file.hpp"
-#include "lockstep/checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 
 #include <array>

@@ -1,7 +1,7 @@
+#include "base/text.hpp"
+#include "checkpoint/reader.hpp"
+#include "checkpoint/writer.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/checkpoint/reader.hpp"
-#include "lockstep/checkpoint/writer.hpp"
 
 #include <array>
 #include <bit>

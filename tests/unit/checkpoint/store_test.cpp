@@ -1,6 +1,6 @@
+#include "base/file.hpp"
+#include "checkpoint/store.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/checkpoint/store.hpp"
 
 #include "catch.hpp"
 #include "scratch_dir.hpp"

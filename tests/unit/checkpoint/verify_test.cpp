@@ -1,7 +1,7 @@
+#include "base/file.hpp"
+#include "checkpoint/writer.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/checkpoint/writer.hpp"
 
 #include <array>
 #include <vector>

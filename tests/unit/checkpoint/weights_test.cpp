@@ -1,6 +1,6 @@
-#include "lockstep/base/file.hpp"
-#include "lockstep/checkpoint/model_file.hpp"
-#include "lockstep/checkpoint/safetensors.hpp"
+#include "base/file.hpp"
+#include "checkpoint/model_file.hpp"
+#include "checkpoint/safetensors.hpp"
 
 #include <array>
 #include <cstring>

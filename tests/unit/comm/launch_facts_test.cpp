@@ -1,4 +1,4 @@
-#include "lockstep/comm/launch_facts.hpp"
+#include "comm/launch_facts.hpp"
 
 #include <numeric>
 

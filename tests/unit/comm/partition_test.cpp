@@ -1,4 +1,4 @@
-#include "lockstep/comm/partition.hpp"
+#include "comm/partition.hpp"
 
 #include "catch.hpp"
 

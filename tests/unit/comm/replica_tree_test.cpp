@@ -1,6 +1,6 @@
+#include "base/text.hpp"
+#include "comm/replica_tree.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/comm/replica_tree.hpp"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "lockstep/comm/scaling_model.hpp"
+#include "comm/scaling_model.hpp"
 
 #include "catch.hpp"
 #include "error_of.hpp"

@@ -1,7 +1,7 @@
 // The exchange with threads for ranks, with pauses in seeded places: what the thread sanitizer
 // looks at.
 
-#include "lockstep/comm/tree_exchange.hpp"
+#include "comm/tree_exchange.hpp"
 
 #include <algorithm>
 #include <thread>

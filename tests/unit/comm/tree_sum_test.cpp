@@ -1,5 +1,5 @@
-#include "lockstep/comm/partition.hpp"
-#include "lockstep/comm/tree_sum.hpp"
+#include "comm/partition.hpp"
+#include "comm/tree_sum.hpp"
 
 #include "catch.hpp"
 #include "error_of.hpp"

@@ -1,7 +1,7 @@
 // Over every key of the deck at once, so that a new key cannot be forgotten anywhere.
 
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/config/own_keys.hpp"
 

@@ -1,5 +1,5 @@
+#include "base/file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/config/own_keys.hpp"
 

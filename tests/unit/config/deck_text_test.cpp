@@ -1,9 +1,9 @@
 // What is no deck, or no value, is told at its line, soon, and without reading what has no end.
 
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "config/share.hpp"
 #include "lockstep/config/deck_source.hpp"
-#include "lockstep/config/share.hpp"
 
 #include <sys/stat.h>
 

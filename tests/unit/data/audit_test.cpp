@@ -1,8 +1,8 @@
 // All bytes of data sets are looked at once: checksums, and whether they are those of before.
 
-#include "lockstep/base/file.hpp"
-#include "lockstep/data/audit.hpp"
-#include "lockstep/data/import.hpp"
+#include "base/file.hpp"
+#include "data/audit.hpp"
+#include "import/import.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,23 +16,25 @@
 
 using namespace lockstep;
 using namespace lockstep::data;
+using namespace lockstep::import;
 
 namespace {
 
-constexpr std::uint64_t samples = 5000;
+constexpr std::uint64_t audited_samples = 5000;
 constexpr std::uint64_t values = 500; ///< of a sample: several blocks in all
 
 void write(std::filesystem::path const& path, std::uint64_t rows_of_chunk = 0) {
-    std::vector<float> inputs(samples * values);
+    std::vector<float> inputs(audited_samples * values);
     std::iota(inputs.begin(), inputs.end(), 0.0F);
-    std::vector<std::int64_t> const labels(samples, 1);
+    std::vector<std::int64_t> const labels(audited_samples, 1);
     auto file = h5::File::create(path);
     if (rows_of_chunk > 0) {
-        file.create_chunked_dataset("inputs", h5::Type::f32, {samples, values}, {rows_of_chunk, 1});
+        file.create_chunked_dataset("inputs", h5::Type::f32, {audited_samples, values},
+                                    {rows_of_chunk, 1});
     } else {
-        file.create_dataset("inputs", h5::Type::f32, {samples, values});
+        file.create_dataset("inputs", h5::Type::f32, {audited_samples, values});
     }
-    file.create_dataset("targets", h5::Type::i64, {samples});
+    file.create_dataset("targets", h5::Type::i64, {audited_samples});
     file.write("inputs", h5::Type::f32, inputs);
     file.write("targets", h5::Type::i64, labels);
     file.close();
@@ -108,7 +110,7 @@ TEST_CASE("one changed value is found, by its time, by its sample or by the walk
     test::ScratchDir const scratch;
     write(scratch / "a.h5");
     auto const record = full_record(opened(scratch / "a.h5"));
-    for (std::uint64_t const sample : {std::uint64_t{0}, std::uint64_t{17}, samples - 1}) {
+    for (std::uint64_t const sample : {std::uint64_t{0}, std::uint64_t{17}, audited_samples - 1}) {
         write(scratch / "a.h5");
         flip(scratch / "a.h5", place_of(scratch / "a.h5", sample) + 2);
         auto const error = found(scratch / "a.h5", record);
@@ -183,15 +185,15 @@ TEST_CASE("changed weights are found, and of several files the right one is name
     test::ScratchDir const scratch;
     auto const weigh = [&](std::string const& name, double first) {
         auto const path = scratch / name;
-        std::vector<double> weights(samples, 1.0);
+        std::vector<double> weights(audited_samples, 1.0);
         weights[3] = first;
         auto file = h5::File::create(path);
-        std::vector<float> const inputs(samples, 2.0F);
-        file.create_dataset("inputs", h5::Type::f32, {samples, 1});
-        file.create_dataset("targets", h5::Type::i64, {samples});
-        file.create_dataset("importance", h5::Type::f64, {samples});
+        std::vector<float> const inputs(audited_samples, 2.0F);
+        file.create_dataset("inputs", h5::Type::f32, {audited_samples, 1});
+        file.create_dataset("targets", h5::Type::i64, {audited_samples});
+        file.create_dataset("importance", h5::Type::f64, {audited_samples});
         file.write("inputs", h5::Type::f32, inputs);
-        file.write("targets", h5::Type::i64, std::vector<std::int64_t>(samples, 1));
+        file.write("targets", h5::Type::i64, std::vector<std::int64_t>(audited_samples, 1));
         file.write("importance", h5::Type::f64, weights);
         file.close();
         return path.string();
@@ -206,7 +208,7 @@ TEST_CASE("changed weights are found, and of several files the right one is name
     auto const error = test::error_of([&] { Audit({&set}).compare(record); });
     CHECK(error.code() == ExitCode::usage);
     CHECK(test::says(error, "dataset importance of " + (scratch / "b.h5").string()));
-    // A share of the samples has its own weights; older records tell nothing of them.
+    // A share of the audited_samples has its own weights; older records tell nothing of them.
     auto const whole = record.substr(0, record.find("weights "));
     CHECK(failure_of([&] { Audit({&set}).compare(whole); }).code() == ExitCode::ok);
     auto const [learnt, measured] = set.divided(20, 1);

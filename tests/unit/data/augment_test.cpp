@@ -1,4 +1,4 @@
-#include "lockstep/data/augment.hpp"
+#include "data/augment.hpp"
 
 #include <cmath>
 #include <numeric>

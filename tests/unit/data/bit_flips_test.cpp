@@ -1,8 +1,8 @@
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "data/inspect.hpp"
+#include "import/import.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/data/import.hpp"
-#include "lockstep/data/inspect.hpp"
 
 #include <array>
 #include <vector>
@@ -14,6 +14,7 @@
 
 using namespace lockstep;
 using namespace lockstep::data;
+using namespace lockstep::import;
 
 namespace {
 

@@ -1,28 +1,22 @@
 // A data set in two parts: each sample in one of them, with its own inputs, targets and weight.
 
+#include "data/loader.hpp"
+#include "data/plan.hpp"
+#include "h5/file.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/data/loader.hpp"
-#include "lockstep/data/plan.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <algorithm>
 #include <map>
 
 #include "catch.hpp"
 #include "error_of.hpp"
+#include "put.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
 using namespace lockstep::data;
 
 namespace {
-
-template <class Stored>
-void put(h5::File& file, std::string const& name, h5::Type type, h5::Shape const& shape,
-         std::vector<Stored> const& values) {
-    file.create_dataset(name, type, shape);
-    file.write(name, type, values);
-}
 
 /// Samples `first` and on: sample i is the token i, i % 3 times over, its class i % 5, its weight
 /// i + 1. Of class 4 there is sample 4 alone.
@@ -41,11 +35,11 @@ void write_set(std::filesystem::path const& path, std::int64_t first, std::int64
     }
     auto const count = static_cast<std::uint64_t>(samples);
     auto file = h5::File::create(path);
-    put(file, "number", h5::Type::i64, {count}, numbers);
-    put(file, "tokens", h5::Type::i64, {tokens.size()}, tokens);
-    put(file, "tokens_offsets", h5::Type::i64, {offsets.size()}, offsets);
-    put(file, "class", h5::Type::i64, {count}, classes);
-    put(file, "weight", h5::Type::f64, {count}, weights);
+    test::put(file, "number", h5::Type::i64, {count}, numbers);
+    test::put(file, "tokens", h5::Type::i64, {tokens.size()}, tokens);
+    test::put(file, "tokens_offsets", h5::Type::i64, {offsets.size()}, offsets);
+    test::put(file, "class", h5::Type::i64, {count}, classes);
+    test::put(file, "weight", h5::Type::f64, {count}, weights);
     file.close();
 }
 

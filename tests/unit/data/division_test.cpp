@@ -1,4 +1,4 @@
-#include "lockstep/data/division.hpp"
+#include "data/division.hpp"
 
 #include <algorithm>
 #include <cmath>

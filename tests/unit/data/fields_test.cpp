@@ -1,15 +1,16 @@
 // Samples of several inputs and targets, ragged ones, targets that are no classes, bad values.
 
+#include "data/inspect.hpp"
+#include "data/lengths.hpp"
+#include "h5/file.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/data/inspect.hpp"
-#include "lockstep/data/lengths.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <cmath>
 #include <limits>
 
 #include "catch.hpp"
 #include "error_of.hpp"
+#include "put.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
@@ -17,22 +18,15 @@ using namespace lockstep::data;
 
 namespace {
 
-template <class Stored>
-void put(h5::File& file, std::string const& name, h5::Type type, h5::Shape const& shape,
-         std::vector<Stored> const& values) {
-    file.create_dataset(name, type, shape);
-    file.write(name, type, values);
-}
-
 /// Four samples: tokens (0, 1, 2, 3 of them), an image of 2 bytes, and a length in metres.
 void write_fields(std::filesystem::path const& path, std::vector<std::int32_t> const& offsets,
                   std::vector<float> const& lengths = {0.5F, 1.5F, -2, 8}) {
     auto file = h5::File::create(path);
-    put<std::int64_t>(file, "tokens", h5::Type::i64, {6}, {10, 20, 21, 30, 31, 32});
-    put<std::int32_t>(file, "tokens_offsets", h5::Type::i32, {offsets.size()}, offsets);
-    put<std::uint8_t>(file, "image", h5::Type::u8, {4, 2}, {0, 1, 2, 3, 4, 5, 6, 255});
-    put<float>(file, "length", h5::Type::f32, {lengths.size()}, lengths);
-    put<std::uint8_t>(file, "group", h5::Type::u8, {4}, {2, 0, 1, 2});
+    test::put<std::int64_t>(file, "tokens", h5::Type::i64, {6}, {10, 20, 21, 30, 31, 32});
+    test::put<std::int32_t>(file, "tokens_offsets", h5::Type::i32, {offsets.size()}, offsets);
+    test::put<std::uint8_t>(file, "image", h5::Type::u8, {4, 2}, {0, 1, 2, 3, 4, 5, 6, 255});
+    test::put<float>(file, "length", h5::Type::f32, {lengths.size()}, lengths);
+    test::put<std::uint8_t>(file, "group", h5::Type::u8, {4}, {2, 0, 1, 2});
     file.close();
 }
 

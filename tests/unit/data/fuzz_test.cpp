@@ -1,10 +1,10 @@
 // Files with changed bytes, by the thousand. LOCKSTEP_FUZZ_INPUTS sets their number,
 // LOCKSTEP_FUZZ_SEED what they are.
 
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/random.hpp"
+#include "base/file.hpp"
+#include "base/random.hpp"
+#include "h5/file.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <hdf5.h>
 
@@ -22,21 +22,22 @@ using test::Outcome;
 namespace {
 
 constexpr std::int64_t samples = 40;
-constexpr std::uint64_t values = 60;
+constexpr std::uint64_t values_per_sample = 60;
 
 float value_at(std::int64_t sample, std::uint64_t place) {
-    return static_cast<float>(mixed(static_cast<std::uint64_t>(sample) * values + place) % 1000);
+    return static_cast<float>(
+        mixed(static_cast<std::uint64_t>(sample) * values_per_sample + place) % 1000);
 }
 
 /// Chunks with a checksum each, compressed or not; ragged rows and labels beside them.
 void write_checked(std::filesystem::path const& path, bool deflated) {
-    std::array<hsize_t, 2> const shape{samples, values};
-    std::array<hsize_t, 2> const chunk{7, values};
+    std::array<hsize_t, 2> const shape{samples, values_per_sample};
+    std::array<hsize_t, 2> const chunk{7, values_per_sample};
     std::vector<float> all;
     std::vector<std::int64_t> labels;
     std::vector<std::int64_t> offsets{0};
     for (std::int64_t i = 0; i < samples; ++i) {
-        for (std::uint64_t j = 0; j < values; ++j) {
+        for (std::uint64_t j = 0; j < values_per_sample; ++j) {
             all.push_back(value_at(i, j));
         }
         labels.push_back(i % 3);
@@ -81,12 +82,12 @@ Outcome read_all(std::filesystem::path const& path) {
     batch.indices.resize(static_cast<std::size_t>(std::min(set.samples(), samples)));
     std::iota(batch.indices.begin(), batch.indices.end(), 0);
     set.read(batch, scratch);
-    if (set.samples() != samples || batch.fields[0].reals.size() != samples * values) {
+    if (set.samples() != samples || batch.fields[0].reals.size() != samples * values_per_sample) {
         return Outcome::wrong;
     }
     for (std::size_t i = 0; i < batch.fields[0].reals.size(); ++i) {
         if (batch.fields[0].reals[i] !=
-            value_at(static_cast<std::int64_t>(i / values), i % values)) {
+            value_at(static_cast<std::int64_t>(i / values_per_sample), i % values_per_sample)) {
             return Outcome::wrong;
         }
     }

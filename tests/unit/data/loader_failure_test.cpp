@@ -1,4 +1,4 @@
-#include "lockstep/data/loader.hpp"
+#include "data/loader.hpp"
 
 #include <chrono>
 #include <thread>

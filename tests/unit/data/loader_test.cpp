@@ -1,5 +1,5 @@
+#include "data/loader.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/data/loader.hpp"
 
 #include "catch.hpp"
 #include "scratch_dir.hpp"

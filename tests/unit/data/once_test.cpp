@@ -1,10 +1,10 @@
 // The property that all rests on: whatever the numbers, the workers and the interruptions, an epoch
 // hands out every sample once, in one order.
 
-#include "lockstep/base/random.hpp"
-#include "lockstep/data/loader.hpp"
-#include "lockstep/data/plan.hpp"
-#include "lockstep/h5/file.hpp"
+#include "base/random.hpp"
+#include "data/loader.hpp"
+#include "data/plan.hpp"
+#include "h5/file.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
-#include "lockstep/base/random.hpp"
-#include "lockstep/data/order.hpp"
+#include "base/random.hpp"
+#include "data/order.hpp"
 
 #include <algorithm>
 #include <chrono>

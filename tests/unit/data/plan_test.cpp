@@ -1,4 +1,4 @@
-#include "lockstep/data/plan.hpp"
+#include "data/plan.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
+#include "data/inspect.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/data/inspect.hpp"
 
 #include <cmath>
 #include <limits>
@@ -14,6 +14,7 @@
 
 using namespace lockstep;
 using namespace lockstep::data;
+using namespace lockstep::import;
 
 TEST_CASE("an HDF5 file is converted, dealt to shards, and read back as it was") {
     test::ScratchDir const scratch;

@@ -1,8 +1,8 @@
 // Many files of one sample each, whose datasets have no extent that counts samples.
 
-#include "lockstep/base/text.hpp"
+#include "base/text.hpp"
+#include "h5/file.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <numeric>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t files = 30;
 
-float value_at(std::int64_t file, std::size_t place) {
+float value_of_file(std::int64_t file, std::size_t place) {
     return static_cast<float>(file * 1000) + static_cast<float>(place);
 }
 
@@ -25,7 +25,7 @@ float value_at(std::int64_t file, std::size_t place) {
 void write_scene(std::filesystem::path const& path, std::int64_t number, std::uint64_t height = 6) {
     std::vector<float> values(height * 20);
     for (std::size_t i = 0; i < values.size(); ++i) {
-        values[i] = value_at(number, i);
+        values[i] = value_of_file(number, i);
     }
     std::vector<std::int64_t> const labels(height * 5, number);
     double const weight = static_cast<double>(number) / 2;
@@ -77,7 +77,8 @@ TEST_CASE("each file is a sample") {
     bool right = batch.inputs().size() == 5 * 120 && batch.targets().size() == 5 * 30;
     for (std::size_t i = 0; right && i < batch.indices.size(); ++i) {
         for (std::size_t place = 0; place < 120; ++place) {
-            right = right && batch.inputs()[i * 120 + place] == value_at(batch.indices[i], place);
+            right =
+                right && batch.inputs()[i * 120 + place] == value_of_file(batch.indices[i], place);
         }
         right = right && batch.targets()[i * 30 + 29] == batch.indices[i];
     }

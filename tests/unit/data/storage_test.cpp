@@ -1,7 +1,7 @@
 // Files of every layout and type that others write, read by position and compared with HDF5.
 
+#include "h5/file.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <hdf5.h>
 

@@ -1,6 +1,6 @@
-#include "lockstep/base/file.hpp"
-#include "lockstep/data/import.hpp"
-#include "lockstep/data/inspect.hpp"
+#include "base/file.hpp"
+#include "data/inspect.hpp"
+#include "import/import.hpp"
 
 #include <array>
 
@@ -12,6 +12,7 @@
 
 using namespace lockstep;
 using namespace lockstep::data;
+using namespace lockstep::import;
 
 namespace {
 
@@ -21,7 +22,7 @@ std::filesystem::path imported(test::ScratchDir const& scratch) {
     return scratch / "ours.h5";
 }
 
-void flip(std::filesystem::path const& path, std::uint64_t at) {
+void flip_byte(std::filesystem::path const& path, std::uint64_t at) {
     auto const file = File::open_write(path);
     std::array<std::byte, 1> byte{};
     file.read_at(at, byte);
@@ -54,9 +55,9 @@ TEST_CASE("a changed byte of any dataset is found") {
         CAPTURE(info.path);
         auto const bytes = h5::elements(info.shape) * h5::size_of(info.type.value());
         for (std::uint64_t const at : {std::uint64_t{0}, bytes / 2, bytes - 1}) {
-            flip(path, info.offset.value() + at);
+            flip_byte(path, info.offset.value() + at);
             CHECK(found(path));
-            flip(path, info.offset.value() + at);
+            flip_byte(path, info.offset.value() + at);
         }
     }
     CHECK(verify(path).empty());
@@ -68,7 +69,7 @@ TEST_CASE("a changed mean is found") {
     auto const text = read_text(path);
     auto const mean = text.find(std::string("\0\0\0\0\0\0\xd0\x3f", 8)); // 0.25
     REQUIRE(mean != std::string::npos);
-    flip(path, mean + 6);
+    flip_byte(path, mean + 6);
     CHECK(found(path));
 }
 

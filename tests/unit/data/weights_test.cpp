@@ -1,7 +1,7 @@
-#include "lockstep/base/random.hpp"
+#include "base/random.hpp"
+#include "data/plan.hpp"
+#include "h5/file.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/data/plan.hpp"
-#include "lockstep/h5/file.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
-#include "lockstep/base/file.hpp"
-#include "lockstep/h5/appender.hpp"
-#include "lockstep/h5/offsets.hpp"
+#include "base/file.hpp"
+#include "h5/appender.hpp"
+#include "h5/offsets.hpp"
 
 #include <algorithm>
 #include <array>

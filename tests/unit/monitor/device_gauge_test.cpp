@@ -1,4 +1,4 @@
-#include "lockstep/monitor/device_gauge.hpp"
+#include "monitor/device_gauge.hpp"
 
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-#include "lockstep/monitor/hearing.hpp"
+#include "monitor/hearing.hpp"
 
 #include "catch.hpp"
 

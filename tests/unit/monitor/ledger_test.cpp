@@ -1,7 +1,7 @@
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
-#include "lockstep/monitor/ledger.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
 #include "lockstep/monitor/metrics_file.hpp"
+#include "monitor/ledger.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
-#include "lockstep/base/file.hpp"
-#include "lockstep/monitor/root_cause.hpp"
+#include "base/file.hpp"
+#include "monitor/root_cause.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
-#include "lockstep/base/file.hpp"
-#include "lockstep/base/text.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
 #include "lockstep/monitor/metrics_file.hpp"
 #include "lockstep/monitor/run_records.hpp"
 

@@ -1,4 +1,4 @@
-#include "lockstep/monitor/stall_judge.hpp"
+#include "monitor/stall_judge.hpp"
 
 #include <limits>
 

@@ -1,6 +1,6 @@
-#include "lockstep/base/file.hpp"
+#include "base/file.hpp"
 #include "lockstep/monitor/metrics_file.hpp"
-#include "lockstep/monitor/tolerant.hpp"
+#include "monitor/tolerant.hpp"
 
 #include "catch.hpp"
 #include "scratch_dir.hpp"

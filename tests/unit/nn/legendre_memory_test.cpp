@@ -1,6 +1,7 @@
-#include "lockstep/nn/legendre_memory.hpp"
+#include "nn/legendre_memory.hpp"
 
 #include "catch.hpp"
+#include "distance.hpp"
 #include "golden.hpp"
 
 using namespace lockstep;
@@ -9,10 +10,6 @@ namespace {
 
 torch::Tensor doubles(std::vector<double> const& values) {
     return torch::tensor(values, torch::kFloat64);
-}
-
-double distance(torch::Tensor const& a, torch::Tensor const& b) {
-    return (a - b).abs().max().item<double>();
 }
 
 /// As in tests/golden/make_legendre_memory.py.
@@ -32,9 +29,9 @@ TEST_CASE("the memory's matrices are scipy's") {
         auto const order = expected["order"].get<std::int64_t>();
         CAPTURE(order);
         auto const memory = nn::legendre_memory(order, expected["theta"]);
-        CHECK(distance(memory.b, doubles(expected["b"])) < 1e-12);
+        CHECK(test::distance(memory.b, doubles(expected["b"])) < 1e-12);
         for (auto const& [row, values] : expected["rows"].items()) {
-            CHECK(distance(memory.a[std::stol(row)], doubles(values)) < 1e-12);
+            CHECK(test::distance(memory.a[std::stol(row)], doubles(values)) < 1e-12);
         }
     }
 }
@@ -50,7 +47,7 @@ TEST_CASE("all steps at once give what they give one by one, within rounding") {
             auto const u = signal(steps, type);
             auto const in_turn = nn::remember_in_turn(memory, u);
             CHECK(in_turn.sizes() == torch::IntArrayRef({3, steps, 5 * order}));
-            CHECK(distance(nn::remember_at_once(response, u), in_turn) < bound);
+            CHECK(test::distance(nn::remember_at_once(response, u), in_turn) < bound);
         }
     }
 }
@@ -66,8 +63,8 @@ TEST_CASE("both forms have the same gradients") {
     };
     auto const in_turn = gradient([&](auto const& u) { return nn::remember_in_turn(memory, u); });
     CHECK(in_turn.abs().max().item<double>() > 0.1);
-    CHECK(distance(gradient([&](auto const& u) { return nn::remember_at_once(response, u); }),
-                   in_turn) < 1e-12);
+    CHECK(test::distance(gradient([&](auto const& u) { return nn::remember_at_once(response, u); }),
+                         in_turn) < 1e-12);
 }
 
 TEST_CASE("a memory holds the Legendre coefficients of the last steps") {
@@ -75,7 +72,7 @@ TEST_CASE("a memory holds the Legendre coefficients of the last steps") {
     auto const memory = nn::legendre_memory(6, 20);
     auto const states =
         nn::remember_in_turn(memory, torch::full({1, 400, 1}, 0.75, torch::kFloat64));
-    CHECK(distance(states[0][399], doubles({0.75, 0, 0, 0, 0, 0})) < 1e-6);
+    CHECK(test::distance(states[0][399], doubles({0.75, 0, 0, 0, 0, 0})) < 1e-6);
 }
 
 TEST_CASE("what comes later does not change what was remembered") {
@@ -84,7 +81,7 @@ TEST_CASE("what comes later does not change what was remembered") {
         auto const longer = signal(90, torch::kFloat32);
         auto const whole = layer(longer);
         auto const part = layer(longer.slice(1, 0, 40));
-        CHECK(distance(whole.slice(1, 0, 40), part) < (in_turn ? 1e-7 : 1e-5));
+        CHECK(test::distance(whole.slice(1, 0, 40), part) < (in_turn ? 1e-7 : 1e-5));
         // The length of what was seen before leaves no trace.
         nn::LegendreMemory fresh(8, 12.0, in_turn);
         CHECK(torch::equal(fresh(longer.slice(1, 0, 40)), part));
@@ -104,7 +101,7 @@ TEST_CASE("an LMU cell gives what its equations give") {
         parameter.copy_(wave(parameter.sizes().vec(), ++start));
     }
     auto const states = cell(wave({n, steps, inputs}, 7));
-    CHECK(distance(states.flatten(), doubles(expected["states"])) < 1e-12);
+    CHECK(test::distance(states.flatten(), doubles(expected["states"])) < 1e-12);
     CHECK(states.sizes() == torch::IntArrayRef({n, steps, hidden}));
 }
 

@@ -1,8 +1,9 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "lockstep/nn/sequence_model.hpp"
+#include "nn/sequence_model.hpp"
 
 #include "catch.hpp"
+#include "distance.hpp"
 
 using namespace lockstep;
 
@@ -28,10 +29,6 @@ nn::Field recordings(std::vector<std::int64_t> const& lengths) {
 
 nn::Fields only(nn::Field field) {
     return nn::Fields(std::vector<nn::Field>{std::move(field)});
-}
-
-double distance(torch::Tensor const& a, torch::Tensor const& b) {
-    return (a - b).abs().max().item<double>();
 }
 
 } // namespace
@@ -71,7 +68,7 @@ TEST_CASE("a sample's scores do not depend on what it is padded to, beyond round
                             torch::tensor({length}, torch::kInt64)};
         row += length;
         auto const alone = model->forward(only(one));
-        CHECK(distance(alone[0], together[i].narrow(1, 0, alone.size(2))) < 1e-5);
+        CHECK(test::distance(alone[0], together[i].narrow(1, 0, alone.size(2))) < 1e-5);
     }
 }
 
@@ -92,8 +89,9 @@ TEST_CASE("recurrent and parallel form of a network agree, and their gradients")
     };
     auto const [scores, gradients] = results("parallel", false);
     auto const [in_turn, gradients_in_turn] = results("recurrent", false);
-    CHECK(distance(scores, in_turn) < 1e-5);
-    CHECK(distance(gradients, gradients_in_turn) < 1e-4 * gradients.abs().max().item<double>());
+    CHECK(test::distance(scores, in_turn) < 1e-5);
+    CHECK(test::distance(gradients, gradients_in_turn) <
+          1e-4 * gradients.abs().max().item<double>());
     auto const [again, gradients_again] = results("parallel", true);
     CHECK(torch::equal(scores, again));
     CHECK(torch::equal(gradients, gradients_again));

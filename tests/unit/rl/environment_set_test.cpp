@@ -1,4 +1,4 @@
-#include "lockstep/rl/environment_set.hpp"
+#include "rl/environment_set.hpp"
 
 #include <array>
 #include <limits>

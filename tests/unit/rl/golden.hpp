@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -10,7 +11,8 @@ namespace lockstep::test {
 
 /// The lines of a file in tests/golden, without remarks.
 inline std::vector<std::string> golden_lines(std::string const& name) {
-    std::ifstream file(std::string(LOCKSTEP_GOLDEN) + "/" + name);
+    auto const* const directory = std::getenv("LOCKSTEP_GOLDEN");
+    std::ifstream file(std::string(directory == nullptr ? "tests/golden" : directory) + "/" + name);
     if (!file) {
         throw std::runtime_error("no golden file " + name);
     }

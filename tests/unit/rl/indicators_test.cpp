@@ -1,4 +1,4 @@
-#include "lockstep/rl/indicators.hpp"
+#include "rl/indicators.hpp"
 
 #include "catch.hpp"
 #include "error_of.hpp"

@@ -1,8 +1,8 @@
-#include "lockstep/base/file.hpp"
-#include "lockstep/h5/file.hpp"
-#include "lockstep/rl/account.hpp"
-#include "lockstep/rl/draws.hpp"
+#include "base/file.hpp"
+#include "h5/file.hpp"
 #include "lockstep/rl/environment.hpp"
+#include "rl/account.hpp"
+#include "rl/draws.hpp"
 
 #include <cmath>
 #include <functional>

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "catch.hpp"
+#include "echo.hpp"
 #include "error_of.hpp"
 #include "three_classes.hpp"
 
@@ -11,11 +12,6 @@ using namespace lockstep;
 namespace {
 
 /// Gives its inputs back as logits.
-class Echo : public nn::Model {
-  public:
-    torch::Tensor forward(nn::Fields const& inputs) override { return inputs.only(); }
-};
-
 task::Tensors batch() {
     return {torch::tensor(
                 {{2.0F, 0.0F, -1.0F}, {0.5F, 0.25F, 3.0F}, {1.0F, 4.0F, 0.0F}, {0.0F, 1.0F, 2.0F}}),
@@ -51,7 +47,7 @@ std::unique_ptr<task::Task> classification(config::OwnKeys const& keys = {}) {
 } // namespace
 
 TEST_CASE("the training loss is the sum over samples, its weight their number") {
-    Echo model;
+    test::Echo model;
     auto const loss = classification()->training_loss(model, batch());
     CHECK(loss.sum.item<double>() == Approx(loss_by_hand(0)));
     CHECK(loss.weight == 4);
@@ -59,14 +55,14 @@ TEST_CASE("the training loss is the sum over samples, its weight their number") 
 }
 
 TEST_CASE("label smoothing spreads a share of the target over all classes, in training only") {
-    Echo model;
+    test::Echo model;
     auto const smooth = classification({{"label-smoothing", "0.1"}});
     CHECK(smooth->training_loss(model, batch()).sum.item<double>() == Approx(loss_by_hand(0.1)));
     CHECK(smooth->evaluate(model, batch()).loss_sum == Approx(loss_by_hand(0)));
 }
 
 TEST_CASE("an evaluated batch gives its confusion matrix, true classes in rows") {
-    Echo model;
+    test::Echo model;
     auto const tally = classification()->evaluate(model, batch());
     CHECK(tally.weight == 4);
     CHECK(tally.counts == std::vector<std::int64_t>{1, 1, 0, 0, 0, 1, 0, 0, 1});
@@ -99,7 +95,7 @@ TEST_CASE("a task or key that is not there is named with the nearest") {
 }
 
 TEST_CASE("weights of classes multiply their samples' losses, and the sum's divisor") {
-    Echo model;
+    test::Echo model;
     // Targets 0, 2, 0, 1 of counts 5, 3, 2: balanced weights are 10 / (3 n).
     std::vector<double> const weights{10.0 / 15, 10.0 / 9, 10.0 / 6};
     double expected = 0;

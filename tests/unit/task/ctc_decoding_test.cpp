@@ -1,5 +1,5 @@
-#include "lockstep/base/random.hpp"
-#include "lockstep/task/ctc_decoding.hpp"
+#include "base/random.hpp"
+#include "task/ctc_decoding.hpp"
 
 #include <cmath>
 #include <map>

@@ -9,7 +9,7 @@ using namespace lockstep;
 namespace {
 
 /// Gives its inputs back as scores: rows of all samples become [n, outputs, rows].
-class Echo : public nn::Model {
+class TransposingEcho : public nn::Model {
   public:
     torch::Tensor forward(nn::Fields const& inputs) override {
         return inputs[0].padded().transpose(1, 2);
@@ -63,7 +63,7 @@ task::Tensors batch_of(nn::Field const& inputs, Rows const& transcripts) {
 }
 
 /// The batch of tests/golden/make_ctc_losses.py.
-struct Golden {
+struct GoldenLosses {
     nlohmann::json json = test::golden("ctc_losses.json");
     Rows transcripts = json["transcripts"];
     std::vector<std::int64_t> lengths = json["lengths"];
@@ -89,8 +89,8 @@ std::vector<std::string> const letters{"a", "b", "c", "d", "e"};
 } // namespace
 
 TEST_CASE("the loss is that of torch's reference, a sample's over its symbols") {
-    Golden const golden;
-    Echo model;
+    GoldenLosses const golden;
+    TransposingEcho model;
     double sum = 0;
     for (std::size_t i = 0; i < golden.losses.size(); ++i) {
         sum += golden.mean_of_symbols(i);
@@ -102,8 +102,8 @@ TEST_CASE("the loss is that of torch's reference, a sample's over its symbols") 
 }
 
 TEST_CASE("a batch's sums are those of its parts, however it is cut") {
-    Golden const golden;
-    Echo model;
+    GoldenLosses const golden;
+    TransposingEcho model;
     auto const task = ctc(letters);
     auto const whole = task->evaluate(model, batch_of(golden.inputs(), golden.transcripts));
     task::Tally sum{0, 0, std::vector<std::int64_t>(task->counts(), 0)};
@@ -127,7 +127,7 @@ TEST_CASE("a batch's sums are those of its parts, however it is cut") {
 }
 
 TEST_CASE("a transcript that is too long for its recording is counted and changes nothing else") {
-    Echo model;
+    TransposingEcho model;
     auto const task = ctc({"a", "b"});
     // The second has three frames: a, a would fit, a a b not, since two of a kind need a blank.
     Rows const paths{{0, 2, 1, 1}, {0, 0, 1}};
@@ -149,7 +149,7 @@ TEST_CASE("a transcript that is too long for its recording is counted and change
 }
 
 TEST_CASE("error rates are edits over symbols and over words, whatever the batch") {
-    Echo model;
+    TransposingEcho model;
     auto const task = ctc({" ", "a", "b"});
     Rows const heard{{1, 3, 1, 0, 2, 3}, {2, 2, 3, 3}};
     // "aa b" for "ab b", and "b" for "b a": 1 of 4 and 2 of 3 symbols, 1 of 2 and 1 of 2 words.
@@ -165,7 +165,7 @@ TEST_CASE("error rates are edits over symbols and over words, whatever the batch
 }
 
 TEST_CASE("a beam takes all alignments of a transcript together") {
-    Echo model;
+    TransposingEcho model;
     // Frames of 0.4 a, 0.6 blank: the blank is the most probable path, "a" the transcript.
     auto const scores = torch::log(torch::tensor({{0.4F, 0.6F}, {0.4F, 0.6F}}));
     auto const batch = batch_of({scores, wholes({2})}, {{0}});
@@ -178,7 +178,7 @@ TEST_CASE("a beam takes all alignments of a transcript together") {
 }
 
 TEST_CASE("what is no transcript is refused") {
-    Echo model;
+    TransposingEcho model;
     auto const unknown = test::error_of([&] {
         ctc({"a"})->training_loss(model, batch_of(certain({{0, 1}}, 2), {{1}}));
     });

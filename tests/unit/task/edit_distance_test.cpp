@@ -1,4 +1,4 @@
-#include "lockstep/task/edit_distance.hpp"
+#include "task/edit_distance.hpp"
 
 #include "catch.hpp"
 #include "golden.hpp"

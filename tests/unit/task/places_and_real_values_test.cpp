@@ -5,17 +5,13 @@
 #include <cmath>
 
 #include "catch.hpp"
+#include "echo.hpp"
 #include "error_of.hpp"
 #include "three_classes.hpp"
 
 using namespace lockstep;
 
 namespace {
-
-class Echo : public nn::Model {
-  public:
-    torch::Tensor forward(nn::Fields const& inputs) override { return inputs.only(); }
-};
 
 task::Samples of_real_values(std::uint64_t real_values) {
     auto samples = test::three_classes();
@@ -33,7 +29,7 @@ task::Samples of_places() {
 } // namespace
 
 TEST_CASE("a regression's errors are told of each value and over all") {
-    Echo model;
+    test::Echo model;
     auto const task = task::make_task({"regression", "", {}}, of_real_values(2));
     CHECK(task->outputs() == 2);
     task::Tensors const batch{torch::tensor({{1.0F, 2.0F}, {0.0F, -1.0F}}),
@@ -49,7 +45,7 @@ TEST_CASE("a regression's errors are told of each value and over all") {
 }
 
 TEST_CASE("a regression takes other losses, and no others than it names") {
-    Echo model;
+    test::Echo model;
     task::Tensors const batch{torch::tensor({{3.0F}, {0.5F}}), torch::tensor({{0.0F}, {0.0F}})};
     auto const sum = [&](std::string const& loss) {
         return task::make_task({"regression", "", {{"loss", loss}}}, of_real_values(1))
@@ -62,7 +58,7 @@ TEST_CASE("a regression takes other losses, and no others than it names") {
 }
 
 TEST_CASE("a segmentation's IoU is that of the classes over all places") {
-    Echo model;
+    test::Echo model;
     auto const task = task::make_task({"segmentation", "", {}}, of_places());
     CHECK(task->outputs() == 3);
     auto const truth = torch::tensor({0, 0, 1, 2}, torch::kInt64).reshape({1, 2, 2});
@@ -87,7 +83,7 @@ TEST_CASE("a segmentation's IoU is that of the classes over all places") {
 }
 
 TEST_CASE("weights of a segmentation's classes are a list") {
-    Echo model;
+    test::Echo model;
     auto const weighted =
         task::make_task({"segmentation", "", {{"class-weights", "1, 2, 4"}}}, of_places());
     auto const truth = torch::tensor({0, 0, 1, 2}, torch::kInt64).reshape({1, 2, 2});
@@ -100,7 +96,7 @@ TEST_CASE("weights of a segmentation's classes are a list") {
 }
 
 TEST_CASE("a place's class is a whole number, in whatever type it is kept") {
-    Echo model;
+    test::Echo model;
     auto const task = task::make_task({"segmentation", "", {}}, of_places());
     CHECK(task->classes_of_places() == 3);
     auto const logits = torch::rand({1, 3, 1, 2});

@@ -3,9 +3,9 @@
 
 #include "lockstep/nn/policy.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "lockstep/task/actions.hpp"
-#include "lockstep/task/ppo.hpp"
 #include "lockstep/task/task.hpp"
+#include "task/actions.hpp"
+#include "task/ppo.hpp"
 
 #include <torch/nn/modules/rnn.h>
 
@@ -20,7 +20,7 @@ using namespace lockstep;
 namespace {
 
 /// Says of each observation what it holds: the distribution's parameters, then the value.
-class Echo : public nn::Policy {
+class EchoPolicy : public nn::Policy {
   public:
     nn::PolicyOutput judge(nn::PolicyInput const& input) override {
         auto const last = input.observations.size(-1) - 1;
@@ -113,7 +113,7 @@ TEST_CASE("actions are drawn by their probabilities") {
 }
 
 TEST_CASE("the loss is a sum over transitions, however they are dealt") {
-    Echo policy;
+    EchoPolicy policy;
     auto const task = task::make_task({"ppo", "", {}}, task::Samples::of(three_actions()));
     CHECK(task->outputs() == 3);
     auto const whole = task->training_loss(policy, batch(0, 2));

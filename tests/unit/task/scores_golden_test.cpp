@@ -3,6 +3,7 @@
 #include "lockstep/task/task.hpp"
 
 #include "catch.hpp"
+#include "echo.hpp"
 #include "golden.hpp"
 #include "three_classes.hpp"
 
@@ -10,12 +11,7 @@ using namespace lockstep;
 
 namespace {
 
-class Echo : public nn::Model {
-  public:
-    torch::Tensor forward(nn::Fields const& inputs) override { return inputs.only(); }
-};
-
-struct Golden {
+struct GoldenScores {
     nlohmann::json json = test::golden("scores.json");
     std::int64_t classes = json["classes"];
     torch::Tensor truth = numbers("truth");
@@ -37,7 +33,7 @@ struct Golden {
     /// Figures of three batches of unlike sizes together.
     task::Metrics metrics(task::Task const& task, torch::Tensor const& outputs,
                           torch::Tensor const& targets) const {
-        Echo model;
+        test::Echo model;
         task::Tally total{0, 0, std::vector<std::int64_t>(task.counts(), 0)};
         for (auto const& [first, last] :
              {std::pair{0, 7}, std::pair{7, 200}, std::pair{200, 300}}) {
@@ -54,7 +50,7 @@ struct Golden {
 } // namespace
 
 TEST_CASE("accuracy and F1 are scikit-learn's, whatever the batches") {
-    Golden const golden;
+    GoldenScores const golden;
     auto const task = task::make_task({"classification", "", {}}, golden.samples());
     auto const logits = torch::one_hot(golden.predicted, golden.classes).to(torch::kFloat32);
     auto const metrics = golden.metrics(*task, logits, golden.truth);
@@ -68,7 +64,7 @@ TEST_CASE("accuracy and F1 are scikit-learn's, whatever the batches") {
 }
 
 TEST_CASE("the IoU is scikit-learn's Jaccard score over all places") {
-    Golden const golden;
+    GoldenScores const golden;
     auto samples = golden.samples();
     samples.targets = {{.name = "targets", .type = h5::Type::i64, .shape = {1, 1}, .whole = true}};
     auto const task = task::make_task({"segmentation", "", {}}, samples);
@@ -80,7 +76,7 @@ TEST_CASE("the IoU is scikit-learn's Jaccard score over all places") {
 }
 
 TEST_CASE("balanced weights are scikit-learn's of the classes that occur") {
-    Golden const golden;
+    GoldenScores const golden;
     auto const weights =
         task::make_task({"classification", "", {{"class-weights", "balanced"}}}, golden.samples())
             ->class_weights();
@@ -91,7 +87,7 @@ TEST_CASE("balanced weights are scikit-learn's of the classes that occur") {
 }
 
 TEST_CASE("errors of real values are scikit-learn's") {
-    Golden const golden;
+    GoldenScores const golden;
     auto samples = test::three_classes();
     samples.targets = {{.name = "targets", .type = h5::Type::f32, .shape = {1}}};
     auto const task = task::make_task({"regression", "", {}}, samples);
@@ -99,7 +95,7 @@ TEST_CASE("errors of real values are scikit-learn's") {
         return torch::tensor(golden.json["reals"][row].get<std::vector<double>>(), torch::kFloat32)
             .reshape({-1, 1});
     };
-    Echo model;
+    test::Echo model;
     auto const metrics = task->metrics(task->evaluate(model, {real_values(1), real_values(0)}));
     CHECK(metrics.at("mae") == Approx(golden.json["mae"].get<double>()).epsilon(1e-6));
     CHECK(metrics.at("rmse") == Approx(golden.json["rmse"].get<double>()).epsilon(1e-6));

@@ -1,22 +1,16 @@
 #include "lockstep/nn/registry.hpp"
-#include "lockstep/train/arena.hpp"
+#include "train/arena.hpp"
 
 #include "catch.hpp"
+#include "small_model.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;
 
-namespace {
-
-std::shared_ptr<nn::Model> small_model() {
-    config::Model chosen{"mlp", {{"hidden", "170, 33"}}};
-    return nn::make_model(chosen, {{5, 31}, 10}, 3);
-}
-
-} // namespace
+namespace {} // namespace
 
 TEST_CASE("the layout covers every parameter once, on aligned places, in whole reduction_blocks") {
-    auto const model = small_model();
+    auto const model = test::small_model();
     auto const layout = Layout::of(*model);
     std::int64_t parameters = 0;
     std::int64_t next = 0;
@@ -32,7 +26,7 @@ TEST_CASE("the layout covers every parameter once, on aligned places, in whole r
 }
 
 TEST_CASE("parameters of the model are views of the arena") {
-    auto const model = small_model();
+    auto const model = test::small_model();
     auto const layout = Layout::of(*model);
     Arena arena(layout, torch::zeros({layout.size}));
     arena.fill_from(*model, {{0, layout.size}});

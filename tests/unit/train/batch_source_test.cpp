@@ -1,5 +1,5 @@
 #include "lockstep/base/error.hpp"
-#include "lockstep/train/batch_source.hpp"
+#include "train/batch_source.hpp"
 
 #include "catch.hpp"
 #include "scratch_dir.hpp"

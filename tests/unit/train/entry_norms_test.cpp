@@ -1,5 +1,5 @@
-#include "lockstep/comm/tree_sum.hpp"
-#include "lockstep/train/entry_norms.hpp"
+#include "comm/tree_sum.hpp"
+#include "train/entry_norms.hpp"
 
 #include "catch.hpp"
 

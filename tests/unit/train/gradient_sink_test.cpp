@@ -1,5 +1,5 @@
-#include "lockstep/train/arena.hpp"
-#include "lockstep/train/gradient_sink.hpp"
+#include "train/arena.hpp"
+#include "train/gradient_sink.hpp"
 
 #include <torch/nn/modules/linear.h>
 

@@ -1,6 +1,6 @@
+#include "base/file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/base/file.hpp"
-#include "lockstep/train/lease.hpp"
+#include "train/lease.hpp"
 
 #include <cstdlib>
 #include <optional>

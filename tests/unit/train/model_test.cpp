@@ -1,6 +1,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "lockstep/train/layout.hpp"
+#include "train/layout.hpp"
 
 #include "catch.hpp"
 

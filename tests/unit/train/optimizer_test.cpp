@@ -1,7 +1,7 @@
-#include "lockstep/comm/partition.hpp"
+#include "comm/partition.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "lockstep/train/arena.hpp"
-#include "lockstep/train/optimizer.hpp"
+#include "train/arena.hpp"
+#include "train/optimizer.hpp"
 
 #include <ATen/Parallel.h>
 #include <torch/optim.h>
@@ -14,6 +14,7 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
+#include "small_model.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;
@@ -22,11 +23,6 @@ namespace {
 
 constexpr int steps = 20;
 constexpr double rate = 0.01;
-
-std::shared_ptr<nn::Model> small_model() {
-    config::Model chosen{"mlp", {{"hidden", "170, 33"}}};
-    return nn::make_model(chosen, {{5, 31}, 10}, 3);
-}
 
 config::Optimizer options_of(std::string const& name) {
     config::Optimizer options;
@@ -112,7 +108,7 @@ struct Trained {
 
 /// The arena after some steps, each owner's part updated by an optimizer of its own.
 Trained trained(config::Optimizer const& options, Cut const& cut, double divisor = 1) {
-    auto const model = small_model();
+    auto const model = test::small_model();
     auto const layout = Layout::of(*model);
     Arena arena(layout, torch::zeros({layout.size}));
     arena.fill_from(*model, {{0, layout.size}});
@@ -150,7 +146,7 @@ Trained trained(config::Optimizer const& options, Cut const& cut, double divisor
 }
 
 Trained trained(config::Optimizer const& options) {
-    return trained(options, slices(Layout::of(*small_model()), 1));
+    return trained(options, slices(Layout::of(*test::small_model()), 1));
 }
 
 /// One entry's weights under a rule, in double and by the book: formulas as in the papers.
@@ -207,7 +203,7 @@ bool near(torch::Tensor const& ours, torch::Tensor const& expected) {
 } // namespace
 
 TEST_CASE("an update has the same bits however the arena is cut, and on any number of threads") {
-    auto const layout = Layout::of(*small_model());
+    auto const layout = Layout::of(*test::small_model());
     int const threads_before = at::get_num_threads();
     for (auto const& name : all_rules) {
         CAPTURE(name);
@@ -238,7 +234,7 @@ TEST_CASE("each rule is that of its paper") {
             options.ema = 0.8;
             options.no_decay = no_decay;
             auto const ours = trained(options);
-            auto const model = small_model();
+            auto const model = test::small_model();
             auto const layout = Layout::of(*model);
             for (auto const& entry : layout.entries) {
                 CAPTURE(entry.name);
@@ -262,7 +258,7 @@ TEST_CASE("adamw, adam and sgd are torch's own") {
     for (std::string const name : {"adamw", "adam", "sgd"}) {
         CAPTURE(name);
         auto const ours = trained(options_of(name)).parameters;
-        auto const model = small_model();
+        auto const model = test::small_model();
         auto const layout = Layout::of(*model);
         auto const group_options =
             [&](double decay) -> std::unique_ptr<torch::optim::OptimizerOptions> {
@@ -306,7 +302,7 @@ TEST_CASE("adamw, adam and sgd are torch's own") {
 }
 
 TEST_CASE("gradients are divided within the update") {
-    auto const layout = Layout::of(*small_model());
+    auto const layout = Layout::of(*test::small_model());
     for (auto const& name : all_rules) {
         CAPTURE(name);
         auto const plain = trained(options_of(name));
@@ -371,7 +367,7 @@ TEST_CASE("a rule keeps the state it needs, of the owned ranges only") {
     CHECK(states("sgd", 0, 0).empty());
     CHECK(states("lars", 0.9, 0) == std::vector<std::string>{"momentum"});
 
-    auto const layout = Layout::of(*small_model());
+    auto const layout = Layout::of(*test::small_model());
     auto const parameters = torch::rand({layout.size});
     auto options = options_of("sgd");
     options.ema = 0.9;

@@ -1,4 +1,4 @@
-#include "lockstep/train/pictures.hpp"
+#include "train/pictures.hpp"
 
 #include "catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "lockstep/train/schedule.hpp"
+#include "train/schedule.hpp"
 
 #include <array>
 

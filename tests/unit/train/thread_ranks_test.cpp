@@ -2,12 +2,12 @@
 // what the thread sanitizer looks at. A step here is the engine's without its sums; the last case
 // is the engine itself, with checkpoints in the background.
 
-#include "lockstep/checkpoint/background_writer.hpp"
-#include "lockstep/checkpoint/reader.hpp"
-#include "lockstep/comm/tree_exchange.hpp"
+#include "checkpoint/background_writer.hpp"
+#include "checkpoint/reader.hpp"
+#include "comm/tree_exchange.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "lockstep/train/device.hpp"
-#include "lockstep/train/engine.hpp"
+#include "train/device.hpp"
+#include "train/engine.hpp"
 
 #include <torch/utils.h>
 
@@ -28,7 +28,7 @@ namespace {
 constexpr std::int64_t side = 8;
 constexpr std::int64_t batch = 3;
 constexpr int micro_batches = 2;
-constexpr int steps = 3;
+constexpr int steps_per_run = 3;
 constexpr double timeout_s = 60;
 
 struct Setting {
@@ -44,7 +44,7 @@ struct Setting {
 /// Batches that depend on step, replica and micro-batch alone.
 class MadeBatches : public train::BatchSource {
   public:
-    MadeBatches(comm::TreeNode node, Schedule& schedule) : node_(node), schedule_(schedule) {}
+    MadeBatches(comm::TreeNode node, test::Schedule& schedule) : node_(node), schedule_(schedule) {}
 
     task::Tensors next() override {
         schedule_.maybe_pause();
@@ -58,14 +58,14 @@ class MadeBatches : public train::BatchSource {
 
   private:
     comm::TreeNode node_;
-    Schedule& schedule_;
+    test::Schedule& schedule_;
     int taken_ = 0;
 };
 
 /// A task whose replicas come and go at other times with every seed.
 class PausingTask : public task::Task {
   public:
-    explicit PausingTask(Schedule& schedule)
+    explicit PausingTask(test::Schedule& schedule)
         : inner_(task::make_task(
               {"classification", {}, {{"class-weights", "0.5, 1, 2"}}},
               {.inputs = {{.name = "inputs", .type = h5::Type::f32, .shape = {side, side}}},
@@ -90,13 +90,13 @@ class PausingTask : public task::Task {
 
   private:
     std::unique_ptr<task::Task> inner_;
-    Schedule& schedule_;
+    test::Schedule& schedule_;
 };
 
 /// An exchange to which this rank comes at other times with every seed.
 class PausingExchange : public comm::Exchange {
   public:
-    PausingExchange(std::unique_ptr<comm::Exchange> inner, Schedule& schedule)
+    PausingExchange(std::unique_ptr<comm::Exchange> inner, test::Schedule& schedule)
         : Exchange(inner->partition()), inner_(std::move(inner)), schedule_(schedule) {}
 
     std::string name() const override { return inner_->name(); }
@@ -122,7 +122,7 @@ class PausingExchange : public comm::Exchange {
 
   private:
     std::unique_ptr<comm::Exchange> inner_;
-    Schedule& schedule_;
+    test::Schedule& schedule_;
 };
 
 nn::Interface interface_of(Setting const& setting) {
@@ -157,7 +157,7 @@ class Rank {
 
     /// Plays the rank, on its thread.
     ///
-    /// Returns  the parameters after all steps
+    /// Returns  the parameters after all steps_per_run
     std::vector<float> play() {
         torch::set_num_threads(1); // both belong to a thread
         at::globalContext().setFlushDenormal(true);
@@ -171,7 +171,7 @@ class Rank {
         train::SliceOptimizer optimizer(optimizer_options(), layout_, arena_.parameters(), owned_);
         train::LocalStep local({instances, task_, layout_, buffers_, kept_, node_, torch::kCPU,
                                 exchange_, alone_, precision_, sums_});
-        for (int step = 0; step < steps; ++step) {
+        for (int step = 0; step < steps_per_run; ++step) {
             take_step(local, optimizer, step);
         }
         auto const* const first = exchange_.parameters();
@@ -200,7 +200,7 @@ class Rank {
     }
 
     comm::Communicator alone_ = comm::Communicator::self();
-    Schedule schedule_;
+    test::Schedule schedule_;
     PausingTask task_;
     MadeBatches batches_;
     std::vector<std::shared_ptr<nn::Model>> models_;
@@ -217,7 +217,7 @@ class Rank {
 
 /// Trains with `ranks` threads for ranks.
 ///
-/// Returns  each rank's view of the parameters after all steps
+/// Returns  each rank's view of the parameters after all steps_per_run
 std::vector<std::vector<float>> train_on(int ranks, Setting const& setting, std::uint64_t seed) {
     auto const model = nn::make_model(setting.model, interface_of(setting), 7);
     auto const size = train::Layout::of(*model).size;
@@ -305,7 +305,7 @@ TEST_CASE("checkpoints in the background hold the state at their start, whatever
     deck.communication.first_bucket_mb = deck.communication.bucket_mb = 0.02;
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
         CAPTURE(seed);
-        Schedule schedule(seed);
+        test::Schedule schedule(seed);
         PausingTask const task(schedule);
         auto const another = [&] {
             return nn::make_model(setting.model, interface_of(setting), 7);

@@ -1,7 +1,7 @@
 // Update rules against torch.optim's and timm's weights.
 
-#include "lockstep/train/layout.hpp"
-#include "lockstep/train/optimizer.hpp"
+#include "train/layout.hpp"
+#include "train/optimizer.hpp"
 
 #include "catch.hpp"
 #include "golden.hpp"

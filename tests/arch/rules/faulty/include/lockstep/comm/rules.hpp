@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/h5/file.hpp" // rooms: comm lies below h5
+#include "h5/file.hpp" // rooms: comm lies below h5
 
 #include <torch/torch.h> // torch: not in this room
 

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+/// Text as code points. Throws  Error 65 for a text that is not UTF-8; `from` is named
+std::u32string decoded(std::string_view text, std::string const& from);
+
+/// A code point as UTF-8.
+std::string encoded(char32_t point);
+
+} // namespace lockstep

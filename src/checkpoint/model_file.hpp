@@ -1,0 +1,69 @@
+#pragma once
+
+#include "base/file.hpp"
+#include "checkpoint/snapshot.hpp"
+#include "lockstep/checkpoint/verify.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::checkpoint {
+
+/// A whole tensor under its own name, such as "model/conv1/weight".
+struct NamedArray {
+    std::string path;
+    h5::Type type = h5::Type::f32;
+    h5::Shape shape; ///< none: a scalar
+    std::span<std::byte const> bytes;
+};
+
+/// Writes a model as plain datasets, which tools can also copy out of the file (unlike the virtual
+/// ones of a checkpoint). Recorded like a checkpoint; a temporary name, fsync, rename.
+/// For one process.
+///
+/// Throws  Error 70 when an array's bytes do not fit its shape, 73 when the file cannot be created,
+///         74 for a full disk
+void write_model(std::filesystem::path const& path, std::vector<NamedArray> const& arrays,
+                 Record const& record);
+
+/// Whether the file is one that `write_model` wrote, by what it says of itself.
+///
+/// Throws  Error 66 when there is no such file, 65 when it is not HDF5
+bool is_model_file(std::filesystem::path const& path);
+
+/// A model file, read by this process alone. HDF5 is used by the constructor only.
+class ModelFile {
+  public:
+    struct Entry {
+        std::string path;
+        h5::Type type = h5::Type::f32;
+        h5::Shape shape;
+    };
+
+    /// Throws  Error 66 when there is no such file, 65 when it is no model file or is damaged
+    explicit ModelFile(VerifiedFile const& file);
+
+    Record const& record() const noexcept { return record_; }
+    std::vector<Entry> const& entries() const noexcept { return entries_; } ///< by path
+
+    /// The entry of that path. Throws Error 65 when there is none.
+    Entry const& entry(std::string const& path) const;
+
+    /// Reads a whole array.
+    ///
+    /// Shape   `into` is exactly as long as the array
+    /// Throws  Error 65 when there is no such array or its size is another
+    void read(std::string const& path, std::span<std::byte> into) const;
+
+  private:
+    File file_;
+    Record record_;
+    std::vector<Entry> entries_;
+    std::vector<std::uint64_t> offsets_; ///< in the file, of each entry
+};
+
+} // namespace lockstep::checkpoint

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "base/file.hpp"
+#include "checkpoint/snapshot.hpp"
+#include "lockstep/checkpoint/verify.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::checkpoint {
+
+/// A checkpoint, read by this process alone, whatever number of ranks wrote it. HDF5 is used by
+/// the constructor only; arrays are read by position, from any thread.
+class Reader {
+  public:
+    /// Reads the record and where the arrays lie.
+    ///
+    /// Throws  Error 66 when there is no such file, 65 when it is no checkpoint, is damaged, or is
+    ///         of another step than its name says
+    explicit Reader(VerifiedFile const& file);
+
+    std::filesystem::path const& path() const noexcept { return file_.path(); }
+    std::uint64_t bytes() const noexcept { return bytes_; } ///< of the whole file
+
+    Record const& record() const noexcept { return record_; }
+    std::vector<Array> const& arrays() const noexcept { return arrays_; }
+    std::vector<h5::View> const& views() const noexcept { return views_; }
+
+    /// Whether there is an array of that name.
+    bool has(std::string const& array) const;
+
+    /// The array of that name. Throws Error 65 when there is none.
+    Array const& array(std::string const& name) const;
+
+    /// Fills `into` with an array's elements from `first` on.
+    ///
+    /// Shape   `into` holds whole elements of the array's type
+    /// Throws  Error 65 when there is no such array or it ends before
+    void read(std::string const& array, std::uint64_t first, std::span<std::byte> into) const;
+
+  private:
+    File file_;
+    std::uint64_t bytes_ = 0;
+    Record record_;
+    std::vector<Array> arrays_;
+    std::vector<h5::View> views_;
+    std::vector<std::uint64_t> offsets_; ///< in the file, of each array
+};
+
+} // namespace lockstep::checkpoint

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "checkpoint/writer.hpp"
+#include "lockstep/checkpoint/verify.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockstep::checkpoint {
+
+/// A checkpoint by its name; it may be damaged.
+struct Entry {
+    std::int64_t step = 0;
+    std::filesystem::path path;
+};
+
+/// A checkpoint that verifies, and what was skipped to find it.
+struct Found {
+    std::int64_t step = 0;
+    VerifiedFile file;
+    std::vector<std::string> skipped; ///< newer ones that do not verify, each with the reason
+};
+
+/// The checkpoints/ directory of a run.
+class Store {
+  public:
+    /// `keep` (at least 1) is how many checkpoints `save` leaves. `still_ours` is called on rank 0
+    /// before a name changes and before files go, and throws where the directory was taken over.
+    /// `local` is a faster directory that all ranks see, written first; empty: none. Makes nothing
+    /// yet.
+    Store(std::filesystem::path directory, int keep, std::function<void()> still_ours = {},
+          std::filesystem::path local = {});
+
+    std::filesystem::path const& directory() const noexcept { return directory_; }
+
+    /// DIRECTORY/step-00001200.h5
+    std::filesystem::path path_for(std::int64_t step) const;
+
+    /// All that are called like finished checkpoints, the newest (highest step) first; none when
+    /// there is no directory.
+    std::vector<Entry> list() const;
+
+    /// The newest checkpoint that verifies on all ranks and is of the step that its name says, here
+    /// or in `local`; none when there is no checkpoint at all.
+    ///
+    /// Collective  over `comm`; the answer is the same on all ranks
+    /// Throws      AgreedError 65 when there are checkpoints and none verifies
+    [[nodiscard]] std::optional<Found> newest_good(comm::Communicator const& comm) const;
+
+    /// Writes the checkpoint of a step; with `local`, there, of which rank 0 then makes a copy here
+    /// that it verifies before it gets its name. Then prunes: the `keep` newest and the one just
+    /// written stay.
+    ///
+    /// Units       seconds are wall time on this rank
+    /// Collective  over `comm`; same step and attempt on all ranks
+    /// Throws      AgreedError as `write`; earlier checkpoints are all there then
+    Written save(comm::Communicator const& comm, Snapshot const& snapshot, std::int64_t step,
+                 std::string const& attempt) const;
+
+    /// Removes all but the `keep` newest checkpoints and the newest that verifies; returns what
+    /// was removed. For one process.
+    ///
+    /// Throws  Error 64 when keep < 1; 65 when none verifies, and then nothing is removed
+    std::vector<std::filesystem::path> prune(int keep) const;
+
+  private:
+    /// Collective  over `comm`, as `save`
+    Written save_in_two_levels(comm::Communicator const& comm, Snapshot const& snapshot,
+                               std::int64_t step, std::string const& attempt) const;
+    std::vector<std::filesystem::path> remove_beyond(int keep, std::int64_t good_step) const;
+
+    std::filesystem::path directory_;
+    int keep_;
+    std::function<void()> still_ours_;
+    std::filesystem::path local_;
+};
+
+} // namespace lockstep::checkpoint

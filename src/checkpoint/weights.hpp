@@ -1,0 +1,65 @@
+#pragma once
+
+#include "checkpoint/snapshot.hpp"
+#include "lockstep/checkpoint/verify.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::checkpoint {
+
+/// A model's tensors by name, whatever file they lie in. Read by this process alone.
+class Weights {
+  public:
+    struct Entry {
+        std::string name;              ///< "features.conv1.weight"
+        h5::Type type = h5::Type::f32; ///< f32 for all that are real values, i64 for whole numbers
+        h5::Shape shape;               ///< of a single value: [1] in our files, [] in others
+
+        std::uint64_t bytes() const { return h5::elements(shape) * h5::size_of(type); }
+    };
+
+    virtual ~Weights() = default;
+
+    std::filesystem::path const& path() const noexcept { return path_; }
+    std::vector<Entry> const& entries() const noexcept { return entries_; }
+    Record const& record() const noexcept {
+        return record_;
+    } ///< of the run; of others' files: none
+
+    /// The entry of that name; null when there is none.
+    Entry const* find(std::string const& name) const;
+
+    /// Reads a whole tensor.
+    ///
+    /// Shape   `into` is exactly as long as the entry
+    /// Throws  Error 65 when the file is damaged, 70 when `into` has another size
+    void read(Entry const& entry, std::span<std::byte> into) const;
+
+  protected:
+    explicit Weights(std::filesystem::path path) : path_(std::move(path)) {}
+
+    std::filesystem::path path_;
+    std::vector<Entry> entries_;
+    Record record_;
+
+  private:
+    virtual void read_entry(std::size_t index, std::span<std::byte> into) const = 0;
+};
+
+/// The tensors of a checkpoint, of a best.h5 or of a safetensors file. A checkpoint's averaged
+/// weights, where it has some, are its weights: they are what a run measures.
+///
+/// Throws  Error 66 when there is no such file, 65 when it is none of these or is damaged
+std::unique_ptr<Weights> open_weights(VerifiedFile const& file);
+
+/// Writes them as plain HDF5 datasets, model/NAME, like best.h5.
+///
+/// Throws  Error 73 when the file cannot be created, 74 for a full disk
+void write_model(std::filesystem::path const& path, Weights const& weights);
+
+} // namespace lockstep::checkpoint

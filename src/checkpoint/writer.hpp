@@ -1,0 +1,52 @@
+#pragma once
+
+#include "checkpoint/snapshot.hpp"
+#include "lockstep/comm/communicator.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace lockstep::checkpoint {
+
+/// A checkpoint that is complete and durable.
+struct Written {
+    std::filesystem::path path;
+    std::uint64_t bytes = 0;
+    double seconds = 0;      ///< wall time on this rank
+    bool collective = false; ///< whether it was written as meant to; slow if not
+};
+
+/// The name under which `attempt` writes the file before it is complete.
+std::filesystem::path partial_path(std::filesystem::path const& path, std::string const& attempt);
+
+/// Writes one checkpoint from all ranks. In order: rank 0 lays the file out under its partial name
+/// and claims its disk space; all ranks write their parts by collective calls; each reads its own
+/// parts back and compares; all hash blocks of the file, rank 0 writes the checksum header; all
+/// sync; rank 0 renames and syncs the directory. Until the rename nothing that was there before is
+/// touched; when a phase fails, the partial file is removed.
+///
+/// A failure of one rank within a collective HDF5 call cannot be unwound: the others may wait in
+/// theirs for ever. Hence all that can be known before is agreed on before: that the parts tile
+/// the arrays, that the disk has room, that every rank sees the file.
+///
+/// On NFS, or with LOCKSTEP_CHECKPOINT_WRITER = gather, rank 0 writes the parts that the others
+/// send it; the bytes are the same.
+///
+/// `still_ours` is called on rank 0 before the rename, and throws where another attempt of the job
+/// has taken the directory over.
+///
+/// HDF5 is called from the thread that calls this and from no other at that time. On a thread of
+/// its own it needs a communicator of its own and MPI_THREAD_MULTIPLE.
+///
+/// Shape       the parts of all ranks tile each array; a rank may hold none of it
+/// Units       seconds are wall time on this rank
+/// Collective  over `comm`; same arrays, views, path and attempt on all ranks
+/// Throws      AgreedError on every rank when any rank fails: 70 for parts that do not tile, 73
+///             when the file cannot be created, 74 for a full disk or a write that went wrong
+Written write(comm::Communicator const& comm, Snapshot const& snapshot,
+              std::filesystem::path const& path, std::string const& attempt,
+              std::function<void()> const& still_ours = {});
+
+} // namespace lockstep::checkpoint

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "comm/partition.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::comm {
+
+/// What the ranks' gradients went through in one step.
+struct ExchangeCost {
+    double imbalance_s = 0; ///< waiting for ranks that still computed
+    double exposed_s = 0;   ///< after all had arrived: sums, messages, waits
+    double hidden_s = 0;    ///< spent while backward ran
+    std::int64_t bytes = 0; ///< read from or sent to other ranks by this one
+};
+
+/// A part of what an exchange carries from one step to the next, which a checkpoint has to hold.
+struct Carried {
+    std::string name;            ///< "compression/error"
+    float* values = nullptr;     ///< this rank's, where its gradients are
+    std::int64_t count = 0;      ///< of values
+    std::int64_t first = 0;      ///< their place among all ranks' values
+    std::int64_t elements = 0;   ///< of all ranks
+    bool is_written_here = true; ///< false: another rank holds the same values and writes them
+};
+
+/// Sums gradients over all replicas and makes updated parameters known: the part of a step in which
+/// ranks depend on each other. One step is begin, ready for every bucket in order, finish, the
+/// caller's update of its own shards, publish. Every wait ends at a deadline.
+class Exchange {
+  public:
+    virtual ~Exchange() = default;
+
+    virtual std::string name() const = 0;
+    virtual int rank() const noexcept = 0;
+    Partition const& partition() const noexcept { return partition_; }
+    /// Whether finish leaves the sum of all gradients on every rank, not only the own shards;
+    /// parameters are private then, and publish has nothing to do.
+    virtual bool sums_everywhere() const noexcept = 0;
+
+    /// This rank's gradients [partition().size()], which backward writes.
+    virtual float* gradients() noexcept = 0;
+    /// The parameters [partition().size()], perhaps one array for all ranks of the host: between
+    /// begin and finish they are only read; after finish a rank writes its own shards only.
+    virtual float* parameters() noexcept = 0;
+
+    /// What a gradient of 1 means in the steps to come: samples in the step, times the loss scale.
+    /// For exchanges that carry something from step to step.
+    virtual void set_unit(double /*unit*/) {}
+    virtual std::vector<Carried> carried() { return {}; }
+
+    virtual void begin() = 0;
+    /// Bucket `index` of this rank's gradients is final. Buckets come in order, each once.
+    virtual void ready(int index) = 0;
+
+    /// Waits until the own shards of the gradients hold the sum over all replicas (all of the
+    /// gradients, where sums are everywhere). `step_sums`: in, values whose sum is exact in any
+    /// order, whole numbers or non-zero on one rank only; out, their sums over all ranks.
+    /// `payload`: rank 0's bytes, out on all.
+    ///
+    /// Collective  over all ranks
+    /// Throws      Error 76 naming a rank that does not come
+    virtual void finish(std::span<double> step_sums, std::span<std::byte> payload) = 0;
+    /// Sums of squares of the summed gradients by reduction block [reduction blocks], all ranks';
+    /// after finish.
+    virtual std::span<double const> squares() const = 0;
+
+    /// Makes every rank's shards of the parameters known to all.
+    ///
+    /// Collective  over all ranks
+    virtual void publish() = 0;
+
+    ExchangeCost const& cost() const noexcept { return cost_; } ///< of the step so far
+
+  protected:
+    explicit Exchange(Partition partition) : partition_(std::move(partition)) {}
+
+    Partition partition_;
+    ExchangeCost cost_;
+};
+
+} // namespace lockstep::comm

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "comm/exchange.hpp"
+#include "comm/replica_tree.hpp"
+#include "comm/rounding.hpp"
+#include "lockstep/comm/communicator.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lockstep::comm {
+
+struct TreeExchangeOptions {
+    std::vector<TreeNode> nodes; ///< the subtree of each rank
+    Partition partition{0, 1, reduction_block, reduction_block};
+    std::size_t step_sums = 0;          ///< most values that are summed at once
+    std::size_t payload = 0;            ///< most bytes of it
+    bool sums_everywhere = false;       ///< not only the own shards; parameters are private then
+    Rounding rounding = Rounding::none; ///< of gradients, which come rounded, and of every sum
+    double timeout_seconds = 300;
+    int ranks_per_host = 0; ///< for tests: so many neighbours share memory; 0: those of a host
+};
+
+/// The ordered exchange in host memory. Each rank sums its shards of all replicas' gradients, in
+/// tree order. Within a host it reads the others' arrays where they lie, in shared memory, and the
+/// parameters are one array for the whole host. Between hosts, each host first sums what its ranks
+/// hold of a shard, and sends that to the rank that owns the shard: as many bytes as in the best
+/// reduce-scatter where hosts hold whole subtrees (Rabenseifner 2004 for the volume; the direct
+/// exchange keeps the order of the sum for any number and size of hosts).
+///
+/// Where sums are rounded to 16 bits, they travel in 16 bits between hosts.
+///
+/// Where the ranks of a host cannot share memory, each is a host of its own; name() says so.
+///
+/// Collective  over `world`; so is its end
+/// Throws      AgreedError
+std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
+                                             TreeExchangeOptions const& options);
+
+/// The same with threads for ranks: element r is rank r's, for the thread that plays it. For tests
+/// that look for races.
+std::vector<std::unique_ptr<Exchange>> make_thread_exchanges(TreeExchangeOptions const& options);
+
+} // namespace lockstep::comm

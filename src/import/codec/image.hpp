@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../alpha.hpp"
+
+namespace lockstep::import {
+
+/// A picture of 8 bits a channel, [height, width, channels].
+struct Image {
+    std::uint64_t width = 0;
+    std::uint64_t height = 0;
+    std::uint64_t channels = 3;
+    std::vector<std::uint8_t> values;
+};
+
+constexpr std::uint64_t max_pixels = std::uint64_t{1} << 26;
+
+/// A decoder's complaint about what it was given; the caller knows the file.
+struct DecodeFailure {
+    std::string why;
+};
+
+/// Decodes to RGB, or to RGBA where pixels may be transparent. Values are those that are stored,
+/// whatever gamma, profile or orientation go with them; of 16 bits, value / 257, rounded. Four inks
+/// become (255 - ink) (255 - black) / 255, rounded.
+///
+/// Throws  DecodeFailure; Error 69 where this build has no such decoder
+Image decode_png(std::span<std::byte const> bytes);
+Image decode_jpeg(std::span<std::byte const> bytes);
+
+/// A PNG or JPEG file, told apart by how it begins, of 3 channels, or 4 with Alpha::keep.
+///
+/// Throws  Error 66 or 65, with the file's name
+Image read_image(std::filesystem::path const& path, Alpha alpha);
+
+/// Luma of ITU-R BT.601: (299 R + 587 G + 114 B) / 1000, rounded; a fourth channel stays.
+Image to_gray(Image const& image);
+
+/// Brings a picture to a size, whatever its proportions: a triangle filter, first along x, then
+/// along y, as wide as a pixel of the result where that is the larger one, so that every pixel
+/// counts (bilinear interpolation where it is enlarged).
+Image resized(Image const& image, std::uint64_t width, std::uint64_t height);
+
+/// [channels, height, width].
+std::vector<std::byte> channels_first(Image const& image);
+
+} // namespace lockstep::import

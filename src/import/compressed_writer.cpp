@@ -1,0 +1,130 @@
+#include "compressed_writer.hpp"
+
+#include "base/text.hpp"
+#include "h5/offsets.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace lockstep::import {
+
+namespace {
+
+/// Small enough for a sample to be read without many others, large enough to compress well.
+constexpr std::uint64_t chunk_bytes = std::uint64_t{256} << 10;
+constexpr std::uint64_t read_bytes = std::uint64_t{4} << 20;
+
+} // namespace
+
+CompressedWriter::CompressedWriter(std::filesystem::path path, ImportForm const& form,
+                                   std::vector<FieldExtent> const& extents, int deflate)
+    : path_(std::move(path)), partial_(concat(path_.string(), ".partial-", ::getpid())) {
+    if (!path_.parent_path().empty()) {
+        make_directories(path_.parent_path());
+    }
+    try {
+        file_.emplace(h5::File::create(partial_, {.alignment = 1}));
+        for (std::size_t i = 0; i < form.fields.size(); ++i) {
+            add_stream(form.fields[i], extents[i], deflate);
+        }
+        write_attributes(*file_, form);
+    } catch (...) {
+        discard();
+        throw;
+    }
+}
+
+void CompressedWriter::add_stream(ImportField const& field, FieldExtent const& extent,
+                                  int deflate) {
+    h5::Shape shape = field.row;
+    shape.insert(shape.begin(), extent.rows);
+    auto const fitting = chunk_bytes / std::max<std::uint64_t>(field.row_bytes(), 1);
+    if (extent.rows > 0) {
+        file_->create_compressed(field.name, field.type, shape,
+                                 {std::clamp<std::uint64_t>(fitting, 1, extent.rows), deflate});
+    } else {
+        file_->create_dataset(field.name, field.type, shape);
+    }
+    Stream stream{field, extent.rows, {}, {}, {}};
+    if (field.ragged) {
+        stream.offsets = extent.offsets();
+        file_->create_dataset(field.name + "_offsets", h5::Type::i64, {stream.offsets.size()});
+        file_->write(field.name + "_offsets", h5::Type::i64, stream.offsets);
+    }
+    stream.rows_of.emplace(*file_, field.name, field.type);
+    streams_.push_back(std::move(stream));
+}
+
+CompressedWriter::~CompressedWriter() {
+    if (!committed_) {
+        discard();
+    }
+}
+
+void CompressedWriter::discard() {
+    streams_.clear();
+    file_.reset();
+    std::error_code ignored; // the failure that brought us here is the one to tell
+    std::filesystem::remove(partial_, ignored);
+}
+
+void CompressedWriter::append(std::size_t field, std::span<std::byte const> rows) {
+    streams_[field].rows_of->append(rows);
+    streams_[field].hash.add(rows);
+}
+
+std::uint64_t CompressedWriter::commit() {
+    for (auto& stream : streams_) {
+        stream.rows_of->close();
+    }
+    file_->close();
+    auto const file = File::open_write(partial_);
+    file.sync();
+    read_back();
+    rename_durably(partial_, path_);
+    committed_ = true;
+    return file.size();
+}
+
+/// Whatever is wrong with what was just written is the disk's doing, and no damage of an input.
+void CompressedWriter::read_back() const {
+    try {
+        compare_with_file();
+    } catch (Error const& error) {
+        if (error.code() != ExitCode::data) {
+            throw;
+        }
+        throw Error(ExitCode::io, {concat("what was read back of ", partial_.string(),
+                                          " is not what was written"),
+                                   error.what(), "Check the disk"});
+    }
+}
+
+void CompressedWriter::compare_with_file() const {
+    auto const file = h5::File::open(partial_);
+    for (auto const& stream : streams_) {
+        auto const& field = stream.field;
+        auto const row = field.row_bytes();
+        auto const at_once =
+            std::max<std::uint64_t>(read_bytes / std::max<std::uint64_t>(row, 1), 1);
+        Hasher hash;
+        std::vector<std::byte> bytes;
+        for (std::uint64_t first = 0; first < stream.rows; first += at_once) {
+            auto const count = std::min(at_once, stream.rows - first);
+            bytes.resize(count * row);
+            file.read_rows(field.name, field.type, {first, count}, bytes);
+            hash.add(bytes);
+        }
+        bool const same = hash.digest() == stream.hash.digest() &&
+                          (!field.ragged || h5::read_offsets(file, field.name + "_offsets",
+                                                             stream.rows) == stream.offsets);
+        if (!same) {
+            throw Error(ExitCode::io,
+                        {concat("dataset ", field.name, " of ", partial_.string()),
+                         "what was read back is not what was written", "Check the disk"});
+        }
+    }
+}
+
+} // namespace lockstep::import

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace lockstep::import {
+
+/// A file below the source and the names of the folders on the way to it.
+struct FoundFile {
+    std::filesystem::path path;
+    std::vector<std::string> folders;
+};
+
+/// What lies below a folder.
+struct FoundTree {
+    std::vector<FoundFile> files; ///< in natural order
+    std::vector<std::vector<std::string>>
+        folders;                      ///< all of them, each as the names that lead there
+    std::vector<std::string> skipped; ///< a line for each kind of what does not count
+};
+
+/// Files that end like one of `endings` in a folder and those below it, through links. Folders of
+/// files that end like one of `frame_endings` count as one, and their files do not. What is hidden
+/// (.name), ends otherwise, or links back to where it lies is skipped.
+///
+/// Throws  Error 66 for a folder that cannot be read, or a link to nothing
+FoundTree find_files(std::filesystem::path const& source, std::vector<std::string> const& endings,
+                     std::vector<std::string> const& frame_endings);
+
+/// The files of one folder that end like one of these and are not hidden, in natural order.
+///
+/// Throws  Error 66 when it cannot be read
+std::vector<std::filesystem::path> files_in(std::filesystem::path const& folder,
+                                            std::vector<std::string> const& endings);
+
+} // namespace lockstep::import

@@ -1,0 +1,91 @@
+#include "idx_file.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+
+#include "source_file.hpp"
+
+namespace lockstep::import {
+
+namespace {
+
+constexpr std::uint32_t max_dimensions = 8;
+// Deflate makes at most 1032 bytes of one (https://zlib.net/zlib_tech.html).
+constexpr std::uint64_t max_expansion = 1032;
+
+} // namespace
+
+IdxFile::IdxFile(std::filesystem::path path)
+    : path_((require_file(path), std::move(path))), file_(gzopen(path_.c_str(), "rb"), gzclose) {
+    if (!file_) {
+        throw Error(ExitCode::no_input, {concat("cannot open ", path_.string()),
+                                         "it cannot be read", "Check the file"});
+    }
+    auto const magic = number();
+    auto const dimensions = magic & 0xff;
+    if ((magic >> 8) != 0x08) { // two zero bytes, then the type: unsigned bytes
+        refuse("it does not begin like an IDX file of bytes");
+    }
+    if (dimensions == 0 || dimensions > max_dimensions) {
+        refuse(concat("its header names ", dimensions, " dimensions"));
+    }
+    std::uint64_t values = 1;
+    auto const most = max_expansion * std::filesystem::file_size(path_);
+    for (std::uint32_t i = 0; i < dimensions; ++i) {
+        auto const extent = shape_.emplace_back(number());
+        if (extent == 0) {
+            refuse("its header says that it holds nothing");
+        }
+        if (values > most / extent) {
+            refuse("its header says that it holds more than a file of its size can");
+        }
+        values *= extent;
+    }
+}
+
+void IdxFile::read(std::span<std::byte> into) {
+    while (!into.empty()) {
+        auto const most = static_cast<unsigned>(std::min<std::size_t>(into.size(), 1U << 30));
+        int const got = gzread(file_.get(), into.data(), most);
+        if (got < 0) {
+            refuse("its compressed bytes are damaged, or end too early");
+        }
+        if (got == 0) {
+            refuse(concat("it ends ", into.size(), " bytes before its header says"));
+        }
+        into = into.subspan(static_cast<std::size_t>(got));
+    }
+}
+
+void IdxFile::require_end() {
+    std::byte more{};
+    int const got = gzread(file_.get(), &more, 1); // reads a gzipped file's checksum as well
+    if (got > 0) {
+        refuse("it holds more than its header says");
+    }
+    // A file that was cut inside its last bytes says so only when it is closed.
+    if (got < 0 || gzclose_r(file_.release()) != Z_OK) {
+        refuse("its checksum is wrong, or its end is missing");
+    }
+}
+
+void IdxFile::refuse(std::string const& why) const {
+    throw Error(ExitCode::data, {path_.string(), why, "Fetch the file again"});
+}
+
+std::uint32_t IdxFile::number() {
+    std::array<std::byte, 4> bytes{};
+    read(bytes);
+    std::uint32_t value = 0;
+    for (auto const byte : bytes) {
+        value = (value << 8) | std::to_integer<std::uint32_t>(byte);
+    }
+    return value;
+}
+
+} // namespace lockstep::import

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "import/source.hpp"
+
+#include <cstdint>
+#include <utility>
+
+#include "listing.hpp"
+
+namespace lockstep::import {
+
+/// Decoded together by an importer, as a rule.
+constexpr std::uint64_t bytes_at_once = std::uint64_t{16} << 20;
+
+/// What importers of files have in common: an item is a file of a listing.
+class ListedSource : public ImportSource {
+  public:
+    ImportForm const& form() const override { return form_; }
+    std::int64_t items() const override {
+        return static_cast<std::int64_t>(listing_.entries.size());
+    }
+    std::string name(std::int64_t item) const override { return entry(item).path.string(); }
+    std::int64_t label(std::int64_t item) const override { return entry(item).label; }
+    std::string group(std::int64_t item) const override { return entry(item).group; }
+    std::string set(std::int64_t item) const override { return entry(item).set; }
+    std::vector<std::string> remarks() const override { return listing_.remarks; }
+
+  protected:
+    explicit ListedSource(Listing listing = {}) : listing_(std::move(listing)) {}
+
+    Listing::Entry const& entry(std::int64_t item) const {
+        return listing_.entries[static_cast<std::size_t>(item)];
+    }
+
+    Listing listing_;
+    ImportForm form_;
+};
+
+} // namespace lockstep::import

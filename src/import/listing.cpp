@@ -1,0 +1,228 @@
+#include "listing.hpp"
+
+#include "base/text.hpp"
+#include "data/class_names.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <map>
+#include <set>
+#include <sys/stat.h>
+
+#include "find_files.hpp"
+
+namespace lockstep::import {
+
+namespace {
+
+/// Folders that are sets, not classes.
+std::string set_named(std::string const& folder) {
+    if (folder == "val" || folder == "valid") {
+        return "validation";
+    }
+    return folder == "train" || folder == "validation" || folder == "test" ? folder : "";
+}
+
+/// The folders that stand for a class, or for a set, hold something.
+void require_files(FoundTree const& tree, ListingOptions const& options) {
+    std::set<std::vector<std::string>> full;
+    for (auto const& file : tree.files) {
+        auto folders = file.folders;
+        if (std::filesystem::is_directory(file.path)) {
+            folders.push_back(file.path.filename().string());
+        }
+        for (; !folders.empty(); folders.pop_back()) {
+            full.insert(folders);
+        }
+    }
+    for (auto const& folder : tree.folders) {
+        auto const depth = set_named(folder.front()).empty() ? 1U : 2U;
+        if (folder.size() > depth || full.contains(folder)) {
+            continue;
+        }
+        auto path = options.source;
+        for (auto const& name : folder) {
+            path /= name;
+        }
+        throw Error(
+            ExitCode::data,
+            {path.string(),
+             concat("this class or set has no file that ends with ", joined(options.endings, ", "),
+                    tree.skipped.empty() ? "" : concat("; skipped: ", joined(tree.skipped, "; "))),
+             "Convert its files, or take the folder out"});
+    }
+}
+
+std::map<std::string, std::int64_t> places_of(std::vector<std::string> const& names) {
+    std::map<std::string, std::int64_t> places;
+    for (auto const& name : names) {
+        places.emplace(name, static_cast<std::int64_t>(places.size()));
+    }
+    return places;
+}
+
+Listing from_folders(ListingOptions const& options) {
+    if (!options.split_by.empty() && options.split_by != "folder") {
+        throw Error(ExitCode::usage, {concat("--split-by ", options.split_by),
+                                      "without --labels there are only folders",
+                                      "Write --split-by folder: the one below the class"});
+    }
+    Listing listing;
+    std::vector<std::string> classes;
+    auto tree = find_files(options.source, options.endings, options.frame_endings);
+    if (!tree.files.empty()) {
+        require_files(tree, options);
+    }
+    for (auto const& kind : tree.skipped) {
+        listing.remarks.push_back(concat("skipped ", kind));
+    }
+    for (auto& file : tree.files) {
+        auto& folders = file.folders;
+        Listing::Entry entry{file.path, 0, {}, {}};
+        if (!folders.empty() && !set_named(folders.front()).empty()) {
+            entry.set = set_named(folders.front());
+            folders.erase(folders.begin());
+        }
+        if (folders.empty() || (!options.split_by.empty() && folders.size() < 2)) {
+            throw Error(ExitCode::data,
+                        {file.path.string(),
+                         folders.empty() ? "it lies in no folder of a class"
+                                         : "it lies in no folder below its class to split by",
+                         "Put it into one, or name the classes in a table: --labels FILE.csv"});
+        }
+        entry.group =
+            options.split_by.empty() ? file.path.string() : concat(folders[0], "/", folders[1]);
+        classes.push_back(folders[0]);
+        listing.entries.push_back(std::move(entry));
+    }
+    listing.class_names = data::ordered_names({classes.begin(), classes.end()});
+    auto const places = places_of(listing.class_names);
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+        listing.entries[i].label = places.at(classes[i]);
+    }
+    return listing;
+}
+
+Listing from_table(ListingOptions const& options) {
+    auto const table = read_csv(options.labels.path);
+    auto const file = table.column(options.labels.file);
+    auto const label = table.column(options.labels.label);
+    auto const group = options.split_by.empty() ? file : table.column(options.split_by);
+    std::set<std::string> names;
+    for (auto const& row : table.rows) {
+        if (row.fields[label].empty()) {
+            throw Error(ExitCode::data, {concat(table.path.string(), ", line ", row.line),
+                                         concat("its ", options.labels.label, " is empty"),
+                                         "Name the class of every file"});
+        }
+        names.insert(row.fields[label]);
+    }
+    Listing listing;
+    listing.class_names = data::ordered_names(names);
+    auto const places = places_of(listing.class_names);
+    for (auto const& row : table.rows) {
+        listing.entries.push_back(
+            {listed_file(table, row, file, options.source, !options.frame_endings.empty()),
+             places.at(row.fields[label]), row.fields[group], listed_set(table, row), row.line});
+    }
+    return listing;
+}
+
+} // namespace
+
+std::string Listing::identity() const {
+    std::string text = joined(class_names, ",") + "\n";
+    for (auto const& entry : entries) {
+        auto seen = concat(entry.path.string(), " missing\n"); // that is told when it is read
+        try {
+            seen = stamp(entry.path);
+        } catch (Error const&) {
+        }
+        text += concat(seen, entry.label, " ", entry.group, " ", entry.set, "\n");
+    }
+    return text;
+}
+
+std::filesystem::path listed_file(CsvTable const& table, CsvTable::Row const& row,
+                                  std::size_t column, std::filesystem::path const& source,
+                                  bool folders) {
+    auto const& name = row.fields[column];
+    auto path = source / name;
+    std::error_code missing; // that is told when it is read
+    if (name.empty() || (!folders && std::filesystem::is_directory(path, missing))) {
+        throw Error(ExitCode::data,
+                    {concat(table.path.string(), ", line ", row.line),
+                     name.empty() ? concat("its ", table.columns[column], " is empty")
+                                  : concat(path.string(), " is a directory"),
+                     "Name a file in every line"});
+    }
+    return path;
+}
+
+std::string listed_set(CsvTable const& table, CsvTable::Row const& row) {
+    auto const column = table.find("set");
+    auto const name = column ? row.fields[*column] : "";
+    auto set = set_named(name);
+    if (set.empty() && !name.empty()) {
+        throw Error(ExitCode::data,
+                    {concat(table.path.string(), ", line ", row.line), concat("its set is ", name),
+                     "There are train, validation and test"});
+    }
+    return set;
+}
+
+void require_once(Listing& listing, std::vector<std::string> const& meanings) {
+    std::map<std::pair<dev_t, ino_t>, std::size_t> places;
+    std::size_t twice = 0;
+    std::string last;
+    for (std::size_t i = 0; i < listing.entries.size(); ++i) {
+        auto const& entry = listing.entries[i];
+        struct stat info {};
+        if (::stat(entry.path.c_str(), &info) != 0) {
+            continue; // that is told when it is read
+        }
+        auto const [at, added] = places.emplace(std::pair(info.st_dev, info.st_ino), i);
+        if (added) {
+            continue;
+        }
+        auto const& first = listing.entries[at->second];
+        auto const said = [&](std::size_t one) {
+            auto const& of = listing.entries[one];
+            return concat(of.line > 0 ? concat(" in line ", of.line)
+                                      : concat(" as ", of.path.string()),
+                          meanings[one].empty() ? "" : concat(" with ", meanings[one]),
+                          of.set.empty() ? "" : concat(" in ", of.set));
+        };
+        if (entry.set != first.set || meanings[i] != meanings[at->second]) {
+            throw Error(ExitCode::data, {entry.path.string(),
+                                         concat("this one file is there twice:", said(at->second),
+                                                ", and", said(i)),
+                                         "Name each file once"});
+        }
+        last = entry.path.string();
+        ++twice;
+    }
+    if (twice > 0) {
+        listing.remarks.push_back(
+            concat(twice, twice == 1 ? " file is" : " files are", " there twice, such as ", last));
+    }
+}
+
+Listing list_files(ListingOptions const& options) {
+    auto listing = options.labels.path.empty() ? from_folders(options) : from_table(options);
+    std::vector<std::string> labels;
+    for (auto const& entry : listing.entries) {
+        labels.push_back(
+            concat("label ", listing.class_names[static_cast<std::size_t>(entry.label)]));
+    }
+    require_once(listing, labels);
+    if (listing.entries.empty()) {
+        throw Error(ExitCode::no_input,
+                    {concat("nothing to import in ", options.source.string()),
+                     concat("no file there ends with ", joined(options.endings, ", "),
+                            listing.remarks.empty() ? "" : "; ", joined(listing.remarks, "; ")),
+                     "Name a directory with a folder for each class"});
+    }
+    return listing;
+}
+
+} // namespace lockstep::import

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "import/import.hpp"
+
+#include <string>
+#include <vector>
+
+#include "csv.hpp"
+
+namespace lockstep::import {
+
+/// Files with what is known of them.
+struct Listing {
+    struct Entry {
+        std::filesystem::path path;
+        std::int64_t label = 0;
+        std::string group;
+        std::string set;       ///< empty: none said
+        std::int64_t line = 0; ///< of the table
+    };
+    std::vector<Entry> entries; ///< in natural order of their paths, or in that of the table
+    std::vector<std::string> class_names;
+    std::vector<std::string> remarks{}; ///< what of the source does not count, or counts twice
+
+    /// All names, labels and groups, with sizes and times of change.
+    std::string identity() const;
+};
+
+struct ListingOptions {
+    std::filesystem::path source;
+    LabelFile labels;
+    std::string split_by;             ///< a column, or "folder"
+    std::vector<std::string> endings; ///< of the files that count, such as ".png"
+    /// Of files whose folder counts, as a whole; none: no folder does.
+    std::vector<std::string> frame_endings{};
+};
+
+/// The files of SOURCE/CLASS/…, of SOURCE/train/CLASS/… and its kin, or of a label file.
+///
+/// Throws  Error 66 when there are none; 65 for a label file without the columns, a folder of a
+///         class without files, or a file that is there twice with other labels; 64
+Listing list_files(ListingOptions const& options);
+
+/// Refuses a file that is there twice, by its name or by links, in two sets or as two things;
+/// `meanings` says what each is. Others that are there twice are remarked on.
+///
+/// Throws  Error 65
+void require_once(Listing& listing, std::vector<std::string> const& meanings);
+
+/// The file that a row of a table names, and its set there; empty where the table has none.
+///
+/// Throws  Error 65 that names the line when there is no name, or a folder's where `folders` do not
+///         count; or a set that is none
+std::filesystem::path listed_file(CsvTable const& table, CsvTable::Row const& row,
+                                  std::size_t column, std::filesystem::path const& source,
+                                  bool folders = false);
+std::string listed_set(CsvTable const& table, CsvTable::Row const& row);
+
+} // namespace lockstep::import

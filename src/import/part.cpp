@@ -1,0 +1,218 @@
+#include "part.hpp"
+
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <cstring>
+
+namespace lockstep::import {
+
+namespace {
+
+std::size_t channels_of(ImportForm const& form) {
+    switch (form.moments) {
+    case ImportForm::Moments::one:
+        return 1;
+    case ImportForm::Moments::by_channel:
+        return static_cast<std::size_t>(form.fields.front().row.front());
+    default:
+        return 0;
+    }
+}
+
+/// Adds values to the spreads of their channels, which follow each other within a row.
+template <class T>
+void add_moments(ImportPart& part, std::vector<std::byte> const& bytes, std::uint64_t row) {
+    std::vector<T> values(bytes.size() / sizeof(T));
+    if (!values.empty()) {
+        std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+    }
+    auto const channels = part.spreads.size();
+    auto const inner = row / channels;
+    for (std::size_t at = 0, block = 0; inner > 0 && at < values.size(); at += inner, ++block) {
+        part.spreads[block % channels].merge(
+            spread_of(std::span<T const>(values).subspan(at, inner)));
+    }
+}
+
+void add_moments(ImportPart& part, ImportField const& field, std::vector<std::byte> const& bytes) {
+    auto const row = h5::elements(field.row);
+    switch (field.type) {
+    case h5::Type::u8:
+        return add_moments<std::uint8_t>(part, bytes, row);
+    case h5::Type::i16:
+        return add_moments<std::int16_t>(part, bytes, row);
+    case h5::Type::i32:
+        return add_moments<std::int32_t>(part, bytes, row);
+    case h5::Type::f32:
+        return add_moments<float>(part, bytes, row);
+    case h5::Type::f64:
+        return add_moments<double>(part, bytes, row);
+    default:
+        throw Error(ExitCode::software, {concat("moments of ", h5::name_of(field.type)),
+                                         "no importer asks for these", "Please report this"});
+    }
+}
+
+/// A part's numbers and bytes, one after the other.
+class Packer {
+  public:
+    void add(std::uint64_t number) { bytes_.append(reinterpret_cast<char const*>(&number), 8); }
+    template <class T>
+    void add(std::vector<T> const& values) {
+        add(values.size());
+        bytes_.append(reinterpret_cast<char const*>(values.data()), values.size() * sizeof(T));
+    }
+    void add(std::string const& text) {
+        add(text.size());
+        bytes_ += text;
+    }
+    std::string& bytes() { return bytes_; }
+
+  private:
+    std::string bytes_;
+};
+
+/// Takes out what a Packer put in, never beyond its end.
+class Unpacker {
+  public:
+    explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
+
+    std::uint64_t number() {
+        std::uint64_t value = 0;
+        std::memcpy(&value, take(8).data(), 8);
+        return value;
+    }
+    template <class T>
+    std::vector<T> values() {
+        auto const count = number();
+        auto const raw =
+            take(count > bytes_.size() / sizeof(T) ? bytes_.size() + 1 : count * sizeof(T));
+        std::vector<T> values(count);
+        if (!raw.empty()) {
+            std::memcpy(values.data(), raw.data(), raw.size());
+        }
+        return values;
+    }
+    std::string text() { return std::string(take(number())); }
+
+  private:
+    std::string_view take(std::size_t count) {
+        if (count > bytes_.size()) {
+            throw Error(ExitCode::data, {"a part of an import ends early",
+                                         "another version of this program may have made it",
+                                         "Remove OUT.importing and import again"});
+        }
+        auto const part = bytes_.substr(0, count);
+        bytes_.remove_prefix(count);
+        return part;
+    }
+    std::string_view bytes_;
+};
+
+} // namespace
+
+ImportPart::ImportPart(ImportForm const& form)
+    : columns(form.fields.size()), spreads(channels_of(form)),
+      class_counts(form.class_names.size()) {}
+
+void ImportPart::add(ImportForm const& form, Sample const& sample) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        auto const& field = form.fields[i];
+        auto const& bytes = sample.fields.at(i);
+        auto const row = field.row_bytes();
+        if (field.ragged ? bytes.size() % row != 0 : bytes.size() != row) {
+            throw Error(ExitCode::software,
+                        {concat(bytes.size(), " bytes of ", field.name, " for a sample"),
+                         concat("a row has ", row), "Please report this"});
+        }
+        columns[i].bytes.insert(columns[i].bytes.end(), bytes.begin(), bytes.end());
+        if (field.ragged) {
+            columns[i].sample_rows.push_back(bytes.size() / row);
+        }
+    }
+    if (!spreads.empty()) {
+        add_moments(*this, form.fields.front(), sample.fields.front());
+    }
+    if (sample.label >= 0) {
+        class_counts.at(static_cast<std::size_t>(sample.label)) += 1;
+    }
+    ++samples;
+}
+
+ImportPart read_items(ImportSource const& source, std::vector<std::int64_t> const& items,
+                      bool skip_bad) {
+    auto const& form = source.form();
+    ImportPart part(form);
+    for (auto const item : items) {
+        // An item's samples are added when all of them could be read.
+        std::vector<Sample> samples;
+        try {
+            source.read(item, [&](Sample&& sample) { samples.push_back(std::move(sample)); });
+        } catch (Error const& error) {
+            bool const bad = error.code() == ExitCode::data || error.code() == ExitCode::no_input;
+            if (!skip_bad || !bad) {
+                throw;
+            }
+            part.skipped.push_back(concat(error.text().what, ": ", error.text().why));
+            continue;
+        }
+        for (auto const& sample : samples) {
+            part.add(form, sample);
+        }
+    }
+    return part;
+}
+
+void write_part(std::filesystem::path const& path, std::uint64_t identity, ImportPart const& part) {
+    Packer packer;
+    packer.add(identity);
+    packer.add(part.samples);
+    for (auto const& column : part.columns) {
+        packer.add(column.bytes);
+        packer.add(column.sample_rows);
+    }
+    packer.add(part.spreads);
+    packer.add(part.class_counts);
+    packer.add(part.skipped.size());
+    for (auto const& text : part.skipped) {
+        packer.add(text);
+    }
+    packer.add(hash64(packer.bytes()));
+    // No fsync: a part that did not reach the disk has a wrong checksum and is made again.
+    auto const partial = std::filesystem::path(path.string() + ".partial");
+    File::create(partial).write_at(0, std::as_bytes(std::span(packer.bytes())));
+    std::filesystem::rename(partial, path);
+}
+
+std::optional<ImportPart> read_part(std::filesystem::path const& path, std::uint64_t identity,
+                                    ImportForm const& form) {
+    if (!std::filesystem::exists(path)) {
+        return std::nullopt;
+    }
+    auto const text = read_text(path);
+    auto const content =
+        std::string_view(text).substr(0, text.size() - std::min<std::size_t>(text.size(), 8));
+    if (content.size() < 16 || Unpacker(content).number() != identity ||
+        Unpacker(std::string_view(text).substr(content.size())).number() != hash64(content)) {
+        return std::nullopt;
+    }
+    Unpacker unpacker(content.substr(8));
+    ImportPart part(form);
+    part.samples = unpacker.number();
+    for (auto& column : part.columns) {
+        column.bytes = unpacker.values<std::byte>();
+        column.sample_rows = unpacker.values<std::uint64_t>();
+    }
+    part.spreads = unpacker.values<Spread>();
+    part.class_counts = unpacker.values<std::int64_t>();
+    part.skipped.resize(unpacker.number());
+    for (auto& skipped : part.skipped) {
+        skipped = unpacker.text();
+    }
+    return part;
+}
+
+} // namespace lockstep::import

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "import/source.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spread.hpp"
+
+namespace lockstep::import {
+
+/// The samples that some consecutive items of a set gave, on their way into a data set file.
+struct ImportPart {
+    std::uint64_t samples = 0;
+    /// What there is of a field: its bytes and, of a ragged one, the rows of each sample.
+    struct Column {
+        std::vector<std::byte> bytes;
+        std::vector<std::uint64_t> sample_rows;
+    };
+    std::vector<Column> columns;
+    std::vector<Spread> spreads; ///< of the inputs' values, by channel
+    std::vector<std::int64_t> class_counts;
+    std::vector<std::string> skipped;
+
+    explicit ImportPart(ImportForm const& form);
+
+    /// Throws  Error 70 for a sample that does not have the form's fields
+    void add(ImportForm const& form, Sample const& sample);
+};
+
+/// Decodes items [0, items.size()) of a list. With `skip_bad`, one that cannot be read gives no
+/// sample at all and is listed.
+ImportPart read_items(ImportSource const& source, std::vector<std::int64_t> const& items,
+                      bool skip_bad);
+
+/// Writes a part under a checksum; `identity` says what it was made from.
+void write_part(std::filesystem::path const& path, std::uint64_t identity, ImportPart const& part);
+
+/// A part that was written before; none where it is missing, damaged, or made from something else.
+std::optional<ImportPart> read_part(std::filesystem::path const& path, std::uint64_t identity,
+                                    ImportForm const& form);
+
+} // namespace lockstep::import

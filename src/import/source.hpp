@@ -1,0 +1,83 @@
+#pragma once
+
+#include "h5/file.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace lockstep::import {
+
+/// One dataset of a data set file. A ragged one is stored flat, [all rows, row…], with
+/// NAME_offsets [samples + 1], the first row of each sample and the end; the others as
+/// [samples, row…].
+struct ImportField {
+    std::string name{};
+    h5::Type type = h5::Type::u8;
+    h5::Shape row{}; ///< shape of a sample, or of one row of a ragged sample
+    bool ragged = false;
+
+    std::uint64_t row_bytes() const { return h5::elements(row) * h5::size_of(type); }
+};
+
+/// What becomes of an import, whichever samples it meets.
+struct ImportForm {
+    std::vector<ImportField> fields{}; ///< inputs first
+    std::vector<std::string> class_names{};
+    /// Mean and standard deviation of the inputs: none, one of all, or one a channel (row.front()).
+    enum class Moments { none, one, by_channel } moments = Moments::none;
+    std::vector<double> mean{}; ///< as given by the source, where they are not computed
+    std::vector<double> std{};
+    std::vector<std::pair<std::string, std::vector<std::string>>> texts{}; ///< more attributes
+    std::vector<std::pair<std::string, std::vector<double>>> numbers{};    ///< more attributes
+};
+
+/// The bytes of one sample, in the order of the form's fields.
+struct Sample {
+    std::vector<std::vector<std::byte>> fields;
+    std::int64_t label = -1; ///< counted; -1: none
+};
+
+/// Where samples come from: a list of items, known without decoding, each of which gives samples.
+class ImportSource {
+  public:
+    ImportSource() = default;
+    ImportSource(ImportSource const&) = delete;
+    ImportSource& operator=(ImportSource const&) = delete;
+    virtual ~ImportSource() = default;
+
+    /// What changes when the source or its options do, so that an interrupted import resumes only
+    /// with what it began from.
+    virtual std::string identity() const = 0;
+    virtual ImportForm const& form() const = 0;
+
+    virtual std::int64_t items() const = 0;
+    virtual std::string name(std::int64_t item) const = 0; ///< of its file, for messages
+    virtual std::int64_t label(std::int64_t item) const;   ///< what a split is stratified by
+    virtual std::string group(std::int64_t item) const;    ///< what a split keeps together
+    virtual std::string set(std::int64_t item) const;      ///< train, …, where the source says it
+    /// What of the source is skipped, and the like: lines for whoever imports.
+    virtual std::vector<std::string> remarks() const { return {}; }
+    /// Items that are read together before the next status reduction: some megabytes of samples.
+    virtual std::int64_t items_at_once() const = 0;
+
+    /// Decodes an item; `sink` is given its samples in order.
+    ///
+    /// Throws  Error 65 or 66 for a bad item, which --skip-bad skips
+    virtual void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const = 0;
+};
+
+/// Name, size and time of change of a file or folder, for `identity`. Throws  Error 66
+std::string stamp(std::filesystem::path const& path);
+
+/// Values as bytes, for a sample's field.
+template <class T>
+std::vector<std::byte> bytes_of(std::vector<T> const& values) {
+    auto const* first = reinterpret_cast<std::byte const*>(values.data());
+    return {first, first + values.size() * sizeof(T)};
+}
+
+} // namespace lockstep::import

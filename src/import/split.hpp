@@ -1,0 +1,24 @@
+#pragma once
+
+#include "import/import.hpp"
+
+#include <string>
+#include <vector>
+
+namespace lockstep::import {
+
+/// The items of one set, in order.
+struct ItemSet {
+    std::string name; ///< empty where there is one set without a name
+    std::vector<std::int64_t> items;
+    std::int64_t groups = 0; ///< 0: not split by group
+};
+
+/// Deals a source's items to sets: as the source says, and the training set, or all, by shares.
+/// Each group goes, in a drawn order, the largest first, to the set that lacks most of its classes;
+/// without groups every item is one. So each class is shared out to within a group.
+///
+/// Throws  Error 64 for shares that are none, or a set that would get nothing
+std::vector<ItemSet> split_items(ImportSource const& source, SplitOptions const& options);
+
+} // namespace lockstep::import

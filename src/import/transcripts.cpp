@@ -1,0 +1,107 @@
+#include "transcripts.hpp"
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "base/utf8.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <locale.h>
+#include <wctype.h>
+
+#include "listing.hpp"
+
+namespace lockstep::import {
+
+namespace {
+
+bool is_festvox(std::string_view text) {
+    return trimmed(text).starts_with('(');
+}
+
+std::vector<Transcript> from_festvox(TranscriptOptions const& options, std::string const& text) {
+    std::vector<Transcript> transcripts;
+    std::int64_t number = 0;
+    for (auto const& line : split(text, '\n')) {
+        ++number;
+        if (line.empty()) {
+            continue;
+        }
+        auto const first = line.find('"');
+        auto const last = line.rfind('"');
+        auto const name = trimmed(std::string_view(line).substr(0, std::min(first, line.size())));
+        if (!name.starts_with('(') || first == last || !line.ends_with(')')) {
+            throw Error(ExitCode::data, {concat(options.path.string(), ", line ", number),
+                                         "it is not ( NAME \"TEXT\" )", "Correct the line"});
+        }
+        transcripts.push_back({options.source / concat(trimmed(name.substr(1)), ".wav"),
+                               line.substr(first + 1, last - first - 1), "", "", number});
+    }
+    return transcripts;
+}
+
+std::vector<Transcript> from_table(TranscriptOptions const& options) {
+    auto const table = read_csv(options.path);
+    auto const file = table.column("file");
+    auto const text = table.column(options.text_column);
+    std::vector<Transcript> transcripts;
+    for (auto const& row : table.rows) {
+        transcripts.push_back(
+            {listed_file(table, row, file, options.source), row.fields[text],
+             options.group_column.empty() ? "" : row.fields[table.column(options.group_column)],
+             listed_set(table, row), row.line});
+    }
+    return transcripts;
+}
+
+char32_t lower(char32_t point) {
+    // The same on every host, whatever the user's locale is.
+    static locale_t const locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    return locale == nullptr
+               ? point
+               : static_cast<char32_t>(towlower_l(static_cast<wint_t>(point), locale));
+}
+
+} // namespace
+
+std::vector<Transcript> read_transcripts(TranscriptOptions const& options) {
+    if (!std::filesystem::is_regular_file(options.path)) {
+        throw Error(ExitCode::no_input, {concat("cannot open ", options.path.string()),
+                                         "no such file", "Name the file with the transcripts"});
+    }
+    auto const text = read_text(options.path);
+    auto transcripts = is_festvox(text) ? from_festvox(options, text) : from_table(options);
+    if (transcripts.empty()) {
+        throw Error(ExitCode::no_input, {options.path.string(), "it holds no transcript",
+                                         "Name the file with the transcripts"});
+    }
+    return transcripts;
+}
+
+std::vector<std::string> symbols_of(std::string const& text, SymbolOptions const& options,
+                                    std::string const& from) {
+    auto const dropped = decoded(options.drop, "--drop");
+    std::string kept;
+    std::vector<std::string> characters;
+    for (auto point : decoded(text, from)) {
+        if (dropped.find(point) != std::u32string::npos) {
+            continue;
+        }
+        bool const blank = point == U' ' || point == U'\t' || point == U'\n' || point == U'\r';
+        point = blank ? U' ' : options.lowercase ? lower(point) : point;
+        if (blank && (kept.empty() || kept.back() == ' ')) {
+            continue;
+        }
+        characters.push_back(encoded(point));
+        kept += characters.back();
+    }
+    if (!characters.empty() && characters.back() == " ") {
+        characters.pop_back();
+    }
+    if (!options.words) {
+        return characters;
+    }
+    return split(trimmed(kept), ' ');
+}
+
+} // namespace lockstep::import

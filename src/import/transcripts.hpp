@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace lockstep::import {
+
+/// What was said in a recording.
+struct Transcript {
+    std::filesystem::path file;
+    std::string text;
+    std::string group; ///< empty: none said
+    std::string set;
+    std::int64_t line = 0; ///< where it stands
+};
+
+struct TranscriptOptions {
+    std::filesystem::path path;
+    std::filesystem::path source; ///< the directory that the files' names begin in
+    std::string text_column;
+    std::string group_column; ///< empty: none
+};
+
+/// Transcripts of a table, or of lines ( NAME "TEXT" ), which stand for NAME.wav.
+///
+/// Throws  Error 66 or 65, with file and line
+std::vector<Transcript> read_transcripts(TranscriptOptions const& options);
+
+/// How a text is cut into symbols.
+struct SymbolOptions {
+    bool words = false;
+    bool lowercase = false;
+    std::string drop;
+};
+
+/// The symbols of a text: its characters (UTF-8 code points; a run of blanks is one, none at the
+/// ends), or its words.
+///
+/// Throws  Error 65 for a text that is not UTF-8; `from` is named
+std::vector<std::string> symbols_of(std::string const& text, SymbolOptions const& options,
+                                    std::string const& from);
+
+} // namespace lockstep::import

@@ -1,0 +1,152 @@
+#include "writer.hpp"
+
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "data/format.hpp"
+#include "data/inspect.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace lockstep::import {
+
+void write_attributes(h5::File& file, ImportForm const& form) {
+    file.set_attribute("/", "format", std::string(data::format_name));
+    file.set_attribute("/", "version", data::format_version);
+    file.set_attribute("/", "classes", form.class_names);
+    if (!form.mean.empty()) {
+        file.set_attribute("/", "mean", form.mean);
+        file.set_attribute("/", "std", form.std);
+    }
+    for (auto const& [name, texts] : form.texts) {
+        file.set_attribute("/", name, texts);
+    }
+    for (auto const& [name, numbers] : form.numbers) {
+        file.set_attribute("/", name, numbers);
+    }
+}
+
+std::vector<std::int64_t> FieldExtent::offsets() const {
+    std::vector<std::int64_t> offsets{0};
+    for (auto const rows : sample_rows) {
+        offsets.push_back(offsets.back() + static_cast<std::int64_t>(rows));
+    }
+    return offsets;
+}
+
+SetWriter::SetWriter(std::filesystem::path path, ImportForm const& form,
+                     std::vector<FieldExtent> extents)
+    : path_(std::move(path)), partial_(concat(path_.string(), ".partial-", ::getpid())) {
+    if (!path_.parent_path().empty()) {
+        make_directories(path_.parent_path());
+    }
+    try {
+        lay_out(form, extents);
+        file_.emplace(File::open_write(partial_));
+        file_->claim_space(file_->size());
+        write_offsets(form.fields, extents);
+    } catch (...) {
+        std::error_code ignored; // the failure that brought us here is the one to tell
+        std::filesystem::remove(partial_, ignored);
+        throw;
+    }
+}
+
+void SetWriter::lay_out(ImportForm const& form, std::vector<FieldExtent> const& extents) {
+    auto file = h5::File::create(partial_, {.alignment = 4096});
+    file.create_group("checksums");
+    for (std::size_t i = 0; i < form.fields.size(); ++i) {
+        auto const& field = form.fields[i];
+        h5::Shape shape = field.row;
+        shape.insert(shape.begin(), extents[i].rows);
+        auto const bytes = extents[i].rows * field.row_bytes();
+        file.create_dataset(field.name, field.type, shape);
+        if (field.ragged) {
+            file.create_dataset(field.name + "_offsets", h5::Type::i64,
+                                {extents[i].sample_rows.size() + 1});
+        }
+        file.create_dataset("checksums/" + field.name, h5::Type::u64,
+                            {data::checksum_blocks(bytes)});
+        streams_.push_back({.name = field.name, .bytes = bytes, .open_block = {}, .sums = {}});
+    }
+    file.create_dataset("checksums/rest", h5::Type::u64, {1});
+    file.set_attribute("checksums", "block_bytes", static_cast<std::int64_t>(data::checksum_block));
+    file.set_attribute("checksums", "algorithm", std::string("xxh3-64"));
+    write_attributes(file, form);
+    // An empty dataset has no place in the file, and needs none.
+    for (auto& stream : streams_) {
+        stream.at = file.info(stream.name).offset.value_or(0);
+        stream.sums_at = file.info("checksums/" + stream.name).offset.value_or(0);
+    }
+    rest_sum_at_ = file.info("checksums/rest").offset.value();
+    file.close();
+}
+
+void SetWriter::write_offsets(std::vector<ImportField> const& fields,
+                              std::vector<FieldExtent> const& extents) {
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        if (!fields[i].ragged) {
+            continue;
+        }
+        auto const offsets = extents[i].offsets();
+        auto const at = h5::File::open(partial_).info(fields[i].name + "_offsets").offset.value();
+        file_->write_at(at, std::as_bytes(std::span(offsets)));
+    }
+}
+
+SetWriter::~SetWriter() {
+    if (!committed_) {
+        std::error_code ignored;
+        std::filesystem::remove(partial_, ignored);
+    }
+}
+
+void SetWriter::append(std::size_t field, std::span<std::byte const> rows) {
+    auto& stream = streams_[field];
+    if (stream.written + rows.size() > stream.bytes) {
+        throw Error(ExitCode::software,
+                    {concat("too many rows of ", stream.name, " for ", path_.string()),
+                     "the file was laid out for fewer", "Please report this"});
+    }
+    file_->write_at(stream.at + stream.written, rows);
+    stream.written += rows.size();
+    while (!rows.empty()) {
+        auto const room = static_cast<std::size_t>(data::checksum_block) - stream.open_block.size();
+        auto const part = rows.first(std::min(room, rows.size()));
+        stream.open_block.insert(stream.open_block.end(), part.begin(), part.end());
+        rows = rows.subspan(part.size());
+        if (stream.open_block.size() == data::checksum_block) {
+            stream.sums.push_back(hash64(stream.open_block));
+            stream.open_block.clear();
+        }
+    }
+}
+
+std::uint64_t SetWriter::commit() {
+    std::vector<data::ByteRange> covered{{rest_sum_at_, sizeof(std::uint64_t)}};
+    for (auto& stream : streams_) {
+        if (!stream.open_block.empty()) {
+            stream.sums.push_back(hash64(stream.open_block));
+        }
+        file_->write_at(stream.sums_at, std::as_bytes(std::span(stream.sums)));
+        covered.push_back({stream.at, stream.bytes});
+    }
+    // Names, shapes, attributes and the checksums themselves are under one more checksum.
+    std::uint64_t const rest = data::checksum_outside(*file_, covered);
+    file_->write_at(rest_sum_at_, std::as_bytes(std::span(&rest, 1)));
+    file_->sync();
+    if (auto const damages = data::verify(partial_); !damages.empty()) {
+        auto const& first = damages.front();
+        throw Error(ExitCode::io, {concat(partial_.string(), ", ", first.dataset),
+                                   concat("what was read back in bytes ", first.first_byte, " to ",
+                                          first.last_byte, " is not what was written"),
+                                   "Check the disk"});
+    }
+    auto const size = file_->size();
+    rename_durably(partial_, path_);
+    committed_ = true;
+    return size;
+}
+
+} // namespace lockstep::import

@@ -1,0 +1,166 @@
+#include "attempt.hpp"
+
+#include "base/arrival.hpp"
+#include "base/host_facts.hpp"
+#include "base/text.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+
+namespace lockstep::launch {
+
+namespace {
+
+constexpr double look_every_s = 0.1;
+constexpr double count_every_s = 2;
+constexpr double ask_again_s = 2;
+constexpr double ends_within_s = 30;
+constexpr double end_limit_s = 15;        ///< from TERM to the launcher to its KILL
+constexpr double ranks_tell_first_s = 15; ///< ranks that wait for others say so themselves
+
+LauncherProcess started(std::vector<std::string> const& words, ArrivalsDirectory const& arrivals,
+                        LaunchListener& listener) {
+    // No other thread looks at the environment. NOLINTNEXTLINE(concurrency-mt-unsafe)
+    ::setenv("LOCKSTEP_ARRIVALS", arrivals.path().c_str(), 1);
+    return {words, [&listener](std::string_view text) { listener.hear(text); }};
+}
+
+} // namespace
+
+/// mpirun does not always name the rank whose signal its own code tells.
+std::string left_with(int code) {
+    constexpr int signal_base = 128;
+    constexpr int signals = 64;
+    auto const text = concat("the launcher left with ", code);
+    return code > signal_base && code <= signal_base + signals
+               ? concat(text, ", since a process ended on signal ", code - signal_base)
+               : text;
+}
+
+ArrivalsDirectory::ArrivalsDirectory(std::filesystem::path const& run)
+    : path_(std::filesystem::absolute(run) / arrivals_name) {
+    std::error_code failure;
+    std::filesystem::remove_all(path_, failure);
+    std::filesystem::create_directories(path_, failure);
+}
+
+/// A run that has not begun leaves no directory behind.
+ArrivalsDirectory::~ArrivalsDirectory() {
+    std::error_code failure;
+    std::filesystem::remove_all(path_, failure);
+    std::filesystem::remove(path_.parent_path(), failure);
+}
+
+LaunchedAttempt::LaunchedAttempt(Start start, RunWatcher& watcher,
+                                 std::filesystem::path const& directory)
+    : start_(std::move(start)), watcher_(watcher), arrivals_(directory),
+      listener_([this](int rank) { return host_of(rank); }),
+      process_(started(start_.words, arrivals_, listener_)), recovering_(start_.restart) {}
+
+AttemptEnd LaunchedAttempt::wait_for_end() {
+    std::optional<int> code;
+    std::string late_why;
+    while (!(code = process_.wait(look_every_s))) {
+        pass_on_wish();
+        if (late(late_why)) {
+            code = end_late(late_why);
+            break;
+        }
+    }
+    AttemptEnd end{*code, watcher_.attempt(), listener_.told(), listener_.verdict(),
+                   listener_.verdict().has_value() || any_arrived(arrivals_.path())};
+    if (!end.verdict && end.told.empty() && !end.record.started) {
+        end.verdict = absent(late_why.empty() ? left_with(*code) : late_why);
+    }
+    return end;
+}
+
+/// A launcher that has only begun does not pass signals on yet: they are sent until it ends.
+void LaunchedAttempt::pass_on_wish() {
+    if (SignalRequests::pending() != 0 && (!asked_ || since_asked_.seconds() > ask_again_s)) {
+        asked_ = true;
+        since_asked_.restart();
+        process_.signal(SIGUSR1);
+    }
+}
+
+/// Whether the attempt takes too long to begin, since a rank has not come or a restart has done no
+/// step; or to end: mpirun may wait for a host that is cut off until TCP gives up, a quarter of an
+/// hour.
+bool LaunchedAttempt::late(std::string& why) {
+    if (!since_told_ && !listener_.told().empty()) {
+        since_told_.emplace();
+    }
+    if (since_told_ && since_told_->seconds() > ends_within_s) {
+        why = concat("no end within ", duration_text(ends_within_s), " of the root cause");
+        return true;
+    }
+    auto const limit_s = start_limit_s(start_.limit_s);
+    if (!all_came_ && start_.ranks > 1 && since_counted_.seconds() > count_every_s) {
+        since_counted_.restart();
+        all_came_ = missed_ranks(arrivals_.path(), start_.ranks).empty();
+        if (!all_came_ && watch_.seconds() > limit_s + ranks_tell_first_s) {
+            why = concat("not all ranks have come within ", duration_text(limit_s),
+                         " (fault-tolerance.recovery-timeout-seconds)");
+            return true;
+        }
+    }
+    recovering_ = recovering_ && !watcher_.stepped();
+    if (recovering_ && watch_.seconds() > start_.limit_s) {
+        why = concat("no step within ", duration_text(start_.limit_s),
+                     " of the restart (fault-tolerance.recovery-timeout-seconds)");
+        return true;
+    }
+    return false;
+}
+
+int LaunchedAttempt::end_late(std::string const& why) {
+    std::cerr << "lockstep launch: " << why << ": ended\n";
+    Stopwatch const watch;
+    process_.signal(SIGTERM);
+    while (!process_.wait(look_every_s)) {
+        if (watch.seconds() > end_limit_s) {
+            process_.kill_all();
+        }
+    }
+    process_.kill_all(); // what it has left behind
+    return static_cast<int>(ExitCode::rank_lost);
+}
+
+/// Who has left no mark, where others have, or none has.
+std::optional<LauncherVerdict> LaunchedAttempt::absent(std::string const& why) const {
+    auto const missed = missed_ranks(arrivals_.path(), start_.ranks);
+    if (missed.empty()) {
+        return std::nullopt;
+    }
+    std::vector<std::string> hosts;
+    for (int const rank : missed) {
+        auto const host = host_of(rank);
+        if (!host.empty() && (hosts.empty() || hosts.back() != host)) {
+            hosts.push_back(host);
+        }
+    }
+    return LauncherVerdict{
+        concat(ranks_text(missed), hosts.empty() ? "" : concat(" (", joined(hosts, ", "), ")")),
+        hosts.size() == 1 ? hosts.front() : "",
+        false,
+        {missed.size() == 1 ? "it has not come, or is stopped"
+                            : "they have not come, or are stopped",
+         concat(why, ", and MPI had not started"), "Look at that host and at the messages above"}};
+}
+
+/// Ranks fill hosts in their order.
+std::string LaunchedAttempt::host_of(int rank) const {
+    int first_of_next = 0;
+    for (auto const& host : start_.hosts) {
+        first_of_next += host.ranks;
+        if (rank < first_of_next) {
+            return host.name.empty() ? own_host() : host.name;
+        }
+    }
+    return "";
+}
+
+} // namespace lockstep::launch

@@ -1,0 +1,113 @@
+#include "choice.hpp"
+
+#include "base/arguments.hpp"
+#include "base/environment.hpp"
+#include "base/text.hpp"
+#include "lockstep/config/deck_source.hpp"
+
+#include <filesystem>
+
+namespace lockstep::launch {
+
+namespace {
+
+/// Open MPI's own word for sharing cores, in its environment.
+bool mpirun_may_share() {
+    auto const value = environment("OMPI_MCA_rmaps_base_oversubscribe");
+    return value && *value != "0" && *value != "false";
+}
+
+} // namespace
+
+config::Deck deck_of(LaunchChoice const& choice) {
+    config::DeckSource source;
+    std::string name;
+    for (auto const& word : config::DeckSource().take_options(choice.train)) {
+        if (!word.starts_with("--")) {
+            source.read(word);
+            name = std::filesystem::path(word).stem().string();
+        } else if (word != "--force") {
+            expect_arguments({word}, 0, 0, "lockstep launch --help lists the options");
+        }
+    }
+    if (name.empty()) {
+        throw Error(ExitCode::usage, {"no deck was named", "there is nothing to train",
+                                      "Name one: lockstep launch --yes inputs/NAME.ini"});
+    }
+    source.take_options(choice.train); // the command line wins
+    auto deck = source.parse();
+    if (deck.run.directory.empty()) {
+        auto const& run = deck.run.name.empty() ? name : deck.run.name;
+        deck.run.directory = (std::filesystem::path("runs") / run).string();
+    }
+    return deck;
+}
+
+std::string mode_of(LaunchChoice const& choice, config::Deck const& deck) {
+    auto const& mode = choice.mode.empty() ? deck.run.mode : choice.mode;
+    return mode == "auto" ? "ddp" : mode;
+}
+
+std::vector<std::string> train_words(LaunchChoice const& choice, config::Deck const& deck) {
+    auto words = choice.train;
+    if (!choice.mode.empty()) {
+        words.insert(words.end(), {"--run.mode", choice.mode});
+    }
+    if (mode_of(choice, deck) == "dp" && choice.devices > 0) {
+        words.insert(words.end(), {"--run.replicas", std::to_string(choice.devices)});
+    }
+    if (!choice.scale_rate.empty()) {
+        words.insert(words.end(), {"--optimizer.scale-learning-rate", choice.scale_rate});
+    }
+    return words;
+}
+
+LaunchPlan plan_of(LaunchChoice const& choice) {
+    auto const deck = deck_of(choice);
+    auto const mode = mode_of(choice, deck);
+    LaunchPlan plan;
+    plan.program = std::filesystem::read_symlink("/proc/self/exe").string();
+    plan.train = train_words(choice, deck);
+    plan.train.insert(plan.train.begin(), "train");
+    plan.max_ranks = deck.run.replicas;
+    plan.restarts = choice.restarts < 0 ? deck.fault_tolerance.restarts : choice.restarts;
+    plan.recovery_timeout_s = static_cast<double>(deck.fault_tolerance.recovery_timeout_seconds);
+    plan.directory = deck.run.directory;
+    if (mode == "single" || mode == "dp") {
+        plan.hosts = {{"", 1}}; // one process: no launcher
+        return plan;
+    }
+    plan.launcher = choice.launcher.empty() ? "mpirun" : choice.launcher;
+    auto const here = devices_here(deck.run);
+    plan.hosts = hosts_of_job(choice.hostfile, static_cast<int>(choice.devices), here.count());
+    plan.oversubscribe = choice.oversubscribe;
+    bool const here_alone = plan.hosts.size() == 1 && plan.hosts[0].name.empty();
+    bool const may_share = choice.oversubscribe || mpirun_may_share();
+    if (here_alone && choice.devices > here.count() && !may_share) {
+        throw Error(ExitCode::usage,
+                    {concat("--devices ", choice.devices), concat("this host has ", here.text()),
+                     "Lower it, or let ranks share them by --oversubscribe"});
+    }
+    return plan;
+}
+
+std::string shell_line(std::vector<std::string> const& words) {
+    constexpr char const* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "_-./:=,+@%";
+    std::string line;
+    for (auto const& word : words) {
+        line += line.empty() ? "" : " ";
+        if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
+            line += word;
+            continue;
+        }
+        line += '\'';
+        for (char const letter : word) {
+            line += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+        }
+        line += '\'';
+    }
+    return line;
+}
+
+} // namespace lockstep::launch

@@ -1,0 +1,166 @@
+#include "hosts.hpp"
+
+#include "base/child.hpp"
+#include "base/environment.hpp"
+#include "base/file.hpp"
+#include "base/host_facts.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <future>
+#include <sstream>
+#include <unistd.h>
+
+namespace lockstep::launch {
+
+namespace {
+
+void add(std::vector<Host>& hosts, std::string const& name, int ranks) {
+    auto const found = std::find_if(hosts.begin(), hosts.end(),
+                                    [&](Host const& host) { return host.name == name; });
+    if (found == hosts.end()) {
+        hosts.push_back({name, ranks});
+    } else {
+        found->ranks += ranks;
+    }
+}
+
+std::vector<Host> hosts_of_file(std::string const& path) {
+    std::vector<Host> hosts;
+    for (auto const& line : split(read_text(path), '\n')) {
+        std::istringstream words(line);
+        std::string name;
+        std::string slots;
+        words >> name >> slots;
+        if (!name.empty() && name[0] != '#') {
+            auto const ranks =
+                slots.starts_with("slots=") ? number_of<int>(slots.substr(6)) : std::optional(1);
+            if (!ranks || *ranks < 1) {
+                throw Error(ExitCode::usage, {concat(path, ": ", line), "no number of ranks",
+                                              "Write one host a line: NAME slots=RANKS"});
+            }
+            add(hosts, name, *ranks);
+        }
+    }
+    return hosts;
+}
+
+/// "4(x2),3" is 4, 4, 3.
+std::vector<int> tasks_of_nodes(std::string const& text) {
+    std::vector<int> tasks;
+    for (auto const& part : split(text, ',')) {
+        auto const times = part.find("(x");
+        auto const count =
+            times == std::string::npos
+                ? 1
+                : number_of<std::size_t>(part.substr(times + 2, part.find(')') - times - 2));
+        tasks.insert(tasks.end(), count.value_or(1),
+                     number_of<int>(part.substr(0, times)).value_or(1));
+    }
+    return tasks;
+}
+
+std::vector<Host> hosts_of_slurm(std::string const& nodes, int devices_here) {
+    auto const names = output_of({"scontrol", "show", "hostnames", nodes}, 10);
+    if (!names) {
+        throw Error(ExitCode::unavailable,
+                    {concat("scontrol show hostnames ", nodes), "it does not answer",
+                     "Check that scontrol works in the job, or give --hostfile FILE"});
+    }
+    auto const tasks = tasks_of_nodes(environment_text("SLURM_TASKS_PER_NODE"));
+    std::vector<Host> hosts;
+    for (auto const& name : split(*names, '\n')) {
+        if (!name.empty()) {
+            add(hosts, name, hosts.size() < tasks.size() ? tasks[hosts.size()] : devices_here);
+        }
+    }
+    return hosts;
+}
+
+/// What runs a command on a host: a job step, or the agent that mpirun uses.
+std::vector<std::string> probe(std::string const& host) {
+    if (!environment_text("SLURM_JOB_ID").empty()) {
+        return {"srun", "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none", "-w", host, "true"};
+    }
+    auto agent = environment_text("OMPI_MCA_plm_rsh_agent");
+    if (agent.empty()) {
+        agent = "ssh -o BatchMode=yes -o ConnectTimeout=5";
+    }
+    auto words = split(agent, ' ');
+    words.insert(words.end(), {host, "true"});
+    return words;
+}
+
+bool is_here(std::string const& host) {
+    auto const name = own_host();
+    return host.empty() || host == "localhost" ||
+           host.substr(0, host.find('.')) == name.substr(0, name.find('.'));
+}
+
+} // namespace
+
+std::vector<Host> hosts_of_job(std::string const& hostfile, int devices, int devices_here) {
+    std::vector<Host> hosts;
+    if (!hostfile.empty()) {
+        hosts = hosts_of_file(hostfile);
+    } else if (auto const nodes = environment_text("SLURM_JOB_NODELIST"); !nodes.empty()) {
+        hosts = hosts_of_slurm(nodes, devices_here);
+    } else if (auto const nodefile = environment_text("PBS_NODEFILE"); !nodefile.empty()) {
+        hosts = hosts_of_file(nodefile);
+    } else {
+        hosts = {{"", devices_here}};
+    }
+    for (auto& host : hosts) {
+        host.ranks = devices > 0 ? devices : host.ranks;
+    }
+    return hosts;
+}
+
+int HostDevices::count() const {
+    return gpus.empty() ? std::max(cores / threads, 1) : static_cast<int>(gpus.size());
+}
+
+std::string HostDevices::text() const {
+    auto const some = [](auto number, char const* noun) {
+        return concat(number, " ", noun, number == 1 ? "" : "s");
+    };
+    return gpus.empty() ? concat(some(cores, "core"), " for ranks of ", some(threads, "thread"))
+                        : some(gpus.size(), "GPU");
+}
+
+HostDevices devices_here(config::Run const& run) {
+    HostDevices devices;
+    devices.threads = static_cast<int>(std::max<std::int64_t>(run.threads, 1));
+    devices.cores = std::min(static_cast<int>(allowed_cores().size()),
+                             static_cast<int>(std::ceil(granted_cores())));
+    if (run.device == "cpu") {
+        return devices;
+    }
+    if (auto const listing = list_gpus(); !listing.gpus.empty()) {
+        for (int const index : chosen_gpus(run.devices, listing.gpus)) {
+            devices.gpus.push_back(listing.gpus[static_cast<std::size_t>(index)]);
+        }
+    }
+    return devices;
+}
+
+std::vector<Host> answering(std::vector<Host> const& hosts, double limit_s) {
+    std::vector<std::future<bool>> answers;
+    answers.reserve(hosts.size());
+    for (auto const& host : hosts) {
+        answers.push_back(std::async(std::launch::async, [&host, limit_s] {
+            return is_here(host.name) || output_of(probe(host.name), limit_s).has_value();
+        }));
+    }
+    std::vector<Host> found;
+    for (std::size_t i = 0; i < hosts.size(); ++i) {
+        if (answers[i].get()) {
+            found.push_back(hosts[i]);
+        }
+    }
+    return found;
+}
+
+} // namespace lockstep::launch

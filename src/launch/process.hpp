@@ -1,0 +1,43 @@
+#pragma once
+
+#include "base/descriptor.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <vector>
+
+namespace lockstep::launch {
+
+/// mpirun, srun or the program itself, as a child in a process group of its own: a keyboard's
+/// interrupt reaches this process alone, which passes it on as it likes. What the child writes to
+/// standard error goes to ours at once, and to who listens. It is asked to end when this process
+/// dies.
+class LauncherProcess {
+  public:
+    using Listener = std::function<void(std::string_view)>;
+
+    /// Throws  Error when no process can be made
+    LauncherProcess(std::vector<std::string> const& words, Listener listener);
+
+    /// Passes on what comes within these seconds.
+    ///
+    /// Returns  the exit code once it has ended, 128 and the signal where one ended it; 76 where
+    ///          its end cannot be learnt
+    std::optional<int> wait(double seconds);
+
+    void signal(int number) const;
+    void kill_all() const; ///< its whole group, by SIGKILL
+
+  private:
+    bool pass_on(double seconds);
+
+    Listener listener_;
+    pid_t child_ = -1;
+    std::optional<Descriptor> errors_;
+    bool silent_ = false; ///< nobody can write to us any more
+};
+
+} // namespace lockstep::launch

@@ -1,0 +1,254 @@
+#include "supervisor.hpp"
+
+#include "base/clock.hpp"
+#include "base/host_facts.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/signals.hpp"
+#include "monitor/root_cause.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <unistd.h>
+
+#include "attempt.hpp"
+
+namespace lockstep::launch {
+
+namespace {
+
+constexpr double probe_limit_s = 10;
+constexpr double first_pause_s = 1; ///< before the first restart; four times as long each time
+constexpr double longest_pause_s = 60;
+
+/// The run's own word on how an attempt ended; nothing where a rank was lost. An end that is on
+/// record counts, whatever the launcher makes of it, one that fell to a signal that came once more,
+/// say: what had to be durable was so before.
+std::optional<ExitCode> word_of(int code, AttemptStatus const& record) {
+    bool const own =
+        code >= static_cast<int>(ExitCode::usage) && code < static_cast<int>(ExitCode::rank_lost);
+    if (own || code == static_cast<int>(ExitCode::superseded)) {
+        return static_cast<ExitCode>(code);
+    }
+    if (record.end.empty()) {
+        return std::nullopt;
+    }
+    return record.end.ends_with("finished") ? ExitCode::ok : ExitCode::interrupted;
+}
+
+bool log_says(std::filesystem::path const& directory, std::string const& line) {
+    std::ifstream log(directory / "log.txt");
+    for (std::string each; std::getline(log, each);) {
+        if (each == line) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// A run that is finished begins no attempt: every rank came, and all left content.
+bool had_nothing_to_do(AttemptEnd const& end) {
+    return end.code == 0 && end.arrived && !end.record.started && end.told.empty() && !end.verdict;
+}
+
+/// Tells the root cause where no rank could, or where a rank that the launcher ended was blamed
+/// though a host had been lost before.
+void tell_cause(LaunchPlan const& plan, AttemptEnd const& end) {
+    bool const host_lost = end.verdict && end.verdict->whole_host;
+    bool const named =
+        host_lost && end.told.find(concat("(", end.verdict->host)) != std::string::npos;
+    monitor::RootCause cause;
+    cause.set_run(plan.directory, [] { return std::nullopt; });
+    if (!end.told.empty() && (!host_lost || named)) {
+        // A host that may be cut off itself leaves the log alone: that it was heard here decides.
+        if (end.record.started && !log_says(plan.directory, end.told)) {
+            cause.note(end.told + "\n");
+        }
+        return;
+    }
+    if (end.record.started) {
+        cause.set_on_record();
+    }
+    auto const verdict = end.verdict.value_or(
+        LauncherVerdict{.who = "a rank",
+                        .host = "",
+                        .whole_host = false,
+                        .text = {left_with(end.code), "neither a rank nor the launcher says why",
+                                 "Look at the messages above and at the hosts"}});
+    auto const place = end.record.step > 0  ? concat(" in training at step ", end.record.step)
+                       : end.record.started ? std::string(" in training")
+                                            : std::string(" in start-up");
+    cause.tell(concat(verdict.who, place), Error(ExitCode::rank_lost, verdict.text));
+}
+
+std::string names_of(std::vector<Host> const& hosts) {
+    std::vector<std::string> names;
+    names.reserve(hosts.size());
+    for (auto const& host : hosts) {
+        names.push_back(host.name.empty() ? "this host" : host.name);
+    }
+    return joined(names, ", ");
+}
+
+} // namespace
+
+namespace {
+
+int ranks_on(LaunchPlan const& plan, std::vector<Host> const& hosts) {
+    std::int64_t ranks = 0;
+    for (auto const& host : hosts) {
+        ranks += host.ranks;
+    }
+    return static_cast<int>(plan.max_ranks > 0 ? std::min(ranks, plan.max_ranks) : ranks);
+}
+
+} // namespace
+
+std::vector<std::string> launch_words(LaunchPlan const& plan, std::vector<Host> const& hosts) {
+    auto const ranks = ranks_on(plan, hosts);
+    std::vector<std::string> slots;
+    std::vector<std::string> names;
+    for (auto const& host : hosts) {
+        slots.push_back(concat(host.name, ":", host.ranks));
+        names.push_back(host.name);
+    }
+    std::vector<std::string> words;
+    bool const here_alone = hosts.size() == 1 && hosts[0].name.empty();
+    if (plan.launcher == "srun") {
+        words = {"srun", "--mpi=pmix", "--kill-on-bad-exit=1", "-n", std::to_string(ranks)};
+        if (!here_alone) {
+            words.insert(words.end(),
+                         {"-N", std::to_string(hosts.size()), "-w", joined(names, ",")});
+        }
+    } else if (plan.launcher == "mpirun") {
+        // A host that is cut off is noticed in about ten seconds, not in eight minutes.
+        words = {"mpirun",
+                 "-n",
+                 std::to_string(ranks),
+                 "--mca",
+                 "oob_tcp_keepalive_time",
+                 "5",
+                 "--mca",
+                 "oob_tcp_keepalive_intvl",
+                 "2",
+                 "--mca",
+                 "oob_tcp_keepalive_probes",
+                 "3"};
+        if (!here_alone) {
+            words.insert(words.end(), {"--host", joined(slots, ",")});
+        }
+        if (plan.oversubscribe) {
+            words.insert(words.end(), {"--oversubscribe", "--bind-to", "none"});
+        }
+    }
+    words.push_back(plan.program);
+    words.insert(words.end(), plan.train.begin(), plan.train.end());
+    return words;
+}
+
+namespace {
+
+/// The words that start the ranks, with what they need to know on other hosts, too.
+LaunchedAttempt::Start start_of(LaunchPlan const& plan, std::vector<Host> const& hosts,
+                                bool restart) {
+    LaunchedAttempt::Start start{.words = launch_words(plan, hosts),
+                                 .hosts = hosts,
+                                 .ranks = ranks_on(plan, hosts),
+                                 .restart = restart,
+                                 .limit_s = plan.recovery_timeout_s};
+    if (plan.launcher == "mpirun") {
+        for (char const* variable : {"LOCKSTEP_LAUNCH", "LOCKSTEP_ARRIVALS"}) {
+            start.words.insert(start.words.begin() + 1, {"-x", variable});
+        }
+    }
+    if (restart) { // whatever the first start was
+        start.words.insert(start.words.end(), {"--checkpoint.resume", "auto"});
+    }
+    return start;
+}
+
+/// All attempts are of one job: a rank that outlives its launcher, cut off, does not hold the
+/// directory against the next.
+void name_launch() {
+    // Before there are threads. NOLINTNEXTLINE(concurrency-mt-unsafe)
+    ::setenv("LOCKSTEP_LAUNCH",
+             concat("launch-", own_host(), "-", ::getpid(), "-", utc_now()).c_str(), 1);
+}
+
+/// Whether the pause came to its end before a wish to leave.
+bool pause(double seconds) {
+    for (Stopwatch const watch; watch.seconds() < seconds;) {
+        if (SignalRequests::pending() != 0) {
+            return false;
+        }
+        ::usleep(50'000);
+    }
+    return true;
+}
+
+double pause_before(std::int64_t restart) {
+    return std::min(first_pause_s * std::pow(4.0, static_cast<double>(restart - 1)),
+                    longest_pause_s);
+}
+
+} // namespace
+
+ExitCode supervise(LaunchPlan const& plan) {
+    SignalRequests const signals(SignalRequests::Hangup::request);
+    static_cast<void>(std::signal(SIGPIPE, SIG_IGN)); // the ranks are looked after, whoever listens
+    name_launch();
+    RunWatcher watcher(plan.directory);
+    auto hosts = plan.hosts;
+    auto saved_step = watcher.attempt().saved_step;
+    bool restart = false;
+    for (std::int64_t without_progress = 0;; restart = true) {
+        watcher.begin_attempt();
+        auto start = start_of(plan, hosts, restart);
+        auto const line = joined(start.words, " ");
+        auto const end = LaunchedAttempt(std::move(start), watcher, plan.directory).wait_for_end();
+        auto const& record = end.record;
+        if (auto const word = word_of(end.code, record)) {
+            return *word;
+        }
+        bool const begun = record.started || end.arrived || !end.told.empty();
+        if (!begun && !restart && end.code < 64) {
+            throw Error(ExitCode::unavailable,
+                        {left_with(end.code), "the run has not begun",
+                         concat("See the messages above; it was started as: ", line)});
+        }
+        if (had_nothing_to_do(end)) {
+            return ExitCode::ok;
+        }
+        tell_cause(plan, end);
+        if (signals.pending() != 0) {
+            std::cerr << "lockstep launch: asked to end, and a rank was lost (exit code "
+                      << end.code << ")\n";
+            return ExitCode::rank_lost;
+        }
+        without_progress = record.saved_step > saved_step ? 1 : without_progress + 1;
+        saved_step = std::max(saved_step, record.saved_step);
+        hosts = answering(plan.hosts, probe_limit_s);
+        if (without_progress > plan.restarts || hosts.empty()) {
+            std::cerr << "lockstep launch: a rank was lost (exit code " << end.code << "): "
+                      << (hosts.empty() ? "no host answers"
+                                        : concat("given up after ", plan.restarts,
+                                                 " restarts without a newer checkpoint"))
+                      << "\n";
+            return ExitCode::rank_lost;
+        }
+        auto const seconds = pause_before(without_progress);
+        std::cerr << "lockstep launch: a rank was lost (exit code " << end.code << "): restart "
+                  << without_progress << " of " << plan.restarts << " on " << names_of(hosts)
+                  << " in " << duration_text(seconds) << std::endl;
+        if (!pause(seconds)) {
+            std::cerr << "lockstep launch: asked to end between two attempts\n";
+            return saved_step < 0 ? ExitCode::rank_lost : ExitCode::interrupted;
+        }
+    }
+}
+
+} // namespace lockstep::launch

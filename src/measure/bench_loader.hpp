@@ -1,0 +1,28 @@
+#pragma once
+
+#include "lockstep/data/dataset.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace lockstep::measure {
+
+/// A data set that `lockstep bench loader` makes for itself, and what bounds its reading.
+struct GeneratedSet {
+    std::string name;
+    std::int64_t samples = 0;
+    std::int64_t batch = 0;
+    std::string shuffle;
+    std::string files; ///< below the path that is written; empty: that is the file
+    std::function<void(std::filesystem::path const&)> write;
+    /// Does the work that cannot be spared, for all samples, on this many threads; may be none.
+    std::function<void(std::filesystem::path const&, data::DatasetOptions const&, int threads)>
+        baseline;
+};
+
+/// Throws  Error 64 for a name that is none
+GeneratedSet generated_set(std::string const& name);
+
+} // namespace lockstep::measure

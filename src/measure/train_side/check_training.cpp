@@ -1,0 +1,100 @@
+#include "measure/train_side/check_training.hpp"
+
+#include "base/text.hpp"
+#include "comm/collectives.hpp"
+#include "lockstep/base/error.hpp"
+#include "measure/measurement.hpp"
+#include "train/dry_run.hpp"
+
+namespace lockstep::measure {
+
+namespace {
+
+std::string seconds_text(double seconds) {
+    return seconds < 1 ? concat(fixed(seconds * 1e3, 1), " ms") : duration_text(seconds);
+}
+
+/// Seconds of the slowest rank in the median step.
+///
+/// Collective  over `world`
+double median_step(comm::Communicator const& world, train::DryRun& dry_run) {
+    constexpr int steps = 5;
+    std::vector<double> seconds;
+    for (int step = 0; step <= steps; ++step) {
+        auto const whole = comm::all_reduce(world, dry_run.step().whole, comm::Reduce::maximum);
+        if (step > 0) {
+            seconds.push_back(whole); // the first one allocates
+        }
+    }
+    return median(seconds);
+}
+
+/// Collective  over the world
+void check_memory(CheckContext const& context, train::DryRun const& dry_run) {
+    auto const& world = context.world;
+    auto const used = comm::all_reduce(world, dry_run.peak_bytes(), comm::Reduce::maximum);
+    auto const free = comm::all_reduce(world, dry_run.free_bytes(), comm::Reduce::minimum);
+    bool const on_host = world.device() == "cpu";
+    auto const of_all = static_cast<double>(used) * (on_host ? context.topology.local_size : 1);
+    bool const tight = static_cast<double>(free) < 0.1 * of_all; // beside what is used
+    context.report.add(
+        {tight ? Colour::yellow : Colour::green, "memory",
+         concat("training takes ", bytes_text(used), " per rank; ", bytes_text(free),
+                on_host ? " stay free" : " of its GPU stay free"),
+         tight ? concat("Lower data.batch", on_host ? ", or start fewer ranks per host"
+                                                    : " and raise optimizer.accumulate")
+               : ""});
+}
+
+void check_exchange(CheckContext const& context, train::DryRunSize const& size) {
+    bool const by_messages =
+        context.topology.local_size > 1 && size.exchange.find("messages (") != std::string::npos;
+    context.report.add(
+        {by_messages ? Colour::yellow : Colour::green, "gradients",
+         concat("go through ", size.exchange, ", in ", size.buckets,
+                size.buckets == 1 ? " bucket" : " buckets"),
+         by_messages ? "Make /dev/shm larger (docker --shm-size, or mount -o remount,size=)" : ""});
+}
+
+void check_checkpoints(CheckContext const& context, train::DryRunSize const& size,
+                       double write_rate, double every_s) {
+    auto const bytes = size.arena_bytes * (1 + size.state_arrays);
+    auto const written = write_rate > 0 ? bytes / write_rate : 0;
+    bool const often = every_s > 0 && written > 0.05 * every_s;
+    context.report.add({often ? Colour::yellow : Colour::green, "checkpoints",
+                        concat(bytes_text(static_cast<std::uint64_t>(bytes)),
+                               " each, written in about ", seconds_text(written),
+                               often ? concat(", one is begun every ", seconds_text(every_s)) : ""),
+                        often ? "Raise checkpoint.every-steps" : ""});
+}
+
+/// Collective  over the world
+void dry_run(CheckContext const& context, config::Deck const& deck, double write_rate) {
+    train::DryRun dry_run(context.world, deck);
+    auto const& size = dry_run.size();
+    auto const step_s = median_step(context.world, dry_run);
+    check_exchange(context, size);
+    check_memory(context, dry_run);
+    auto const samples = static_cast<double>(size.samples_per_step);
+    auto const epoch_s = step_s * static_cast<double>(size.steps_per_epoch);
+    context.report.green("training",
+                         concat("a step of ", count_text(size.samples_per_step), " samples takes ",
+                                seconds_text(step_s), ": ", fixed(samples / step_s, 0),
+                                " samples/s; an epoch ", seconds_text(epoch_s), ", the run ",
+                                seconds_text(epoch_s * size.epochs)));
+    check_checkpoints(context, size, write_rate,
+                      static_cast<double>(deck.checkpoint.every_steps) * step_s);
+}
+
+} // namespace
+
+void check_training(CheckContext const& context, config::Deck const& deck, double write_rate) {
+    try {
+        dry_run(context, deck, write_rate);
+    } catch (AgreedError const& error) {
+        auto const& text = error.text();
+        context.report.add({Colour::red, "training", concat(text.what, ": ", text.why), text.next});
+    }
+}
+
+} // namespace lockstep::measure

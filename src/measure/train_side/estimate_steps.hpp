@@ -1,0 +1,32 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+#include "measure/train_side/estimate_table.hpp"
+#include "train/dry_run.hpp"
+
+#include <cstdint>
+
+namespace lockstep::measure {
+
+/// The parts of the median step, after a few that do not count.
+///
+/// Collective  over the ranks of the dry run
+comm::StepParts median_step(train::DryRun& dry_run, std::int64_t steps);
+
+/// What one batch size gave.
+struct BatchTrial {
+    std::int64_t total = 0;
+    std::uint64_t memory = 0; ///< of the process or of its device, at most
+    double samples_per_s = 0;
+    std::string problem;
+};
+
+/// A step of `total` samples on this rank alone, which plays one of the replicas by a deck of one;
+/// `other_s` is what a step takes beside. What goes wrong is told in the result.
+BatchTrial try_batch(config::Deck deck, std::int64_t total, int replicas, double other_s);
+
+/// `available`: bytes that a rank can have.
+void print_batches(std::vector<BatchTrial> const& trials, int replicas, double available);
+void print_json(std::vector<BatchTrial> const& trials);
+
+} // namespace lockstep::measure

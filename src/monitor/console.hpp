@@ -1,0 +1,56 @@
+#pragma once
+
+#include "base/clock.hpp"
+#include "lockstep/train/report.hpp"
+#include "monitor/progress_bar.hpp"
+
+#include <string>
+#include <vector>
+
+#include "log.hpp"
+
+namespace lockstep::monitor {
+
+/// A run as a person reads it: a listing at the start, a bar on a terminal or sparse lines in a
+/// log while it trains, a line for each epoch, measurement, new best and checkpoint, a summary.
+class Console : public train::Observer {
+  public:
+    /// `style` is monitor.progress: auto, bar, plain or none. A bar is for those who want to read
+    /// neither less nor more than usual.
+    Console(Log log, std::string const& style);
+
+    void on(train::Event const& event) override;
+
+  private:
+    void show(train::Started const& event);
+    void show(train::Resumed const& event);
+    void show(train::Step const& event);
+    void show(train::Measuring const& event);
+    void show(train::Measured const& event);
+    void show(train::Epoch const& event);
+    void show(train::Histograms const&) {} // for event files
+    void show(train::Pictures const&) {}   // the same
+    void show(train::CheckpointWritten const& event);
+    void show(train::CheckpointFailed const& event);
+    void show(train::Remark const& event);
+    void show(train::Signalled const& event);
+    void show(train::Ended const& event);
+    void line(std::string const& text, Colour colour = Colour::plain);
+    void important(std::string const& text, Colour colour);
+
+    Log log_;
+    ProgressBar bar_;
+    bool plain_;
+    std::string directory_;
+    std::vector<std::string> host_of_rank_;
+    std::int64_t total_steps_ = 0;
+    Stopwatch since_start_;
+    Stopwatch since_line_;
+    Stopwatch since_epoch_; ///< was shown
+    double rate_ = 0;       ///< samples/s, smoothed
+    std::string validated_; ///< the newest value of the chosen metric
+    double training_s_ = 0; ///< of this attempt's steps
+    double steps_ = 0;      ///< that this attempt has shown
+};
+
+} // namespace lockstep::monitor

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "base/batch_job.hpp"
+#include "base/clock.hpp"
+#include "lockstep/train/report.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <filesystem>
+#include <memory>
+
+namespace lockstep::monitor {
+
+/// history.jsonl: one line for each attempt of a run, what it cost and what came of it. The line is
+/// there, without an end, from the attempt's start; an attempt that was killed never wrote its end,
+/// so the next one completes its line from what metrics.jsonl holds of it.
+class Ledger : public train::Observer {
+  public:
+    /// `since_start` counts from the program's start, for the time that starting up took.
+    Ledger(std::filesystem::path directory, BatchJob job, Stopwatch since_start);
+    ~Ledger() override;
+
+    void on(train::Event const& event) override;
+
+  private:
+    void begin(train::Started const& event);
+    void resumed_at(std::int64_t step);
+    void count(train::Step const& event);
+    void end(train::Ended const& event);
+    void write() const;
+
+    std::filesystem::path directory_;
+    BatchJob job_;
+    Stopwatch since_start_;
+    std::unique_ptr<nlohmann::ordered_json> lines_; ///< an array; ours is the last
+    double checkpoint_s_ = 0;                       ///< training stood still
+    double write_s_ = 0; ///< until they were durable, most of it in the background
+    double trained_s_ = 0;
+};
+
+/// Completes the lines of attempts that have no end, from what metrics.jsonl holds of them: by the
+/// process that tells why its attempt fails.
+void complete_history(std::filesystem::path const& directory);
+
+} // namespace lockstep::monitor

@@ -1,0 +1,81 @@
+#pragma once
+
+#include "comm/heartbeats.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockstep::monitor {
+
+/// What a rank of this host has said on the heartbeat table, and what the kernel says of its
+/// process.
+struct RankView {
+    int rank = 0;
+    std::string host;
+    std::string device = "cpu";
+    comm::Phase phase = comm::Phase::start_up;
+    comm::Wait wait = comm::Wait::nothing;
+    std::string activity;
+    std::int64_t step = 0;
+    std::uint64_t collectives = 0;
+    std::uint64_t progress = 0;
+    std::uint64_t beats = 0;
+    bool left = false; ///< has ended well
+    bool gone = false; ///< there is no such process any more
+    char state = '?';  ///< as in ProcessState
+};
+
+/// Which rank is lost, and why.
+struct Verdict {
+    std::size_t at = 0; ///< among the ranks looked at
+    ErrorText text;
+};
+
+/// Decides from one look after the other whether a rank of this host is dead or stands still:
+/// - a process that is gone is dead;
+/// - a process that has not run for longer than the patience is frozen, by a stop signal, say;
+/// - a rank that waits for others is not to blame. One that does not, and gets on no more for
+///   longer than the patience, is, be the others waiting or not;
+/// - where all wait, and none has got on for that long, the one with the fewest collective calls
+///   behind it is named; of equals, one that waits for a disk.
+/// While nobody looks, because this process was stopped too, no time passes.
+class StallJudge {
+  public:
+    explicit StallJudge(double patience_s) : patience_s_(patience_s) {}
+
+    void set_patience(double seconds) { patience_s_ = seconds; }
+    double patience() const noexcept { return patience_s_; }
+
+    /// `now`: of a clock that never jumps. `elsewhere_s`: since when no rank of another host has
+    /// got on.
+    ///
+    /// Units   seconds
+    std::optional<Verdict> judge(std::vector<RankView> const& ranks, double now,
+                                 double elsewhere_s);
+
+    /// Since when no rank of this host has got on.
+    double still_s() const noexcept { return youngest_s_; }
+
+  private:
+    struct Seen {
+        std::uint64_t progress = 0;
+        std::uint64_t beats = 0;
+        double progress_at = 0;
+        double beat_at = 0;
+    };
+
+    void note(std::vector<RankView> const& ranks, double now);
+
+    double patience_s_;
+    double last_look_ = -1;
+    double youngest_s_ = 0;
+    std::vector<Seen> seen_;
+};
+
+/// "rank 1 (node7, cpu) in forward and backward at step 5".
+std::string place_of(RankView const& rank);
+
+} // namespace lockstep::monitor

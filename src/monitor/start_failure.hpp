@@ -1,0 +1,23 @@
+#pragma once
+
+#include "monitor/root_cause.hpp"
+
+namespace lockstep::monitor {
+
+/// Tells why MPI has not started, while it exists: where Open MPI cannot, it prints pages and ends
+/// the process itself, by _exit(1), which no handler hears of.
+///
+/// One at a time.
+class StartFailure {
+  public:
+    explicit StartFailure(RootCause& root_cause);
+    StartFailure(StartFailure const&) = delete;
+    StartFailure& operator=(StartFailure const&) = delete;
+    /// MPI has started.
+    ~StartFailure();
+};
+
+/// What keeps MPI from starting here: a limit of this process, or what its own lines above say.
+Error why_mpi_did_not_start();
+
+} // namespace lockstep::monitor

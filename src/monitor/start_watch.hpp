@@ -1,0 +1,26 @@
+#pragma once
+
+#include "monitor/root_cause.hpp"
+
+#include <thread>
+
+namespace lockstep::monitor {
+
+/// Watches a rank before the watchdog can: while MPI starts, a rank that does not come keeps all
+/// others waiting. It leaves this rank's mark at once; where MPI has not started in time, it tells
+/// who has left none, and ends the process with 76, and so the job.
+///
+/// Units  seconds; 300, or LOCKSTEP_START_SECONDS
+class StartWatch {
+  public:
+    explicit StartWatch(RootCause& root_cause);
+    StartWatch(StartWatch const&) = delete;
+    StartWatch& operator=(StartWatch const&) = delete;
+    /// MPI has started.
+    ~StartWatch();
+
+  private:
+    std::jthread thread_; ///< none where this process is alone
+};
+
+} // namespace lockstep::monitor

@@ -1,0 +1,103 @@
+#pragma once
+
+#include "base/descriptor.hpp"
+#include "base/process.hpp"
+#include "comm/heartbeats.hpp"
+#include "monitor/root_cause.hpp"
+#include "monitor/stall_judge.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "exit_watch.hpp"
+#include "host_link.hpp"
+
+namespace lockstep::monitor {
+
+/// A thread of every rank that looks at the heartbeat table of its host four times per second, and
+/// at once when a process dies. A rank that is dead or stands still is named, by the first that
+/// sees it, and the job ends with 76. With LOCKSTEP_STACKS=1 a rank that stands still writes where
+/// each of its threads is. It also beats for its own rank, and counts what the rank reads and
+/// writes as progress, so that long input or output is no stall. Other hosts are watched by a
+/// HostLink.
+class Watchdog {
+  public:
+    static constexpr double default_patience_s = 300; ///< where there is no deck
+
+    /// Collective  over `world`
+    Watchdog(comm::Communicator const& world,
+             std::shared_ptr<comm::HeartbeatTable const> heartbeats, RootCause& root_cause);
+    Watchdog(Watchdog const&) = delete;
+    Watchdog& operator=(Watchdog const&) = delete;
+    /// Says that the rank has ended well.
+    ~Watchdog();
+
+    /// communication.timeout-seconds.
+    void set_patience(double seconds) { patience_s_.store(seconds); }
+
+    /// From here on exit() is heard of before what was made since the start is torn down.
+    void hear_of_exit_first() { exit_watch_.come_first(); }
+
+    /// Whether this rank is to tell the root cause; then it must, and end as it said.
+    [[nodiscard]] bool may_tell(comm::HeartbeatTable::Ending ending) const;
+    /// Leaves a moment to watchdogs that know better what has happened.
+    void wait_for_verdict() const;
+    /// Somebody has told the root cause and ends the job: waits for that, not for ever.
+    void wait_for_the_end() const;
+
+  private:
+    /// What the threads of the rank have done, as the kernel counts it.
+    struct Work {
+        std::uint64_t bytes = 0;
+        double processor_s = 0;
+    };
+
+    void run() noexcept;
+    void look_around();
+    void wait(double seconds);
+    void wake() const;
+    void note_own_progress();
+    void watch(double now);
+    void watch_hosts(double now);
+    RankView view_of(int local) const;
+    bool ended_by_launcher();
+    std::vector<RankView> look() const;
+    void end_job(ErrorText const& text, RankView const& view, bool in_log) noexcept;
+    ErrorText with_memory_kills(ErrorText text, RankView const& view) const;
+    void exited(int status) noexcept;
+    void end_host() const;
+    void show_stacks(RankView const& view);
+    void write_own_stacks();
+
+    std::shared_ptr<comm::HeartbeatTable const> heartbeats_;
+    RootCause& root_cause_;
+    std::string host_;
+    HostLink link_;
+    bool told_deaf_ = false;
+    bool told_failed_ = false;
+    double ending_since_ = -1; ///< by force, as far as this rank has seen; -1: it is not
+    std::optional<Stopwatch> since_asked_to_end_;
+    bool stood_still_ = false; ///< when it was asked
+    std::atomic<double> patience_s_{default_patience_s};
+    StallJudge judge_{default_patience_s};
+    struct Kills {
+        MemoryKills counter;
+        std::uint64_t at_start;
+    };
+    std::vector<Kills> memory_kills_; ///< where those of each of the host's ranks would be counted
+    Stopwatch clock_;
+    Stopwatch since_measured_;
+    std::uint64_t progress_ = 0;        ///< when it was looked at last
+    std::optional<Work> work_;          ///< likewise, while the rank says nothing
+    std::vector<Descriptor> processes_; ///< of the host's ranks; none where it cannot be watched
+    std::vector<bool> gone_;            ///< which of them have ended
+    Descriptor wake_;                   ///< ends a wait
+    std::atomic<bool> stop_{false};
+    std::thread thread_;                                           ///< it uses everything above
+    ExitWatch exit_watch_{[this](int status) { exited(status); }}; ///< last, for the same reason
+};
+
+} // namespace lockstep::monitor

@@ -1,0 +1,230 @@
+#include "charts.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "values.hpp"
+
+namespace lockstep::report {
+
+namespace {
+
+constexpr std::size_t max_bands = 150;
+constexpr std::size_t few_points = 40; ///< that are not worth smoothing
+
+/// Each record pale, and their smoothed course.
+void add_smoothed(Chart& chart, Points const& points, std::string const& title, std::size_t n) {
+    if (points.size() < few_points) {
+        chart.curves.push_back({title, points, pointed_style(n)});
+        return;
+    }
+    chart.curves.push_back(
+        {concat(title, ", each record"), thinned(points, max_points), pale_style(n)});
+    chart.curves.push_back(
+        {concat(title, ", smoothed"), thinned(smoothed(points), max_points), line_style(n)});
+}
+
+/// A metric's name as part of a file's.
+std::string file_name(std::string name) {
+    std::replace_if(
+        name.begin(), name.end(),
+        [](char letter) { return std::isalnum(static_cast<unsigned char>(letter)) == 0; }, '_');
+    return name;
+}
+
+/// An axis on which the first steps, which are slow, do not squeeze all others.
+double top_without_outliers(std::vector<double> values) {
+    if (values.empty()) {
+        return 0;
+    }
+    auto const at = values.begin() + static_cast<std::ptrdiff_t>(0.98 * (values.size() - 1));
+    std::nth_element(values.begin(), at, values.end());
+    return 1.2 * *at;
+}
+
+double top_of(Points const& points) {
+    std::vector<double> values;
+    for (auto const& point : points) {
+        values.push_back(point.y);
+    }
+    return top_without_outliers(std::move(values));
+}
+
+Chart chart_of(monitor::RunRecords const& run, std::string const& file, std::string const& what,
+               std::string const& unit) {
+    Chart chart{.file = file, .title = concat(run.name(), ": ", what), .y_label = unit};
+    chart.steps_per_epoch = static_cast<double>(run.steps_per_epoch);
+    for (auto const& attempt : run.attempts) {
+        if (attempt.first_step > 0 && chart.resumed.size() < 20) {
+            chart.resumed.push_back(static_cast<double>(attempt.first_step));
+        }
+    }
+    return chart;
+}
+
+Chart loss_chart(monitor::RunRecords const& run) {
+    auto chart = chart_of(run, "loss", "loss", "loss, mean of a sample (no unit)");
+    add_smoothed(chart, values(run, &monitor::StepRecord::loss), "training", 0);
+    chart.curves.push_back(
+        {"validation", measured(run.validations, false, loss_of), pointed_style(1)});
+    chart.curves.push_back({"test", measured(run.tests, false, loss_of), mark_style(2)});
+    chart.logarithmic = wants_logarithm(chart.curves);
+    return chart;
+}
+
+std::string unit_of(monitor::RunRecords const& run, std::vector<std::string> const& names) {
+    return std::all_of(names.begin(), names.end(),
+                       [&](std::string const& name) { return is_share(run, name); })
+               ? " (share of 1)"
+               : " (its own unit)";
+}
+
+Chart metric_chart(monitor::RunRecords const& run, std::string const& file,
+                   std::vector<std::string> const& names) {
+    auto chart =
+        chart_of(run, file, joined(names, ", "), concat(joined(names, ", "), unit_of(run, names)));
+    std::size_t n = 0;
+    for (auto const& name : names) {
+        auto const value = metric_of(name);
+        auto const of = names.size() == 1 ? std::string() : concat(name, ", ");
+        chart.curves.push_back(
+            {concat(of, "validation"), measured(run.validations, false, value), pointed_style(n)});
+        chart.curves.push_back(
+            {concat(of, "test"), measured(run.tests, false, value), mark_style(n)});
+        chart.curves.push_back({concat(of, "training, as it was learnt"),
+                                measured(run.epochs, false, value), dashed_style(n)});
+        if (name == run.best_metric && run.best_step >= 0) {
+            chart.title += concat(" (best ", name, " ", fixed(run.best, 4), " at step ",
+                                  count_text(run.best_step), ")");
+        }
+        ++n;
+    }
+    return chart;
+}
+
+/// Shares (accuracy, F1, …) together in metric.png; each of the others, of its own unit, by itself:
+/// metric_NAME.png, and metric.png where there are no shares.
+std::vector<Chart> metric_charts(monitor::RunRecords const& run) {
+    std::vector<std::string> shares;
+    std::vector<std::string> others;
+    for (auto const& name : metrics_of(run)) {
+        (is_share(run, name) ? shares : others).push_back(name);
+    }
+    std::vector<Chart> charts{metric_chart(run, "metric", shares)};
+    for (auto const& name : others) {
+        bool const first = shares.empty() && charts.back().empty();
+        auto chart =
+            metric_chart(run, first ? "metric" : concat("metric_", file_name(name)), {name});
+        charts.push_back(std::move(chart));
+    }
+    return charts;
+}
+
+Chart rate_chart(monitor::RunRecords const& run) {
+    auto chart = chart_of(run, "learning_rate", "learning rate", "learning rate (no unit)");
+    auto const points = values(run, &monitor::StepRecord::learning_rate);
+    chart.curves.push_back({"", thinned(points, max_points), line_style(0)});
+    chart.from_zero = true;
+    return chart;
+}
+
+Chart gradient_chart(monitor::RunRecords const& run) {
+    auto chart =
+        chart_of(run, "gradient_norm", "norm of the gradient", "norm, before clipping (no unit)");
+    add_smoothed(chart, values(run, &monitor::StepRecord::grad_norm), "norm", 0);
+    chart.logarithmic = wants_logarithm(chart.curves);
+    return chart;
+}
+
+Chart throughput_chart(monitor::RunRecords const& run) {
+    auto chart = chart_of(run, "throughput",
+                          concat("throughput on ", run.ranks, run.ranks == 1 ? " rank" : " ranks"),
+                          "throughput (samples/s)");
+    auto const points = values(run, &monitor::StepRecord::samples_per_s);
+    add_smoothed(chart, points, "training", 0);
+    chart.from_zero = true;
+    chart.top = top_of(points);
+    return chart;
+}
+
+Chart memory_chart(monitor::RunRecords const& run) {
+    auto chart = chart_of(run, "memory", "memory of rank 0", "memory (MiB)");
+    chart.curves.push_back(
+        {"host, resident",
+         thinned(values(run, &monitor::StepRecord::memory_bytes, 1 / mebibyte), max_points),
+         line_style(0)});
+    chart.curves.push_back(
+        {"device, allocated",
+         thinned(values(run, &monitor::StepRecord::device_memory_bytes, 1 / mebibyte), max_points),
+         line_style(1)});
+    chart.from_zero = true;
+    return chart;
+}
+
+Chart utilization_chart(monitor::RunRecords const& run) {
+    auto chart =
+        chart_of(run, "utilization", "utilization of rank 0's device", "busy (% of the time)");
+    add_smoothed(chart, values(run, &monitor::StepRecord::device_utilization), "device", 0);
+    chart.from_zero = true;
+    chart.top = 105;
+    return chart;
+}
+
+Chart time_chart(monitor::RunRecords const& run) {
+    auto chart = chart_of(run, "communication", "where a step's time goes", "time (ms per step)");
+    Bands bands;
+    std::vector<double> sums;
+    auto const whole = thinned(values(run, &monitor::StepRecord::step_ms), max_bands);
+    for (auto const& point : whole) {
+        bands.x.push_back(point.x);
+        sums.push_back(0);
+    }
+    for (auto const& part : time_parts) {
+        auto const points = thinned(values(run, part.value), max_bands);
+        if (points.size() != whole.size()) {
+            continue; // records that lack it
+        }
+        bands.titles.emplace_back(part.title);
+        bands.parts.emplace_back();
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            bands.parts.back().push_back(std::max(points[i].y, 0.0));
+            sums[i] += bands.parts.back().back();
+        }
+    }
+    bands.titles.emplace_back("other");
+    bands.parts.emplace_back();
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        bands.parts.back().push_back(std::max(whole[i].y - sums[i], 0.0));
+    }
+    if (whole.size() >= 2) { // an area has two ends
+        chart.bands = std::move(bands);
+    }
+    auto const hidden = thinned(values(run, &monitor::StepRecord::hidden_ms), max_points);
+    if (std::any_of(hidden.begin(), hidden.end(), [](Point p) { return p.y > 0; })) {
+        chart.curves.push_back({"communication hidden behind backward", smoothed(hidden),
+                                "lines lw 2.5 dt 2 lc rgb '#000000'"});
+    }
+    chart.from_zero = true;
+    chart.top = top_of(whole);
+    return chart;
+}
+
+} // namespace
+
+std::vector<Chart> charts_of(monitor::RunRecords const& run) {
+    std::vector<Chart> charts{loss_chart(run)};
+    for (auto& chart : metric_charts(run)) {
+        charts.push_back(std::move(chart));
+    }
+    for (auto const& make : {rate_chart, gradient_chart, throughput_chart, time_chart, memory_chart,
+                             utilization_chart}) {
+        charts.push_back(make(run));
+    }
+    std::erase_if(charts, [](Chart const& chart) { return chart.empty(); });
+    return charts;
+}
+
+} // namespace lockstep::report

@@ -1,0 +1,108 @@
+#include "base/child.hpp"
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+#include "report/report.hpp"
+
+#include <algorithm>
+
+#include "charts.hpp"
+
+namespace lockstep::report {
+
+namespace {
+
+constexpr double version_limit_s = 10;
+constexpr char const* script_name = "plots.gp";
+
+void require_gnuplot(double limit_s) {
+    if (!output_of({"gnuplot", "--version"}, std::min(version_limit_s, limit_s))) {
+        throw Error(ExitCode::unavailable,
+                    {"no pictures", "gnuplot is not here, or does not start",
+                     "Install gnuplot (Debian: gnuplot-nox); lockstep report draws them then"});
+    }
+}
+
+/// Whether a picture was drawn; it has its name then, and nothing half done is left.
+bool take(std::filesystem::path const& file) {
+    auto const partial = std::filesystem::path(file.string() + ".partial");
+    std::error_code failure;
+    auto const bytes = std::filesystem::file_size(partial, failure);
+    if (failure || bytes == 0) {
+        std::filesystem::remove(partial, failure);
+        return false;
+    }
+    std::filesystem::rename(partial, file);
+    return true;
+}
+
+} // namespace
+
+std::vector<std::string> draw_plots(std::vector<monitor::RunRecords> const& runs,
+                                    std::filesystem::path const& directory,
+                                    PlotOptions const& options) {
+    Stopwatch const watch;
+    auto const charts = runs.size() == 1 ? charts_of(runs.front()) : charts_of(runs);
+    if (charts.empty()) {
+        return {};
+    }
+    require_gnuplot(options.limit_s / 2);
+    make_directories(directory);
+    // The script is for any directory: gnuplot is started in that of the pictures.
+    auto const place = std::filesystem::absolute(directory);
+    auto const script = place / script_name;
+    write_text_durably(script, script_of(charts, options.formats));
+    bool const drawn =
+        output_of({"sh", "-c", "cd \"$0\" && exec gnuplot -d plots.gp", place.string()},
+                  options.limit_s - watch.seconds())
+            .has_value();
+    std::vector<std::string> files;
+    for (auto const& format : options.formats) {
+        for (auto const& chart : charts) {
+            auto const file = concat(chart.file, ".", format);
+            if (take(place / file) && drawn && format == options.formats.front()) {
+                files.push_back(file);
+            }
+        }
+    }
+    if (!drawn || files.empty()) {
+        throw Error(ExitCode::io, {concat("no pictures in ", directory.string()),
+                                   concat("gnuplot does not get through ", script.string()),
+                                   "Run it by hand, from its directory, to see why"});
+    }
+    return files;
+}
+
+namespace {
+
+class Plots : public train::Observer {
+  public:
+    Plots(std::filesystem::path directory, double limit_s)
+        : directory_(std::move(directory)), limit_s_(limit_s) {}
+
+    void on(train::Event const& event) override {
+        auto const* const ended = std::get_if<train::Ended>(&event);
+        // Who was asked to leave has other things to do with the time that is left.
+        if (ended == nullptr || ended->reason != "finished") {
+            return;
+        }
+        std::vector<monitor::RunRecords> runs{monitor::RunRecords(directory_)};
+        runs[0].read();
+        draw_plots(runs, directory_ / "plots", {.limit_s = limit_s_});
+    }
+
+  private:
+    std::filesystem::path directory_;
+    double limit_s_;
+};
+
+} // namespace
+
+std::unique_ptr<train::Observer> make_plots(config::Deck const& deck) {
+    // The others' patience has an end.
+    auto const limit_s = static_cast<double>(deck.communication.timeout_seconds) / 4;
+    return std::make_unique<Plots>(deck.run.directory, std::clamp(limit_s, 1.0, 60.0));
+}
+
+} // namespace lockstep::report

@@ -1,0 +1,12 @@
+#include "lockstep/base/error.hpp"
+#include "report/tensorboard.hpp"
+
+namespace lockstep::report {
+
+std::unique_ptr<train::Observer> make_tensorboard(config::Deck const&) {
+    throw Error(ExitCode::unavailable,
+                {"monitor.tensorboard = true", "the program was built without protobuf",
+                 "./bootstrap deps, then build again; or set it to false"});
+}
+
+} // namespace lockstep::report

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "lockstep/rl/environment.hpp"
+#include "rl/draws.hpp"
+
+#include <torch/types.h>
+
+#include <span>
+
+namespace lockstep::task {
+
+/// How likely actions are, and how undecided a policy is where it took them.
+struct ActionProbabilities {
+    torch::Tensor log_probabilities; ///< [sequences, steps]
+    torch::Tensor entropy;           ///< [sequences, steps]
+};
+
+/// Of actions that are one of a few, or of independent normal numbers.
+///
+/// Shape  parameters [sequences, steps, parameters] as nn::PolicyOutput::actions, float32; actions
+///        [sequences, steps, action_size]
+ActionProbabilities action_probabilities(torch::Tensor const& parameters,
+                                         torch::Tensor const& actions, bool continuous);
+
+/// Draws an action, or takes the likeliest where `draws` is null. In double, on the CPU, so that
+/// what is drawn depends on nothing but its arguments.
+///
+/// Shape  parameters [parameters]; action [action_size]
+void choose_action(std::span<float const> parameters, bool continuous, rl::Draws* draws,
+                   std::span<float> action);
+
+} // namespace lockstep::task

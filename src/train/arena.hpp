@@ -1,0 +1,67 @@
+#pragma once
+
+#include "train/layout.hpp"
+
+#include <cstddef>
+#include <span>
+
+namespace lockstep::train {
+
+/// An exchange's array as a tensor, without taking it over.
+torch::Tensor borrowed(float* values, std::int64_t size, torch::Device device);
+
+/// The parameters of one or several modules as views of one flat float32 array, which an exchange
+/// owns and other ranks may see. A parameter of a shorter type keeps memory of its own and follows
+/// the array, which is its master copy.
+class Arena {
+  public:
+    /// Shape  parameters [layout.size] float32; entries lie where `layout` says
+    Arena(Layout const& layout, torch::Tensor parameters);
+
+    torch::Tensor const& parameters() const noexcept { return parameters_; }
+
+    /// Copies a model's parameters into those elements of the array that are in `ranges`.
+    void fill_from(nn::Model const& model, std::vector<Range> const& ranges) const;
+    /// Makes the parameters of `model` views of the array; they then have its values. The model is
+    /// on the array's device.
+    void adopt(nn::Model& model);
+    /// Brings parameters of shorter types up to the array.
+    void refresh() const;
+
+  private:
+    torch::Tensor view(Entry const& entry) const;
+
+    Layout const& layout_;
+    torch::Tensor parameters_;
+    struct Follower {
+        torch::Tensor parameter;
+        torch::Tensor master;
+    };
+    std::vector<Follower> followers_;
+};
+
+/// Replica 0's buffers (running statistics), as flat arrays, float32 and int64 apart.
+class Buffers {
+  public:
+    /// Takes the model's. Throws Error 64 for buffers of other types.
+    explicit Buffers(nn::Model const& model);
+
+    torch::Tensor floats;   ///< [n] float32 on the host
+    torch::Tensor integers; ///< [m] int64 on the host
+
+    void collect_from(nn::Model const& model);
+    void restore_into(nn::Model& model) const;
+
+    /// All of them, as bytes.
+    std::span<std::byte> bytes() const;
+
+    /// Each buffer as a dataset PREFIX/NAME onto one of two flat arrays.
+    std::vector<h5::View> views(nn::Model const& model, std::string const& prefix,
+                                std::string const& floats_path,
+                                std::string const& integers_path) const;
+
+  private:
+    torch::Tensor bytes_; ///< behind both arrays
+};
+
+} // namespace lockstep::train

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "lockstep/task/task.hpp"
+#include "train/batch_source.hpp"
+#include "train/evaluate.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replica_arrays.hpp"
+
+namespace lockstep::train {
+
+/// What a run learns from, step by step, and what it is measured by: data sets, or episodes that a
+/// policy plays. An epoch is a pass over a data set, or one iteration: episodes, and all that is
+/// learnt from them.
+class DataModule {
+  public:
+    virtual ~DataModule() = default;
+
+    virtual std::int64_t steps_per_epoch() const = 0;
+    virtual std::int64_t samples_per_epoch() const = 0; ///< learnt in an epoch, by all replicas
+    virtual std::int64_t samples_in_step(std::int64_t in_epoch) const = 0; ///< by all replicas
+    virtual int micro_batches(std::int64_t in_epoch) const = 0;
+    /// Steps that the run takes at the most, whatever the deck says; 0: no limit.
+    virtual std::int64_t max_steps() const { return 0; }
+    /// Whether there is nothing more to learn from after `step` steps, the same on all ranks.
+    virtual bool is_exhausted(std::int64_t) const { return false; }
+    /// Of what is learnt from: a run continues with the same.
+    virtual std::uint64_t fingerprint() const = 0;
+
+    /// The batches of all steps from `first_step` up to `total_steps`.
+    virtual std::unique_ptr<BatchSource> batches(std::int64_t first_step,
+                                                 std::int64_t total_steps) = 0;
+    /// Before each step.
+    ///
+    /// Collective  over the world
+    virtual void prepare(std::int64_t) {}
+    /// Looks at this rank's samples of a step whose loss was not finite.
+    ///
+    /// Throws  Error 65 that names the first of them that is not finite itself
+    virtual void require_finite(std::int64_t /*step*/) const {}
+    /// More of an epoch that has ended, beside its losses; the same on all ranks.
+    virtual std::map<std::string, double> epoch_figures() const { return {}; }
+
+    enum class Set { validation, test };
+    virtual bool has(Set set) const = 0;
+    virtual std::int64_t samples(Set set) const = 0;
+    /// Measures the model as it is.
+    ///
+    /// Collective  over the world
+    /// Returns     nothing when `stop`, which is collective, ended it early
+    virtual std::optional<Evaluation> measure(Set set, StopEvaluation const& stop) = 0;
+
+    /// Each replica's own state; empty where the step alone says it all.
+    virtual std::vector<ReplicaArray> state() { return {}; }
+    /// After `state` has been filled from a checkpoint of `step`.
+    ///
+    /// Collective  over the world
+    virtual void restored(std::int64_t) {}
+};
+
+} // namespace lockstep::train

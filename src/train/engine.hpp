@@ -1,0 +1,192 @@
+#pragma once
+
+#include "lockstep/base/error.hpp"
+#include "lockstep/config/deck.hpp"
+#include "lockstep/train/report.hpp"
+#include "train/choose_exchange.hpp"
+#include "train/optimizer.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "averaged_weights.hpp"
+#include "local_step.hpp"
+#include "replica_state.hpp"
+
+namespace lockstep::train {
+
+class StepSums;
+
+/// What all ranks know after a step; the same bits on each of them, times excepted.
+struct StepOutcome {
+    double loss_sum = 0;
+    double weight = 0;
+    std::vector<double> figures;      ///< sums over all replicas, as Loss::figures
+    std::vector<std::int64_t> counts; ///< the same, as Loss::counts
+    double grad_norm = 0;             ///< before clipping
+    int signal = 0;                   ///< that some rank was asked to end by, 0: none
+    int signalled_rank = 0;
+    bool minutes_passed = false; ///< rank 0's clock: the next checkpoint is due
+    LocalTimes local;
+    comm::ExchangeCost exchange;
+    double update_s = 0;
+    /// What each rank spent in the sum of gradients of the step before: the least on the rank that
+    /// came last.
+    std::vector<double> waited_s;
+    double loss_scale = 1;
+    bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
+    std::vector<Histogram> gradients; ///< before clipping, where the step was asked for them
+};
+
+/// The loss or the gradient of a step is not finite; all ranks throw it.
+class Diverged : public AgreedError {
+  public:
+    using AgreedError::AgreedError;
+};
+
+/// Bytes that training a model of so many parameters takes on one rank that hosts `replicas` of
+/// them, activations and batches aside: parameters as they are made and in the arena, gradients,
+/// shards received, and the rank's part of the optimizer's state.
+double memory_needed(double parameters, config::Optimizer const& optimizer, int replicas,
+                     int ranks);
+
+/// Keeps the replicas of one model in lockstep: LibTorch has no data-parallel class for C++, so
+/// gradients are summed, divided and applied here, in an order that is the same on any number of
+/// ranks. Phases of a step: forward and backward of this rank's replicas, from which gradients
+/// leave bucket by bucket; the sum over all replicas, with the step's sums (losses, weights,
+/// signals) and replica 0's buffers; update of the own shards; shards published.
+class Engine {
+  public:
+    struct Parts {
+        comm::Communicator const& world;
+        config::Deck const& deck; ///< resolved: run.replicas is known
+        nn::Model& model;         ///< becomes a view of the engine's arena
+        task::Task const& task;
+        torch::Device device;
+        /// Another instance of the model, for concurrent replicas on threads.
+        std::function<std::shared_ptr<nn::Model>()> another{};
+        int ranks_per_host = 0; ///< for tests; see comm::TreeExchangeOptions
+        /// The subtree of each rank; empty: even shares.
+        std::vector<comm::TreeNode> nodes{};
+        /// Where replicas compute concurrently, `device` first; empty: all on `device`.
+        std::vector<torch::Device> devices{};
+    };
+
+    /// Collective  over the world
+    /// Throws      AgreedError 64 for more ranks than replicas, or when a rank's model differs
+    explicit Engine(Parts parts);
+
+    struct StepInput {
+        BatchSource& batches;
+        std::int64_t step = 0; ///< steps done before
+        int micro_batches = 1;
+        std::int64_t samples = 1; ///< of all replicas in this step
+        double rate = 0;
+        int signal = 0;              ///< this rank was asked to end by it, 0: none
+        bool minutes_passed = false; ///< counts on rank 0 only
+        bool poison = false;         ///< this rank's gradient becomes NaN, for tests
+        bool histograms = false;     ///< of the gradients are wanted, on all ranks
+    };
+
+    /// One optimizer step.
+    ///
+    /// Collective  over the world
+    /// Throws      Diverged (64); AgreedError 64 when a parameter has no gradient and
+    ///             communication.unused-parameters is false; any error on one rank alone while
+    ///             that rank computes; Error 76 when a rank does not come
+    StepOutcome step(StepInput const& input);
+
+    /// Puts the averaged weights into the model until the returned object dies; does nothing
+    /// where optimizer.ema is 0. Buffers stay those of the last step.
+    ///
+    /// Collective  over the world
+    [[nodiscard]] AveragedWeights averaged_weights();
+
+    /// Turns a bit of this rank's first parameter over, as faulty memory does; for tests. Where the
+    /// parameters are one array for all ranks of the host, it is turned for all of them.
+    ///
+    /// Not collective
+    void flip_bit();
+
+    struct WeightHash {
+        std::uint64_t value = 0; ///< rank 0's, the same on any number of ranks
+        std::string diverged;    ///< the first rank with other weights, and in what; empty: none
+    };
+
+    /// XXH3 of the parameters, in the layout's order, and of replica 0's buffers, after a step. On
+    /// a GPU they are copied to the host for it.
+    ///
+    /// Collective  over the world
+    WeightHash hash_weights() const;
+
+    /// Where this rank's parameters and gradients lie, for people.
+    ///
+    /// Not collective
+    std::string memory_text() const;
+
+    /// Compares the parameters of all ranks. A change in an array that the ranks of a host share is
+    /// the same for all of them: it shows on other hosts only.
+    ///
+    /// Collective  over the world
+    /// Throws      AgreedError 76 naming the rank that differs
+    void check_replicas(std::int64_t step) const;
+
+    ReplicaState& state() noexcept { return state_; }
+    LossScale& loss_scale() noexcept { return loss_scale_; }
+    LossScale const& loss_scale() const noexcept { return loss_scale_; }
+    /// Steps whose update was another optimizer's, which do not count for the bias correction.
+    std::int64_t steps_of_others() const noexcept { return steps_of_others_; }
+    void set_steps_of_others(std::int64_t steps) noexcept { steps_of_others_ = steps; }
+    Layout const& layout() const noexcept { return layout_; }
+    comm::Exchange const& exchange() const noexcept { return *exchange_; }
+    std::vector<comm::TreeNode> const& nodes() const noexcept { return nodes_; }
+
+  private:
+    std::vector<nn::Model*> make_instances(Parts const& parts);
+    void copy_parameters();
+    std::unique_ptr<ThreadReplicaSums> make_sums();
+    std::vector<Buffers> kept_buffers(nn::Model const& model) const;
+    double timeout_s() const { return static_cast<double>(communication_.timeout_seconds); }
+    StepSums empty_sums() const;
+    void check_losses(StepSums& sums, std::int64_t step) const;
+    void settle_unused(StepSums& sums, std::int64_t step);
+    void update(double rate, std::int64_t step, double divisor, double norm);
+    [[noreturn]] void throw_not_finite(std::int64_t step) const;
+    std::vector<std::span<std::byte const>> weights_of(torch::Tensor const& parameters) const;
+    std::vector<std::uint64_t> hashes_of_ranks() const;
+
+    comm::Communicator const& world_;
+    config::Optimizer options_;
+    config::Communication communication_;
+    int replicas_;
+    std::uint64_t seed_;
+    int figures_; ///< of the task
+    int counts_;  ///< of the task
+    Layout layout_;
+    std::vector<comm::TreeNode> nodes_;
+    Buffers buffers_;
+    std::vector<Buffers> kept_buffers_; ///< of each replica here; empty: all have replica 0's
+    std::unique_ptr<comm::Exchange> exchange_;
+    Arena arena_;
+    std::vector<Range> updated_;                 ///< by this rank
+    std::vector<std::unique_ptr<Arena>> copies_; ///< of the parameters, on the other devices
+    std::vector<std::shared_ptr<nn::Model>> other_instances_;
+    std::vector<nn::Model*> instances_;
+    std::optional<comm::Communicator> layers_world_; ///< for layers that speak with other ranks
+    std::unique_ptr<ThreadReplicaSums> sums_;        ///< null: no layer does
+    SliceOptimizer optimizer_;
+    LocalStep local_;
+    LossScale loss_scale_;
+    double compression_scale_; ///< of gradients as they travel
+    ReplicaState state_;
+    std::int64_t steps_of_others_ = 0;
+    double waited_s_ = 0;         ///< in the last sum of gradients
+    bool graph_is_known_ = false; ///< a step has shown which parameters get gradients
+    std::vector<char> idle_;      ///< by entry: no gradient on any replica in the last step
+};
+
+} // namespace lockstep::train

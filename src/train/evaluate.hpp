@@ -1,0 +1,49 @@
+#pragma once
+
+#include "data/loader.hpp"
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/config/deck.hpp"
+#include "lockstep/data/dataset.hpp"
+#include "lockstep/task/task.hpp"
+
+#include <functional>
+#include <optional>
+
+namespace lockstep::train {
+
+/// What a whole data set gave.
+struct Evaluation {
+    double loss = 0; ///< mean over samples
+    std::int64_t samples = 0;
+    task::Metrics metrics;
+    double seconds = 0;
+};
+
+/// Asked by all ranks together, every few batches or episodes: whether to give up, of so many that
+/// this rank has done so many. Collective.
+using StopEvaluation = std::function<bool(std::int64_t done, std::int64_t all)>;
+
+struct EvaluateOptions {
+    std::int64_t batch = 128;
+    data::LoaderOptions loader;
+    torch::Device device = torch::kCPU;
+    config::Precision precision{};
+    StopEvaluation stop{};
+};
+
+/// Options from a deck. The batch does not depend on the deck's, so that a checkpoint is measured
+/// alike whoever measures it.
+EvaluateOptions evaluate_options(config::Deck const& deck, torch::Device device);
+
+/// Runs every sample of `dataset` through the model once, over all ranks, each batch on one of
+/// them; no sample is repeated or left out, and the figures are the same bits on any rank count:
+/// losses are summed by batch in a fixed tree, counts are whole numbers.
+///
+/// Collective  over `comm`; same model and data on all ranks
+/// Throws      AgreedError when a rank cannot read its part
+/// Returns     nothing when `options.stop` ended it early
+std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& model,
+                                   task::Task const& task, data::Dataset const& dataset,
+                                   EvaluateOptions const& options);
+
+} // namespace lockstep::train

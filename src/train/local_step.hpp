@@ -1,0 +1,116 @@
+#pragma once
+
+#include "comm/exchange.hpp"
+#include "comm/replica_tree.hpp"
+#include "comm/rounding.hpp"
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/task/task.hpp"
+#include "train/arena.hpp"
+#include "train/batch_source.hpp"
+#include "train/gradient_sink.hpp"
+#include "train/precision.hpp"
+
+#include <memory>
+#include <vector>
+
+#include "thread_replica_sums.hpp"
+
+namespace lockstep::train {
+
+class InstanceThreads;
+
+/// What one replica's forward and backward of a step gave.
+struct ReplicaResult {
+    double loss_sum = 0;
+    double weight = 0;
+    std::vector<double> figures;      ///< as Loss::figures; empty where there was no batch
+    std::vector<std::int64_t> counts; ///< as Loss::counts; the same
+};
+
+/// Seconds of one step, by what they went to.
+struct LocalTimes {
+    double data = 0;
+    double forward = 0;
+    double backward = 0;
+};
+
+/// Forward and backward of the replicas that a rank hosts, and the sum of their gradients in tree
+/// order, handed to the exchange bucket by bucket. With one instance, a module, an instance, the
+/// replicas run sequentially and the exchange begins while the last of them is in backward; with an
+/// instance for each replica they run concurrently on threads.
+class LocalStep {
+  public:
+    struct Parts {
+        /// One, or one for each replica, each on its own device or on one together; all hold the
+        /// same parameters.
+        std::vector<nn::Model*> instances;
+        task::Task const& task;
+        Layout const& layout;
+        Buffers& buffers; ///< replica 0's, of the step before; replica 0's host updates them
+        /// By replica of this rank: each starts from its own. Empty: all start from replica 0's.
+        std::vector<Buffers>& kept;
+        comm::TreeNode node; ///< the replicas that this rank hosts
+        torch::Device device;
+        comm::Exchange& exchange;
+        comm::Communicator const& world; ///< which is told what the rank is at
+        config::Precision precision{};
+        /// For layers that speak with other replicas; then there is an instance for each replica.
+        /// Null: none do.
+        ThreadReplicaSums* sums = nullptr;
+        /// Of each replica's gradients, and of every sum of them.
+        comm::Rounding rounding = comm::Rounding::none;
+    };
+
+    explicit LocalStep(Parts parts);
+    ~LocalStep();
+
+    /// Runs all micro-batches of one step on the rank's replicas, and gives every bucket to the
+    /// exchange: the sum of gradients of the sum of losses, not yet divided by the weight. An empty
+    /// batch is a replica without samples.
+    /// `loss_scale` multiplies the loss before backward, not in the results. `poison`: the first
+    /// gradient becomes NaN, for tests.
+    void run(BatchSource& batches, int micro_batches, std::uint64_t step_key, double loss_scale = 1,
+             bool poison = false);
+
+    /// This rank's sum of gradients; after the exchange, that of all replicas in its own shards.
+    torch::Tensor const& gradients() const noexcept { return gradients_; }
+    std::vector<ReplicaResult> const& results() const noexcept { return results_; } ///< by replica
+    LocalTimes const& times() const noexcept { return times_; }
+    /// Whether entry `index` got a gradient on a replica of this rank.
+    std::vector<char> const& used() const noexcept { return used_; }
+    /// Entries that get no gradient in any step to come.
+    void expect_unused(std::vector<char> const& unused);
+
+  private:
+    struct ModelInstance;
+
+    void run_on_threads(BatchSource& batches);
+    void run_node(comm::TreeNode node, std::size_t depth, BatchSource& batches);
+    void run_replica(int replica, std::size_t depth, BatchSource& batches);
+    void start_replica(ModelInstance& instance, int replica, torch::Tensor const& gradients);
+    void run_micro_batch(ModelInstance& instance, int replica, int micro,
+                         task::Tensors const& tensors, LocalTimes& times);
+    void end_replica(ModelInstance& instance, int replica);
+    void fold(int bucket, std::size_t depth);
+    void round(torch::Tensor const& values) const;
+    void add(torch::Tensor const& into, torch::Tensor const& from) const;
+    ReplicaResult& result_of(int replica);
+    Buffers& buffers_of(int replica);
+
+    Parts parts_;
+    torch::Tensor gradients_; ///< the exchange's
+    std::vector<std::unique_ptr<ModelInstance>> instances_;
+    std::unique_ptr<InstanceThreads> threads_; ///< null: sequentially
+    /// Sequentially: one array for each level of the subtree. On threads: one for each replica. The
+    /// first is the exchange's.
+    std::vector<torch::Tensor> arrays_;
+    std::vector<ReplicaResult> results_;
+    std::vector<char> used_;
+    LocalTimes times_;
+    int micro_batches_ = 1;
+    std::uint64_t step_key_ = 0;
+    double loss_scale_ = 1;
+    std::unique_ptr<Buffers> after_; ///< replica 0's buffers after the step
+};
+
+} // namespace lockstep::train

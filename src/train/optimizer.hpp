@@ -1,0 +1,98 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+#include "train/layout.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::train {
+
+class UpdateRule;
+
+/// Makes sums known to all ranks: each value is non-zero on at most one rank, so that adding them
+/// up is exact in any order. May be empty where one rank owns the whole arena.
+///
+/// Collective  over the ranks that own the arena
+using GatherSums = std::function<void(std::span<double>)>;
+
+/// What changes from step to step.
+struct UpdateStep {
+    double rate = 0;
+    std::int64_t step = 1; ///< counts from 1
+    double divisor = 1;    ///< of the gradients: weight of the samples, clipping, loss scale
+    GatherSums gather{};
+    std::vector<char> idle{}; ///< by entry: left as it is; empty: none
+};
+
+/// Names of the arrays of state, each of the arena's size over all ranks: "exp_avg", …, and "ema"
+/// where weights are averaged.
+std::vector<std::string> state_names(config::Optimizer const& options);
+
+/// Whether what one optimizer keeps beside the averaged weights means the same to another.
+bool share_state(std::string const& name, std::string const& other);
+
+/// Which of the layout's entries optimizer.no-decay exempts.
+///
+/// Throws  Error 64 for a pattern that no parameter's name fits
+std::vector<bool> exempt_entries(config::Optimizer const& options, Layout const& layout);
+
+/// The update of the ranges of the arena that one rank owns: it holds their state and nobody else
+/// does, so time and memory of the update fall with the ranks. The bits do not depend on how the
+/// arena is cut: ranges end on reduction blocks, and norms are summed over reduction blocks in a
+/// fixed tree.
+class SliceOptimizer {
+  public:
+    /// `owned`: in ascending order. Averages begin at `parameters`, the whole arena, on whose
+    /// device the state lies.
+    ///
+    /// Throws  Error 64 for an optimizer.no-decay that fits no parameter
+    SliceOptimizer(config::Optimizer const& options, Layout const& layout,
+                   torch::Tensor const& parameters, std::vector<Range> owned);
+    ~SliceOptimizer();
+    SliceOptimizer(SliceOptimizer&&) noexcept;
+
+    std::vector<std::string> const& state_names() const noexcept { return names_; }
+    /// This rank's part of a state array: its ranges, one after the other.
+    torch::Tensor const& state(std::size_t which) const { return states_.at(which); }
+    std::vector<Range> const& owned() const noexcept { return owned_; }
+
+    /// One step of the rule: AdamW (Loshchilov, Hutter, arXiv 1711.05101), Adam (Kingma, Ba,
+    /// arXiv 1412.6980) with decay in the gradient, SGD with momentum as torch defines it, LARS
+    /// (You, Gitman, Ginsburg, arXiv 1708.03888) or LAMB (You et al., arXiv 1904.00962); then of
+    /// the averaged weights. Leaves the gradients of the owned ranges undefined.
+    ///
+    /// Shape       parameters, gradients [layout.size], of which the owned ranges are used
+    /// Collective  for lars and lamb, which call step.gather
+    void update(torch::Tensor const& parameters, torch::Tensor const& gradients,
+                UpdateStep const& step);
+
+    bool averages() const noexcept { return options_.ema > 0; }
+    /// The averaged weights begin at these.
+    ///
+    /// Shape  parameters [layout.size], of which the owned ranges are used
+    void begin_average(torch::Tensor const& parameters) const;
+    /// Writes the averaged weights of the owned ranges.
+    ///
+    /// Shape  parameters [layout.size]
+    void write_average(torch::Tensor const& parameters) const;
+
+  private:
+    torch::Tensor const& average() const { return states_.back(); }
+    /// Calls action(first in the arena, first in the state, elements) for each owned range.
+    template <class Action>
+    void for_each_owned(Action const& action) const;
+    void update_average(torch::Tensor const& parameters);
+
+    config::Optimizer options_;
+    std::vector<Range> owned_;
+    std::vector<std::string> names_;
+    std::vector<torch::Tensor> states_;
+    std::unique_ptr<UpdateRule> rule_;
+};
+
+} // namespace lockstep::train

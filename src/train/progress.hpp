@@ -1,0 +1,36 @@
+#pragma once
+
+#include "checkpoint/snapshot.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::train {
+
+/// The small state of a run, beside parameters, buffers and optimizer: the only things that change
+/// from step to step, the same on all ranks.
+struct Progress {
+    std::int64_t step = 0;     ///< steps done
+    double epoch_loss_sum = 0; ///< over the epoch so far
+    double epoch_weight = 0;
+    std::vector<double> epoch_figures;      ///< the task's
+    std::vector<std::int64_t> epoch_counts; ///< the task's
+    double best = 0;
+    std::int64_t best_step = -1;  ///< -1: nothing measured yet
+    bool owes_validation = false; ///< was asked to leave before this step's validation was done
+    std::string history;          ///< every epoch and validation, one JSON object a line
+
+    /// Into and out of a checkpoint's record.
+    void write_to(checkpoint::Record& record) const;
+    static Progress read_from(checkpoint::Record const& record);
+};
+
+/// A value of a record. Throws Error 65 when the record lacks it.
+std::int64_t integer_of(checkpoint::Record const& record, std::string const& name);
+/// The same of one that not all checkpoints have; else `otherwise`.
+std::int64_t integer_of(checkpoint::Record const& record, std::string const& name,
+                        std::int64_t otherwise);
+double real_of(checkpoint::Record const& record, std::string const& name);
+
+} // namespace lockstep::train

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "checkpoint/reader.hpp"
+#include "checkpoint/snapshot.hpp"
+#include "comm/exchange.hpp"
+#include "lockstep/comm/communicator.hpp"
+#include "train/arena.hpp"
+#include "train/optimizer.hpp"
+
+#include <filesystem>
+#include <vector>
+
+namespace lockstep::train {
+
+/// The large state of a run as a checkpoint sees it: parameters and buffers, which every rank has,
+/// and the optimizer's state, of which each rank has its slice.
+class ReplicaState {
+  public:
+    struct Parts {
+        Layout const& layout;
+        Arena const& arena;
+        Buffers& buffers;
+        nn::Model& model;
+        SliceOptimizer& optimizer;
+        std::vector<Range> written; ///< what this rank writes of the arena, and only it
+        bool writes_buffers = false;
+        std::vector<comm::Carried> carried; ///< by the exchange from step to step
+        std::vector<Buffers>& kept;         ///< of each replica of this rank; or none
+        int first_replica = 0;
+        int replicas = 1; ///< of all ranks
+    };
+
+    explicit ReplicaState(Parts parts);
+
+    /// Arrays, views and this rank's parts; the record is the caller's. The snapshot borrows
+    /// memory of this object and of the parts: write it before the next step.
+    checkpoint::Snapshot snapshot();
+
+    /// Takes everything from a checkpoint, whatever number of ranks wrote it. What a forced resume
+    /// does not find there, or finds of an optimizer that does not share its state, starts over.
+    ///
+    /// Returns the arrays that start over
+    /// Throws  Error 64 when its parameters are not this model's, 65 when an array is not as long
+    ///         as they are
+    std::vector<std::string> restore(checkpoint::Reader const& reader, bool shares_state);
+
+    /// Writes the model as plain datasets, model/NAME. For one process.
+    void write_model(std::filesystem::path const& path, checkpoint::Record const& record);
+
+  private:
+    void require_same_model(checkpoint::Reader const& reader) const;
+    std::int64_t place_in_state(Range range) const;
+    torch::Tensor values_of(comm::Carried const& carried) const;
+
+    Parts parts_;
+    std::vector<torch::Tensor> on_host_; ///< copies of device memory, while a snapshot is used
+};
+
+} // namespace lockstep::train

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "comm/replica_tree.hpp"
+#include "lockstep/config/deck.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::train {
+
+/// Where a rank runs.
+struct RankPlace {
+    std::string host;
+    std::string device; ///< "cpu", "cuda:0"
+};
+
+/// What a rank will do, and hold.
+struct PlannedRank {
+    RankPlace place;
+    comm::TreeNode replicas;
+    double owned = 0; ///< parameters that it sums and updates
+};
+
+/// Bytes on the rank that needs most. Activations are not among them: they are known when a step
+/// has been taken.
+struct PlannedMemory {
+    double parameters = 0; ///< as they are made, and in the arena
+    double gradients = 0;
+    double exchange = 0;  ///< shards of others
+    double optimizer = 0; ///< of the own shards
+    double batches = 0;   ///< made ahead
+    double total() const { return parameters + gradients + exchange + optimizer + batches; }
+};
+
+/// Everything that a run would do, without doing it.
+struct RunPlan {
+    config::Deck deck; ///< settled
+    std::vector<PlannedRank> ranks;
+    double parameters = 0; ///< that are trained
+    double frozen = 0;
+    std::size_t tensors = 0;
+    std::vector<double> buckets; ///< bytes, in the order in which they leave
+    PlannedMemory memory;
+    double state_bytes = 0; ///< of a checkpoint
+    std::int64_t samples = 0;
+    bool played = false; ///< by replicas, instead of read
+    std::int64_t samples_per_step = 0;
+    std::int64_t steps_per_epoch = 0;
+    std::int64_t steps = 0;
+    std::string newest;          ///< checkpoint that a run would resume from; empty: it would begin
+    std::int64_t done = 0;       ///< steps of that
+    bool finished = false;       ///< and there is nothing left to do
+    std::int64_t validation = 0; ///< samples
+    std::int64_t test = 0;
+};
+
+/// A step of the planned run, had it been started on another number of ranks.
+struct PlannedStep {
+    std::int64_t replicas = 1;
+    std::int64_t batch = 1;   ///< of a replica and micro-batch
+    std::int64_t samples = 1; ///< of all replicas
+    std::int64_t steps = 0;   ///< of the whole run
+};
+
+/// `deck` is the one that the plan was made from; where it leaves the replicas open, and the run
+/// has not begun, there is one on each rank.
+///
+/// Throws  Error 64 where train would refuse so many ranks
+PlannedStep step_on(RunPlan const& plan, config::Deck const& deck, int ranks);
+
+/// Opens the data and makes the model, in this process alone; one place for each rank. Writes
+/// nothing.
+///
+/// Throws  Error as the start of a run does
+RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places);
+
+} // namespace lockstep::train

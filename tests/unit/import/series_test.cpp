@@ -1,0 +1,178 @@
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "data/inspect.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "importing.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using namespace lockstep::data;
+using namespace lockstep::import;
+
+namespace {
+
+std::vector<double> values_of(std::filesystem::path const& path, std::string const& name) {
+    auto const file = h5::File::open(path);
+    std::vector<double> values(h5::elements(file.info(name).shape));
+    file.read(name, h5::Type::f64, values);
+    return values;
+}
+
+constexpr char const* prices = "Date,Close,Volume,Name\n"
+                               "2006-01-03,10.5,100,IBM\n"
+                               "2006-01-03,20,200,AA\n"
+                               "2006-01-04 00:01,,110,IBM\n"
+                               "2006-01-04,21,210,AA\n";
+
+} // namespace
+
+TEST_CASE("a table of prices becomes a series for each name, with times and columns") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "prices.csv", prices);
+    SeriesImport options{.source = scratch / "prices.csv",
+                         .time = "Date",
+                         .group = "Name",
+                         .doubles = true,
+                         .fill_forward = true};
+    auto const out = scratch / "prices.h5";
+    test::import_to(out, *series_source(options));
+    auto const file = h5::File::open(out);
+    CHECK(file.texts_attribute("/", "columns") == std::vector<std::string>{"Close", "Volume"});
+    CHECK(file.texts_attribute("/", "classes") == std::vector<std::string>{"AA", "IBM"});
+    CHECK(file.info("inputs").type == h5::Type::f64);
+    CHECK(values_of(out, "inputs") == std::vector<double>{20, 200, 21, 210, 10.5, 100, 10.5, 110});
+    CHECK(values_of(out, "inputs_offsets") == std::vector<double>{0, 2, 4});
+    CHECK(values_of(out, "time") ==
+          std::vector<double>{1136246400, 1136332800, 1136246400, 1136332860});
+    CHECK(values_of(out, "targets") == std::vector<double>{0, 1});
+
+    auto const why = [&](SeriesImport const& changed) {
+        auto const error =
+            test::error_of([&] { test::import_to(scratch / "x.h5", *series_source(changed)); });
+        return std::string(error.what());
+    };
+    options.fill_forward = false;
+    CHECK(why(options).find("line 4: Close is empty") != std::string::npos);
+    options.fill_forward = true;
+    options.group = "";
+    CHECK(why(options).find("Name is no number") != std::string::npos);
+    options.columns = {"Volume"};
+    write_text_durably(scratch / "prices.csv", "Date,Volume\n2006-01-04,1\n2006-01-03,2\n");
+    CHECK(why(options).find("line 3: Date lies before") != std::string::npos);
+    options.columns = {"Open"};
+    CHECK(why(options).find("it has Date, Volume") != std::string::npos);
+}
+
+TEST_CASE("a table whose rows are samples, of classes or with numbers as targets") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "iris.tsv", "length\twidth\tkind\n1\t2\tb\n3\t4.5\ta\n5\t6\tb\n");
+    SeriesImport options{.source = scratch / "iris.tsv", .target = "kind"};
+    auto const report = test::import_to(scratch / "set.h5", *series_source(options));
+    CHECK(report.sets.at(0).class_counts == std::vector<std::int64_t>{1, 2});
+    auto const info = describe(scratch / "set.h5");
+    CHECK(info.samples == 3);
+    CHECK(info.mean.at(0) == Approx(3));
+    CHECK(info.mean.at(1) == Approx(12.5 / 3));
+    CHECK(verify(scratch / "set.h5").empty());
+    CHECK(values_of(scratch / "set.h5", "inputs") == std::vector<double>{1, 2, 3, 4.5, 5, 6});
+    options.target = "width";
+    options.columns = {"length"};
+    options.regression = true;
+    test::import_to(scratch / "set.h5", *series_source(options));
+    CHECK(values_of(scratch / "set.h5", "targets") == std::vector<double>{2, 4.5, 6});
+}
+
+TEST_CASE("tables that are none are refused with their line") {
+    test::ScratchDir const scratch;
+    auto const why = [&](std::string const& text) {
+        write_text_durably(scratch / "x.csv", text);
+        return std::string(test::error_of([&] {
+                               series_source({.source = scratch / "x.csv", .target = "b"});
+                           }).what());
+    };
+    CHECK(why("a,b\n1,2\n3\n").find("line 3: it has 1 fields") != std::string::npos);
+    CHECK(why("a,b\n\"1,2\n").find("a quote is not closed") != std::string::npos);
+    CHECK(why("a,b\n\"1\"x,2\n").find("line 2") != std::string::npos);
+    CHECK(why("a,b\n").find("no rows") != std::string::npos);
+    CHECK(why("").find("no rows") != std::string::npos);
+    CHECK(why("a,c\n1,2\n").find("--target b: ") != std::string::npos);
+    CHECK(why("a,c\n1,2\n").find("no such column; it has a, c") != std::string::npos);
+}
+
+TEST_CASE("values far from zero are normalised by their own spread") {
+    test::ScratchDir const scratch;
+    // Milliseconds since 1970, a second apart, whose squares have no digits left for the distances.
+    constexpr int rows = 20000;
+    constexpr double first = 1.7e12;
+    std::string table = "time,price,label\n";
+    for (int i = 0; i < rows; ++i) {
+        table +=
+            concat(fixed(first + 1000.0 * i, 0), ",", i % 2 == 0 ? "4e8" : "400000001", ",x\n");
+    }
+    write_text_durably(scratch / "t.csv", table);
+    test::import_to(
+        scratch / "t.h5",
+        *series_source({.source = scratch / "t.csv", .target = "label", .doubles = true}));
+    auto const file = h5::File::open(scratch / "t.h5");
+    auto const mean = file.number_attribute("/", "mean").value();
+    auto const std = file.number_attribute("/", "std").value();
+    CHECK(mean[0] == Approx(first + 500.0 * (rows - 1)).epsilon(1e-15));
+    CHECK(std[0] == Approx(1000 * std::sqrt((1.0 * rows * rows - 1) / 12)).epsilon(1e-12));
+    CHECK(mean[1] == Approx(4e8 + 0.5).epsilon(1e-15));
+    CHECK(std[1] == Approx(0.5).epsilon(1e-7));
+}
+
+TEST_CASE("times have fractions and offsets from UTC, and nothing else behind them") {
+    test::ScratchDir const scratch;
+    auto const import = [&](std::string const& time) {
+        write_text_durably(scratch / "t.csv", concat("Date,x\n", time, ",1\n"));
+        test::import_to(scratch / "t.h5",
+                        *series_source({.source = scratch / "t.csv", .time = "Date"}));
+    };
+    constexpr double day = 1577836800; // 2020-01-01
+    for (auto const& [text, seconds] : {std::pair{"2020-01-01", day},
+                                        {"2020-1-1 9:30", day + 34200},
+                                        {"2020-01-01T00:00:00Z", day},
+                                        {"2020-01-01T00:00:00+02:00", day - 7200},
+                                        {"2020-01-01T00:00:00+0530", day - 19800},
+                                        {"2020-01-01 00:00:00 -01:00", day + 3600},
+                                        {"2020-01-01 00:00-0100", day + 3600},
+                                        {"2020-01-01 09:30:00.750", day + 34200.75},
+                                        {"2020-01-01T09:30:00.5Z", day + 34200.5},
+                                        {"-1.5", -1.5}}) {
+        CAPTURE(text);
+        import(text);
+        CHECK(values_of(scratch / "t.h5", "time") == std::vector<double>{seconds});
+    }
+    for (std::string const text :
+         {"2020-01-01 01:00:00 PM", "2020-01-01 00:00 xyz", "2020-01-01Z", "2020-02-30",
+          "2020-01-01 00:00:00+25:00", "2020-01-01 00:00:00+01:60", "2020-01-01 00:00 +",
+          "2020-01-01 00:00:00.", "2020-01-01 24:00", "2020-01-01 00:00:00ZZ", "2020-01-01T",
+          "2020-01-01 00:00:00+02", "01.01.2020", "12:00", "inf"}) {
+        CAPTURE(text);
+        auto const error = test::error_of([&] { import(text); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, concat("is no time: ", text)));
+    }
+}
+
+TEST_CASE("a number that f32 would make 0 is refused, and f64 keeps it") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "t.csv", "a,k\n1,x\n1e-50,y\n");
+    auto options = SeriesImport{.source = scratch / "t.csv", .target = "k"};
+    auto const error =
+        test::error_of([&] { test::import_to(scratch / "t.h5", *series_source(options)); });
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "line 3: a is too small for f32: 1e-50"));
+    options.doubles = true;
+    test::import_to(scratch / "t.h5", *series_source(options));
+    CHECK(values_of(scratch / "t.h5", "inputs") == std::vector<double>{1, 1e-50});
+    write_text_durably(scratch / "t.csv", "a,k\n0,x\n1e-40,y\n"); // a denormal
+    options.doubles = false;
+    test::import_to(scratch / "t.h5", *series_source(options));
+    CHECK(values_of(scratch / "t.h5", "inputs")[1] == Approx(1e-40).epsilon(1e-3));
+}

@@ -1,0 +1,213 @@
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "report/report.hpp"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using namespace lockstep::monitor;
+using namespace lockstep::report;
+
+namespace {
+
+/// A run of two epochs, with `rate` samples/s on so many ranks.
+RunRecords run_in(std::filesystem::path const& directory, int ranks, double rate) {
+    std::filesystem::create_directories(directory);
+    auto text =
+        concat("{\"event\": \"start\", \"model\": \"cnn\", \"parameters\": 7, \"ranks\": ", ranks,
+               ", \"steps_per_epoch\": 10, \"total_steps\": 20}\n");
+    for (int step = 1; step <= 20; ++step) {
+        text +=
+            concat("{\"event\": \"step\", \"step\": ", step, ", \"epoch\": ", 0.1 * step,
+                   ", \"loss\": ", 5.0 / step,
+                   ", \"step_ms\": ", step == 1 ? 900 : 10, // everything is done for the first time
+                   ", \"forward_ms\": ", step == 1 ? 890 : 4, ", ", "\"samples_per_s\": ", rate,
+                   ", \"elapsed_s\": ", 180 * step, "}\n");
+    }
+    text += "{\"event\": \"validation\", \"step\": 20, \"epoch\": 2, \"loss\": 0.5, \"accuracy\": "
+            "0.9, \"f1.coat\": 0.8, \"edit distance\": 12, \"best\": true}\n";
+    File::append(directory / "metrics.jsonl").append_text(text);
+    RunRecords run(directory);
+    run.read();
+    return run;
+}
+
+bool has_gnuplot() {
+    return std::system("gnuplot --version > /dev/null 2>&1") == 0;
+}
+
+bool is_png(std::filesystem::path const& file) {
+    return read_text(file).starts_with("\x89PNG\r\n\x1a\n");
+}
+
+} // namespace
+
+TEST_CASE("speed-up and efficiency are over the run of the fewest ranks") {
+    test::ScratchDir const scratch;
+    std::vector<RunRecords> const runs{run_in(scratch / "four", 4, 3000),
+                                       run_in(scratch / "one", 1, 1000)};
+    auto const all = summarize(runs);
+    CHECK(all[0].speed_up == Approx(3));
+    CHECK(all[0].efficiency == Approx(0.75));
+    CHECK(all[1].speed_up == Approx(1));
+    CHECK(all[0].rank_hours == Approx(4));
+    CHECK(all[0].metric == "accuracy");
+    CHECK(all[0].best == 0.9);
+    auto const text = write_report(runs, {scratch / "out", 2.5}, {"loss.png"});
+    CHECK(text == read_text(scratch / "out/report.md"));
+    CHECK(text.find("accuracy 90.0 % at 20") != std::string::npos);
+    CHECK(text.find("| 3.00 | 75.0 % |") != std::string::npos);
+    CHECK(text.find("| 10.00 |") != std::string::npos);
+    CHECK(text.find("(plots/loss.png)") != std::string::npos);
+}
+
+TEST_CASE("values at the end of what a double holds are left out of pictures") {
+    if (!has_gnuplot()) {
+        WARN("no gnuplot here: no pictures are drawn");
+        return;
+    }
+    test::ScratchDir const scratch;
+    run_in(scratch / "one", 1, 1000);
+    File::append(scratch / "one/metrics.jsonl")
+        .append_text("{\"event\": \"step\", \"step\": 21, \"loss\": 1e308, "
+                     "\"grad_norm\": -1.7e308}\n");
+    std::vector<RunRecords> runs{RunRecords(scratch / "one")};
+    runs[0].read();
+    CHECK(draw_plots(runs, scratch / "plots").size() == 5);
+}
+
+TEST_CASE("gnuplot gets through every picture, of one run and of several") {
+    if (!has_gnuplot()) {
+        WARN("no gnuplot here: no pictures are drawn");
+        return;
+    }
+    test::ScratchDir const scratch;
+    std::vector<RunRecords> runs{run_in(scratch / "it's {one}_run", 1, 1000)};
+    auto const few = draw_plots(runs, scratch / "a'b/plots");
+    CHECK(few.size() == 5);
+    CHECK(std::count(few.begin(), few.end(), "metric.png") == 1);
+    CHECK(std::count(few.begin(), few.end(), "metric_edit_distance.png") == 1);
+    auto const script = read_text(scratch / "a'b/plots/plots.gp");
+    CHECK(script.find("set xrange [0:21] noextend") != std::string::npos); // one validation
+    CHECK(script.find("set yrange [0:12]") != std::string::npos);
+    CHECK(script.find(" 890") == std::string::npos); // areas end where the picture does
+    for (auto const& file : few) {
+        CHECK(is_png(scratch / "a'b/plots" / file));
+    }
+    runs.push_back(run_in(scratch / "two", 2, 1900));
+    auto const files = draw_plots(runs, scratch / "plots");
+    CHECK(std::find(files.begin(), files.end(), "speed_up.png") != files.end());
+    for (auto const& entry : std::filesystem::directory_iterator(scratch / "plots")) {
+        CHECK((entry.path().extension() == ".gp" || is_png(entry.path())));
+    }
+}
+
+TEST_CASE("pictures of every format, of runs that are called alike and measured again") {
+    if (!has_gnuplot()) {
+        WARN("no gnuplot here: no pictures are drawn");
+        return;
+    }
+    test::ScratchDir const scratch;
+    std::string const name(150, 'x');
+    std::vector<RunRecords> const runs{
+        run_in(scratch / "a" / name, 1, 1000), run_in(scratch / "b" / name, 2, 1900),
+        run_in(scratch / "c" / name, 2, 1700), run_in(scratch / "d" / (name + "y"), 4, 3000)};
+    auto const files = draw_plots(runs, scratch / "plots", {.formats = {"pdf", "svg", "png"}});
+    CHECK(std::find(files.begin(), files.end(), "speed_up.pdf") != files.end());
+    CHECK(read_text(scratch / "plots/loss.pdf").starts_with("%PDF"));
+    CHECK(read_text(scratch / "plots/loss.svg").find("<svg") != std::string::npos);
+    CHECK(is_png(scratch / "plots/loss.png"));
+    auto const script = read_text(scratch / "plots/plots.gp");
+    for (char const* title : {"a/xxx", "b/xxx", "c/xxx"}) {
+        CHECK(script.find(title) != std::string::npos);
+    }
+    CHECK(script.find(name) == std::string::npos);                // no title as long as that
+    CHECK(script.find("\n2 1.8 1.7 1.9\n") != std::string::npos); // one point, and its bar
+}
+
+TEST_CASE("every axis has its unit, and a course that is drawn smoothed is smooth") {
+    if (!has_gnuplot()) {
+        WARN("no gnuplot here: no pictures are drawn");
+        return;
+    }
+    test::ScratchDir const scratch;
+    std::vector<RunRecords> runs{run_in(scratch / "one", 1, 1000)};
+    std::string noisy = "{\"event\": \"start\", \"ranks\": 1, \"steps_per_epoch\": 10}\n";
+    for (int step = 1; step <= 400; ++step) {
+        noisy += concat("{\"event\": \"step\", \"step\": ", step,
+                        ", \"loss\": ", 1 + 2 * (step % 2), "}\n");
+    }
+    std::filesystem::create_directory(scratch / "noisy");
+    write_text_durably(scratch / "noisy/metrics.jsonl", noisy);
+    std::vector<RunRecords> noise{RunRecords(scratch / "noisy")};
+    noise[0].read();
+    draw_plots(noise, scratch / "noise");
+    draw_plots(runs, scratch / "alone");
+    runs.push_back(run_in(scratch / "two", 2, 1900));
+    draw_plots(runs, scratch / "compared");
+    int axes = 0;
+    for (char const* const name : {"noise", "alone", "compared"}) {
+        for (auto const& line : split(read_text(scratch / name / "plots.gp"), '\n')) {
+            bool const of_runs = line.starts_with("set xlabel 'run'"); // which have names
+            if ((line.starts_with("set xlabel ") || line.starts_with("set ylabel ")) && !of_runs) {
+                CAPTURE(line);
+                CHECK(line.find(")'") != std::string::npos);
+                ++axes;
+            }
+        }
+    }
+    CHECK(axes > 20);
+    auto const script = read_text(scratch / "noise/plots.gp");
+    auto const begin = script.find("$data1 << EOD\n") + 14; // after each record: the smoothed ones
+    auto const points = split(script.substr(begin, script.find("EOD\n", begin) - begin), '\n');
+    CHECK(points.size() >= 400);
+    for (auto const& point : points) {
+        if (auto const numbers = split(point, ' '); numbers.size() == 2) {
+            CAPTURE(point);
+            CHECK(std::abs(std::stod(numbers[1]) - 2) < 0.2);
+        }
+    }
+}
+
+TEST_CASE("a gnuplot that hangs, talks on or crashes is ended in time") {
+    test::ScratchDir const scratch;
+    std::vector<RunRecords> const runs{run_in(scratch / "one", 1, 1000)};
+    std::string const path = std::getenv("PATH");
+    ::setenv("PATH", (scratch.path().string() + ":" + path).c_str(), 1);
+    for (char const* what :
+         {"sleep 1000", "test \"$1\" = --version || sleep 1000", "exec >&- 2>&-; sleep 1000",
+          "sleep 1000 & exit 0", "yes", "kill -SEGV $$", "exit 3", "echo garbage"}) {
+        std::filesystem::remove_all(scratch / "plots");
+        write_text_durably(scratch / "gnuplot", concat("#!/bin/sh\n", what, "\n"));
+        std::filesystem::permissions(scratch / "gnuplot", std::filesystem::perms::owner_all);
+        Stopwatch const watch;
+        CHECK_THROWS_AS(draw_plots(runs, scratch / "plots", {.limit_s = 1}), Error);
+        CHECK(watch.seconds() < 20);
+    }
+    std::filesystem::remove(scratch / "gnuplot");
+    std::filesystem::create_directory(scratch / "gnuplot");
+    ::setenv("PATH", scratch.path().c_str(), 1);
+    CHECK_THROWS_AS(draw_plots(runs, scratch / "plots", {.limit_s = 1}), Error);
+    ::setenv("PATH", path.c_str(), 1);
+}
+
+TEST_CASE("a run without steps has no pictures, and what is missing is named") {
+    test::ScratchDir const scratch;
+    File::append(scratch / "metrics.jsonl").append_text("{\"event\": \"start\"}\n{\"event\": \"st");
+    std::vector<RunRecords> runs{RunRecords(scratch.path())};
+    runs[0].read();
+    CHECK(draw_plots(runs, scratch / "plots").empty());
+    CHECK(write_report(runs, {scratch.path(), {}}, {}).find("no end") != std::string::npos);
+    std::string const path = std::getenv("PATH");
+    ::setenv("PATH", "/nowhere", 1);
+    runs.push_back(run_in(scratch / "one", 1, 1000));
+    CHECK(test::error_of([&] { draw_plots(runs, scratch / "plots"); }).code() ==
+          ExitCode::unavailable);
+    ::setenv("PATH", path.c_str(), 1);
+}

@@ -1,0 +1,6 @@
+lockstep_add_unit_test(report/dashboard)
+lockstep_add_unit_test(report/report)
+lockstep_add_unit_test(report/tensorboard)
+if(TARGET protobuf::libprotobuf-lite AND TARGET protobuf::protoc)
+    target_compile_definitions(unit.report PRIVATE LOCKSTEP_HAS_PROTOBUF)
+endif()
