@@ -15,6 +15,7 @@ check_cxx_source_compiles("#include <xxhash.h>
                           LOCKSTEP_XXHASH_DISPATCHES)
 unset(CMAKE_REQUIRED_LIBRARIES)
 find_package(spdlog REQUIRED)
+find_package(fmt REQUIRED)
 
 # --- MPI, with threads
 find_package(MPI COMPONENTS CXX)

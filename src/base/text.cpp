@@ -3,15 +3,43 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
+#include <fmt/format.h>
+#include <iterator>
 #include <numeric>
 
 namespace lockstep {
 
+namespace {
+
+/// Writes the value of a part at the end of a text.
+struct Append {
+    fmt::memory_buffer& text;
+
+    void operator()(std::string_view part) const { text.append(part); }
+    void operator()(char letter) const { text.push_back(letter); }
+    void operator()(double number) const {
+        fmt::format_to(std::back_inserter(text), "{:g}", number);
+    }
+    void operator()(void const* address) const {
+        fmt::format_to(std::back_inserter(text), "{}", address);
+    }
+    void operator()(std::integral auto number) const {
+        text.append(std::string_view(fmt::format_int(number).c_str()));
+    }
+};
+
+} // namespace
+
+std::string joined_parts(std::initializer_list<TextPart> parts) {
+    fmt::memory_buffer text;
+    for (auto const& part : parts) {
+        std::visit(Append{text}, part.value_);
+    }
+    return fmt::to_string(text);
+}
+
 std::string fixed(double value, int digits) {
-    std::array<char, 64> buffer{};
-    static_cast<void>(std::snprintf(buffer.data(), buffer.size(), "%.*f", digits, value));
-    return buffer.data();
+    return fmt::format("{:.{}f}", value, digits);
 }
 
 std::string bytes_text(std::uint64_t bytes) {

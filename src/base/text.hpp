@@ -1,19 +1,43 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
-#include <sstream>
+#include <filesystem>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace lockstep {
 
-/// Joins anything that can be streamed into one string.
+/// A part of a text: text itself, a letter, a whole number, a truth as 1 or 0, a real number
+/// with six digits, or an address. Points at the text that it was made of.
+class TextPart {
+  public:
+    TextPart(std::string_view text) : value_(text) {}
+    TextPart(std::string const& text) : value_(std::string_view(text)) {}
+    TextPart(char const* text) : value_(std::string_view(text)) {}
+    TextPart(char letter) : value_(letter) {}
+    TextPart(std::signed_integral auto number) : value_(static_cast<long long>(number)) {}
+    TextPart(std::unsigned_integral auto number)
+        : value_(static_cast<unsigned long long>(number)) {}
+    TextPart(std::floating_point auto number) : value_(static_cast<double>(number)) {}
+    TextPart(void const* address) : value_(address) {}
+    TextPart(std::filesystem::path const& path) = delete; ///< say path.string()
+
+  private:
+    friend std::string joined_parts(std::initializer_list<TextPart> parts);
+
+    std::variant<std::string_view, char, long long, unsigned long long, double, void const*> value_;
+};
+
+std::string joined_parts(std::initializer_list<TextPart> parts);
+
+/// Joins parts into one string.
 template <class... Parts>
 std::string concat(Parts const&... parts) {
-    std::ostringstream out;
-    (out << ... << parts);
-    return std::move(out).str();
+    return joined_parts({TextPart(parts)...});
 }
 
 /// ASCII's own, between the fields of a text that no person writes.

@@ -2,6 +2,10 @@
 
 namespace lockstep::nn {
 
+std::string sizes_text(torch::IntArrayRef sizes) {
+    return h5::shape_text({sizes.begin(), sizes.end()});
+}
+
 torch::Tensor Field::padded() const {
     if (!lengths.defined()) {
         return values;

@@ -23,13 +23,14 @@ PolicyOutput judge(Policy& policy, PolicyInput const& input, std::int64_t parame
     auto const require = [](char const* what, torch::Tensor const& tensor,
                             std::vector<std::int64_t> const& shape) {
         if (!tensor.defined() || tensor.sizes() != torch::IntArrayRef(shape)) {
-            throw Error(ExitCode::usage,
-                        {"model.name: not a policy for this environment",
-                         concat("its ", what, " are ",
-                                tensor.defined() ? concat(tensor.sizes()) : std::string("not set"),
-                                " where ", torch::IntArrayRef(shape), " is needed"),
-                         "Take a policy that lockstep models lists, or correct the plug-in's "
-                         "judge()"});
+            throw Error(
+                ExitCode::usage,
+                {"model.name: not a policy for this environment",
+                 concat("its ", what, " are ",
+                        tensor.defined() ? sizes_text(tensor.sizes()) : std::string("not set"),
+                        " where ", sizes_text(shape), " is needed"),
+                 "Take a policy that lockstep models lists, or correct the plug-in's "
+                 "judge()"});
         }
     };
     require("actions", output.actions, {sequences, steps, parameters});

@@ -58,11 +58,12 @@ class Mirror : public Base {
     static void require_same_form(std::string const& name, torch::Tensor const& before,
                                   torch::Tensor const& now) {
         if (before.sizes() != now.sizes() || before.scalar_type() != now.scalar_type()) {
-            throw Error(ExitCode::usage,
-                        {concat("buffer ", name, " of the script"),
-                         concat("its forward makes it ", now.sizes(), " ", now.scalar_type(),
-                                ", it was ", before.sizes(), " ", before.scalar_type()),
-                         "Keep the shape and the type of buffers"});
+            throw Error(ExitCode::usage, {concat("buffer ", name, " of the script"),
+                                          concat("its forward makes it ", sizes_text(now.sizes()),
+                                                 " ", c10::toString(now.scalar_type()), ", it was ",
+                                                 sizes_text(before.sizes()), " ",
+                                                 c10::toString(before.scalar_type())),
+                                          "Keep the shape and the type of buffers"});
         }
     }
 
@@ -177,7 +178,7 @@ class Script : public Mirror<Model> {
         forms.reserve(arguments.size());
         for (auto const& argument : arguments) {
             forms.push_back(concat(argument.scalar_type() == torch::kInt64 ? "int64 " : "float32 ",
-                                   argument.sizes()));
+                                   sizes_text(argument.sizes())));
         }
         return joined(forms, " and ");
     }
@@ -207,13 +208,14 @@ class Script : public Mirror<Model> {
                           (result.toTensor().size(1) == outputs_ ||
                            (result.toTensor().dim() > 2 && result.toTensor().size(-1) == outputs_));
         if (!fits) {
-            throw Error(ExitCode::usage,
-                        {concat(file_, " gives ",
-                                result.isTensor() ? concat("shape ", result.toTensor().sizes())
-                                                  : result.tagKind(),
-                                " for a batch of ", forms_of(arguments)),
-                         concat("the task needs ", expected),
-                         "Export a model with as many outputs as the data has classes"});
+            throw Error(
+                ExitCode::usage,
+                {concat(file_, " gives ",
+                        result.isTensor() ? concat("shape ", sizes_text(result.toTensor().sizes()))
+                                          : result.tagKind(),
+                        " for a batch of ", forms_of(arguments)),
+                 concat("the task needs ", expected),
+                 "Export a model with as many outputs as the data has classes"});
         }
         return result.toTensor();
     }

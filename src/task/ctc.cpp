@@ -157,12 +157,13 @@ class Ctc : public Task, public Remarks {
     Spoken listen(nn::Model& model, Tensors const& batch) const {
         auto const outputs = model.forward(batch.inputs).to(torch::kFloat32);
         if (outputs.dim() != 3 || outputs.size(1) != this->outputs()) {
-            throw Error(ExitCode::usage, {"task.kind = ctc",
-                                          concat("the model gives ", outputs.sizes(),
-                                                 " where [samples, ", this->outputs(),
-                                                 ", frames] are needed, scores of each symbol and "
-                                                 "of the blank"),
-                                          "Take a model that gives them, such as lmu-asr"});
+            throw Error(ExitCode::usage,
+                        {"task.kind = ctc",
+                         concat("the model gives ", nn::sizes_text(outputs.sizes()),
+                                " where [samples, ", this->outputs(),
+                                ", frames] are needed, scores of each symbol and "
+                                "of the blank"),
+                         "Take a model that gives them, such as lmu-asr"});
         }
         // The loss is computed on the host, since its gradient has no fixed order on a GPU.
         auto const scores = torch::log_softmax(outputs, 1).permute({2, 0, 1}).to(torch::kCPU);

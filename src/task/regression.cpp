@@ -84,8 +84,8 @@ class Regression : public Task {
         auto given = model.forward(batch.inputs).to(torch::kFloat32);
         if (given.numel() != truth.numel()) {
             throw Error(ExitCode::usage, {"the model of a regression",
-                                          concat("it gives ", given.sizes(), " where a sample has ",
-                                                 values_, " real values"),
+                                          concat("it gives ", nn::sizes_text(given.sizes()),
+                                                 " where a sample has ", values_, " real values"),
                                           "Take a model that gives [samples, real values]"});
         }
         return given.reshape(truth.sizes());

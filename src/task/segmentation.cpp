@@ -88,7 +88,8 @@ class Segmentation : public Task {
         if (logits.sizes() != torch::IntArrayRef(expected)) {
             throw Error(ExitCode::usage,
                         {"the model of a segmentation",
-                         concat("it gives ", logits.sizes(), " where targets are ", truth.sizes()),
+                         concat("it gives ", nn::sizes_text(logits.sizes()), " where targets are ",
+                                nn::sizes_text(truth.sizes())),
                          "Take one that gives [samples, classes, places...], such as unet"});
         }
         return logits;

@@ -67,7 +67,7 @@ void for_each_buffer(nn::Model const& model, Action const& action) {
         auto const type = buffer.scalar_type();
         if (type != torch::kFloat32 && type != torch::kInt64) {
             throw Error(ExitCode::usage,
-                        {concat("buffer ", item.key()), concat("is of type ", type),
+                        {concat("buffer ", item.key()), concat("is of type ", c10::toString(type)),
                          "Buffers are float32 or int64 here"});
         }
         bool const is_float = type == torch::kFloat32;

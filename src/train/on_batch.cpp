@@ -9,7 +9,7 @@ namespace {
 void describe(std::vector<std::string>& texts, char const* what, nn::Fields const& fields) {
     for (std::size_t at = 0; at < fields.size(); ++at) {
         auto const number = fields.size() > 1 ? concat(" ", at + 1) : std::string();
-        texts.push_back(concat(what, number, " ", fields[at].values.sizes(), " of ",
+        texts.push_back(concat(what, number, " ", nn::sizes_text(fields[at].values.sizes()), " of ",
                                c10::toString(fields[at].values.scalar_type())));
     }
 }

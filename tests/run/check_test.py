@@ -79,7 +79,9 @@ with Scratch() as scratch:
         check(row["hosts"] == (row["ranks"] + 1) // 2 and row["ideal"] == row["ranks"], f"{row}")
         hours = row["run_s"] / 3600 * row["ranks"]
         check(abs(row["cost"] - 2 * hours) < 1e-9 and abs(row["kwh"] - hours / 2) < 1e-9, "cost")
-        check(0 < row["efficiency"] <= 2 and row["step_s"] > 0, f"{row}")
+        # Steps are timed on a machine that others may slow down: how they compare is not checked.
+        check(abs(row["efficiency"] - row["speed_up"] / row["ideal"]) < 1e-9, f"{row}")
+        check(row["efficiency"] > 0 and row["step_s"] > 0, f"{row}")
     run([*words, "--batches", "512,64", "--network-gbit", 100]).expect(
         0, "as given", "total batch", "efficiency")
     # What is played before it is learnt: an epoch is an iteration, and all its steps count.

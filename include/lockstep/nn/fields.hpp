@@ -5,9 +5,13 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace lockstep::nn {
+
+/// As people read it: "[8, 3, 32, 32]".
+std::string sizes_text(torch::IntArrayRef sizes);
 
 /// What one dataset of the files holds of a batch's samples.
 ///

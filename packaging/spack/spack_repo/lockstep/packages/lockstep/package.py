@@ -30,6 +30,7 @@ class Lockstep(CMakePackage, CudaPackage):
     depends_on("hdf5+mpi")
     depends_on("boost+program_options")
     depends_on("nlohmann-json")
+    depends_on("fmt")
     depends_on("spdlog")
     depends_on("xxhash")
     depends_on("zlib-api")
