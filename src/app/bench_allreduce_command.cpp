@@ -1,43 +1,38 @@
 #include "app/command.hpp"
 #include "base/arguments.hpp"
-#include "base/text.hpp"
-#include "comm/agree.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "measure/allreduce_trial.hpp"
 #include "measure/measurement.hpp"
 
 #include <iostream>
 
+#include "agreed_words.hpp"
+
 namespace lockstep::app {
 
 namespace {
 
-struct BenchAllreduceOptions {
-    std::vector<std::size_t> bytes;
-    std::vector<std::string> variants;
-    std::int64_t repeats = 0;
+struct AllreduceTold {
+    std::vector<std::int64_t> bytes{1 << 20, 25 << 20};
+    std::string variant; ///< empty: all
+    std::int64_t repeats = 50;
     bool json = false;
 };
 
-BenchAllreduceOptions bench_allreduce_options(std::vector<std::string> arguments) {
-    BenchAllreduceOptions options;
-    options.json = take_flag(arguments, "--json");
-    options.repeats = measure::whole_number("--repeats", take_option(arguments, "--repeats", "50"));
-    for (auto const& size : split(take_option(arguments, "--sizes", "1M,25M"), ',')) {
-        options.bytes.push_back(static_cast<std::size_t>(measure::whole_number("--sizes", size)));
-    }
-    auto const name = take_option(arguments, "--variant", "");
-    options.variants = measure::allreduce_variants();
-    auto const all = joined(options.variants, ", ");
-    if (!name.empty()) {
-        std::erase_if(options.variants, [&](auto const& each) { return each != name; });
-    }
-    if (options.variants.empty()) {
-        throw Error(ExitCode::usage, {concat("--variant ", name), "there is no such variant",
-                                      concat("There are ", all)});
-    }
-    expect_arguments(arguments, 0, 0, "lockstep bench allreduce [--sizes 1M,25M] [--json]");
-    return options;
+Options bench_allreduce_options(AllreduceTold& told) {
+    return {.command = "lockstep bench allreduce",
+            .about = "The sum of an array of floats over all ranks, known to all of them. A "
+                     "repetition takes as long as its slowest rank, after a barrier.",
+            .rows = {option::wholes("--sizes LIST",
+                                    "of the array in bytes; M is 2^20 bytes (1M,25M)", told.bytes),
+                     option::one_of("--variant", measure::allreduce_variants(),
+                                    "ordered: in tree order, as in training; mpi: MPI_Allreduce; "
+                                    "copy: no sum, each rank copies as many bytes out of its "
+                                    "neighbour's shared memory at once, which bounds the others; "
+                                    "all of them without it",
+                                    told.variant),
+                     option::whole("--repeats N", "repetitions", told.repeats),
+                     option::flag("--json", "a line of JSON for each", told.json)}};
 }
 
 } // namespace
@@ -45,21 +40,26 @@ BenchAllreduceOptions bench_allreduce_options(std::vector<std::string> arguments
 ExitCode bench_allreduce_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
-            BenchAllreduceOptions options;
-            comm::agree(context.world, "reading the command line",
-                        [&] { options = bench_allreduce_options(invocation.arguments); });
-            for (auto const bytes : options.bytes) {
-                for (auto const& variant : options.variants) {
-                    auto const measured =
-                        measure::measure_allreduce(context.world, variant, bytes, options.repeats);
+            AllreduceTold told;
+            agreed_words(context.world, bench_allreduce_options(told), invocation.arguments);
+            auto const variants =
+                told.variant.empty() ? measure::allreduce_variants() : std::vector{told.variant};
+            for (auto const bytes : told.bytes) {
+                for (auto const& variant : variants) {
+                    auto const measured = measure::measure_allreduce(
+                        context.world, variant, static_cast<std::size_t>(bytes), told.repeats);
                     if (context.world.is_root()) {
-                        measure::print(std::cout, measured, options.json);
+                        measure::print(std::cout, measured, told.json);
                         std::cout << std::flush;
                     }
                 }
             }
             return ExitCode::ok;
         });
+}
+
+std::string bench_allreduce_help(HelpWords const&) {
+    return help_of(bench_allreduce_options);
 }
 
 } // namespace lockstep::app

@@ -1,6 +1,5 @@
 #include "app/command.hpp"
 #include "base/arguments.hpp"
-#include "base/number.hpp"
 #include "base/text.hpp"
 #include "checkpoint/diff.hpp"
 #include "checkpoint/model_file.hpp"
@@ -8,13 +7,11 @@
 #include "checkpoint/store.hpp"
 #include "checkpoint/weights.hpp"
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/config/deck_source.hpp"
+#include "measure/run_difference.hpp"
 
 #include <iostream>
 
 #include "checkpoint_files.hpp"
-#include "command_help.hpp"
-#include "run_difference.hpp"
 
 namespace lockstep::app {
 
@@ -41,91 +38,31 @@ std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, b
 
 namespace {
 
-constexpr char const* checkpoint_help =
-    R"(lockstep checkpoint info FILE|RUN
-    What is in a checkpoint, a best.h5, or the newest checkpoint of a run's directory.
-lockstep checkpoint verify FILE|RUN
-    Whether every byte is as it was written; for a run, of all its checkpoints. Exit 65 if not.
-lockstep checkpoint prune RUN --keep N
-    Removes all but the N newest checkpoints of a run; the newest that verifies stays in any case.
-lockstep checkpoint export FILE|RUN OUT [--format safetensors|torchscript|hdf5] [--overwrite]
-    The model alone, as others read it: of a run that of its newest checkpoint; name RUN/best.h5 for
-    the best. The format may follow from OUT's name. torchscript traces the model and needs the data
-    named in its deck: --section.key VALUE changes that. --overwrite: OUT may be there.
-lockstep checkpoint diff A B
-    Compares two checkpoints' state bit by bit. Exit 0: identical, 1: different. Of two runs the newest
-    are compared; where their records have hashes of the weights (monitor.weight-hash), the step at
-    which they part is named.
-)";
+struct PruneTold {
+    int keep = 0;
+};
 
-std::string text_of(checkpoint::Record const& record, char const* note) {
-    auto const found = record.notes.find(note);
-    return found == record.notes.end() ? "not known" : found->second;
+Options checkpoint_verify_options(NothingTold&) {
+    return {.command = "lockstep checkpoint verify",
+            .positions = {"FILE|RUN", 1, 1},
+            .about = "Whether every byte is as it was written; for a run, of all its checkpoints. "
+                     "Exit 65 if not."};
 }
 
-/// A line for a thing that is known.
-template <class... Parts>
-void print_fact(std::string name, Parts const&... parts) {
-    name.resize(12, ' ');
-    std::cout << "  " << name << concat(parts...) << "\n";
+Options checkpoint_prune_options(PruneTold& told) {
+    return {.command = "lockstep checkpoint prune",
+            .positions = {"RUN", 1, 1},
+            .about = "Removes all but the newest checkpoints of a run; the newest that verifies "
+                     "stays in any case.",
+            .rows = {option::required(option::whole("--keep N", "how many stay", told.keep))}};
 }
 
-void print_record(checkpoint::Record const& record) {
-    config::DeckSource deck;
-    deck.read_printed(record.deck, "the deck");
-    auto const value = [&](char const* key) {
-        auto const found = deck.values().find(key);
-        return found == deck.values().end() || found->second.value.empty() ? std::string("none")
-                                                                           : found->second.value;
-    };
-    auto const integer = [&](char const* name) {
-        auto const found = record.integers.find(name);
-        return found == record.integers.end() ? std::int64_t{-1} : found->second;
-    };
-    print_fact("run", value("run.name"), ", step ", count_text(integer("step")), ", ",
-               integer("epoch"), integer("epoch") == 1 ? " epoch" : " epochs", " done");
-    print_fact("model", value("model.name"), ", task ", value("task.kind"));
-    print_fact("data", value("data.train"));
-    print_fact("optimizer", value("optimizer.name"), ", learning rate ",
-               value("optimizer.learning-rate"));
-    print_fact("replicas", integer("replicas"), " of batch ", value("data.batch"), ", seed ",
-               integer("seed"));
-    if (integer("best_step") >= 0 && record.reals.contains("best")) {
-        print_fact("best", text_of(record, "best_metric"), " ", fixed(record.reals.at("best"), 4),
-                   " at step ", count_text(integer("best_step")));
-    }
-    print_fact("written", text_of(record, "time"), ", by version ", text_of(record, "version"),
-               " on ", text_of(record, "ranks"),
-               text_of(record, "ranks") == "1" ? " rank of " : " ranks of ",
-               text_of(record, "hosts"));
-    if (record.notes.contains("forced")) {
-        print_fact("forced", text_of(record, "forced"));
-    }
-    print_fact("deck", "all of it: h5dump -d /record/deck FILE");
-}
-
-ExitCode info(std::filesystem::path const& path) {
-    auto const file = checkpoint::VerifiedFile::unchecked(path);
-    auto const* const kind = checkpoint::is_safetensors(path)  ? "safetensors file"
-                             : checkpoint::is_model_file(path) ? "model"
-                                                               : "checkpoint";
-    auto const weights = checkpoint::open_weights(file);
-    std::cout << path.string() << ": a " << kind << ", "
-              << bytes_text(std::filesystem::file_size(path)) << "\n";
-    if (!weights->record().deck.empty()) { // others' files tell nothing of a run
-        print_record(weights->record());
-    }
-    std::uint64_t numbers = 0;
-    for (auto const& entry : weights->entries()) {
-        numbers += h5::elements(entry.shape);
-    }
-    std::cout << "  tensors     " << weights->entries().size() << " of "
-              << count_text(static_cast<std::int64_t>(numbers)) << " numbers\n";
-    for (auto const& entry : weights->entries()) {
-        std::cout << "    " << entry.name << " " << h5::name_of(entry.type) << " "
-                  << h5::shape_text(entry.shape) << "\n";
-    }
-    return ExitCode::ok;
+Options checkpoint_diff_options(NothingTold&) {
+    return {.command = "lockstep checkpoint diff",
+            .positions = {"A B", 2, 2},
+            .about = "Compares two checkpoints' state bit by bit. Exit 0: identical, 1: different. "
+                     "Of two runs the newest are compared; where their records have hashes of the "
+                     "weights (monitor.weight-hash), the step at which they part is named."};
 }
 
 /// What is wrong with a file that was looked at byte by byte; empty: nothing.
@@ -181,7 +118,7 @@ ExitCode diff(std::filesystem::path const& a, std::filesystem::path const& b) {
             std::cout << "  " << difference.where << ": " << difference.what << "\n";
         }
     }
-    for (auto const& line : where_runs_part(a, b)) {
+    for (auto const& line : measure::where_runs_part(a, b)) {
         std::cout << line << "\n";
     }
     std::cout << (comparison.identical() ? "identical state\n" : "different state\n");
@@ -200,51 +137,50 @@ ExitCode prune(std::filesystem::path const& run, int keep) {
     return ExitCode::ok;
 }
 
+ExitCode verify_command(Invocation const& invocation) {
+    return verify(positions_of(checkpoint_verify_options, invocation)[0]);
+}
+
+ExitCode diff_command(Invocation const& invocation) {
+    auto const words = positions_of(checkpoint_diff_options, invocation);
+    return diff(words[0], words[1]);
+}
+
+ExitCode prune_command(Invocation const& invocation) {
+    PruneTold told;
+    auto const words = checkpoint_prune_options(told).parse(invocation.arguments);
+    return prune(words.positions[0], told.keep);
+}
+
+std::string verify_help(HelpWords const&) {
+    return help_of(checkpoint_verify_options);
+}
+
+std::string prune_help(HelpWords const&) {
+    return help_of(checkpoint_prune_options);
+}
+
+std::string diff_help(HelpWords const&) {
+    return help_of(checkpoint_diff_options);
+}
+
+CommandGroup checkpoint_group() {
+    return {.name = "checkpoint",
+            .commands = {{"info", checkpoint_info_command, checkpoint_info_help},
+                         {"verify", verify_command, verify_help},
+                         {"prune", prune_command, prune_help},
+                         {"export", checkpoint_export_command, checkpoint_export_help},
+                         {"diff", diff_command, diff_help}}};
+}
+
 } // namespace
 
 ExitCode checkpoint_command(Invocation const& invocation) {
-    auto arguments = invocation.arguments;
-    bool const asked = take_flag(arguments, "--help");
-    auto const action = arguments.empty() ? std::string() : arguments.front();
-    if (asked || arguments.empty()) {
-        auto const of_action = help_of(checkpoint_help, concat("lockstep checkpoint ", action));
-        std::cout << (of_action.empty() ? checkpoint_help : of_action);
-        return asked ? ExitCode::ok : ExitCode::usage;
-    }
-    arguments.erase(arguments.begin());
-    if (action == "info") {
-        expect_arguments(arguments, 1, 1, "lockstep checkpoint info FILE|RUN");
-        return info(files_of(arguments[0], false).front());
-    }
-    if (action == "verify") {
-        expect_arguments(arguments, 1, 1, "lockstep checkpoint verify FILE|RUN");
-        return verify(arguments[0]);
-    }
-    if (action == "diff") {
-        expect_arguments(arguments, 2, 2, "lockstep checkpoint diff A B");
-        return diff(arguments[0], arguments[1]);
-    }
-    if (action == "export") {
-        return checkpoint_export_command({arguments, invocation.argc, invocation.argv});
-    }
-    if (action == "prune") {
-        auto const asked = take_option(arguments, "--keep", "");
-        if (asked.empty()) {
-            throw Error(ExitCode::usage, {"how many checkpoints are to stay is not said",
-                                          "the others are removed", "Add --keep N"});
-        }
-        auto const keep = number_of<int>(asked);
-        if (!keep || *keep < 1) {
-            throw Error(ExitCode::usage,
-                        {concat("--keep ", asked), "expected a whole number from 1",
-                         "Write how many checkpoints are to stay, such as 3"});
-        }
-        expect_arguments(arguments, 1, 1, "lockstep checkpoint prune RUN --keep N");
-        return prune(arguments[0], *keep);
-    }
-    throw Error(ExitCode::usage, {concat("lockstep checkpoint ", action),
-                                  "there are info, verify, prune, export and diff",
-                                  "See lockstep checkpoint --help"});
+    return run_one_of(checkpoint_group(), invocation);
+}
+
+std::string checkpoint_help(HelpWords const& words) {
+    return help_of(checkpoint_group(), words);
 }
 
 } // namespace lockstep::app

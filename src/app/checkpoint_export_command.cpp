@@ -8,15 +8,28 @@
 #include <map>
 
 #include "checkpoint_files.hpp"
-#include "command_help.hpp"
+#include "output_file.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
-constexpr char const* checkpoint_export_usage =
-    "lockstep checkpoint export FILE|RUN OUT [--format safetensors|torchscript|hdf5] "
-    "[--overwrite]";
+struct ExportTold {
+    std::string format;
+    bool overwrite = false;
+};
+
+Options export_options(ExportTold& told) {
+    return {.command = "lockstep checkpoint export",
+            .positions = {"FILE|RUN OUT", 2, 2},
+            .about = "The model alone, as others read it: of a run that of its newest checkpoint; "
+                     "name RUN/best.h5 for the best. torchscript traces the model and needs the "
+                     "data named in its deck: --section.key VALUE changes that.",
+            .rows = {option::one_of("--format", {"safetensors", "torchscript", "hdf5"},
+                                    "else it follows from OUT's name", told.format),
+                     option::flag("--overwrite", "OUT may be there", told.overwrite)},
+            .deck_keys = true};
+}
 
 std::string format_of(std::filesystem::path const& out) {
     std::map<std::string, std::string> const by_extension{
@@ -33,32 +46,33 @@ std::string format_of(std::filesystem::path const& out) {
 } // namespace
 
 ExitCode checkpoint_export_command(Invocation const& invocation) {
-    auto arguments = invocation.arguments;
-    auto format = take_option(arguments, "--format", "");
-    bool const overwrite = take_flag(arguments, "--overwrite");
-    if (arguments.size() < 2) {
-        expect_arguments(arguments, 2, 2, checkpoint_export_usage);
-    }
-    auto const file = files_of(arguments[0], false).front();
-    std::filesystem::path const out = arguments[1];
-    format = format.empty() ? format_of(out) : format;
-    require_free(out, overwrite);
+    ExportTold told;
+    auto words = export_options(told).parse(invocation.arguments);
+    auto const file = files_of(words.positions[0], false).front();
+    std::filesystem::path const out = words.positions[1];
+    auto const format = told.format.empty() ? format_of(out) : told.format;
+    require_free(out, told.overwrite);
     if (format == "torchscript") {
-        arguments[0] = file.string();
+        words.positions[0] = file.string();
         return train_side_command("checkpoint export",
-                                  {arguments, invocation.argc, invocation.argv});
+                                  {words.all(), invocation.argc, invocation.argv});
     }
-    expect_arguments(arguments, 2, 2, checkpoint_export_usage);
+    if (!words.keys.empty()) {
+        throw Error(ExitCode::usage,
+                    {concat(words.keys.front(), " with --format ", format),
+                     "a deck's keys say how a model is traced, and nothing is", "Leave them out"});
+    }
     if (format == "safetensors") {
         checkpoint::write_safetensors(out, *checkpoint::open_weights(file));
-    } else if (format == "hdf5") {
-        checkpoint::write_model(out, *checkpoint::open_weights(file));
     } else {
-        throw Error(ExitCode::usage, {concat("--format ", format), "there is no such format",
-                                      "There are safetensors, torchscript and hdf5"});
+        checkpoint::write_model(out, *checkpoint::open_weights(file));
     }
     std::cout << out.string() << ": the model of " << file.string() << "\n";
     return ExitCode::ok;
+}
+
+std::string checkpoint_export_help(HelpWords const&) {
+    return help_of(export_options);
 }
 
 } // namespace lockstep::app

@@ -9,20 +9,35 @@ namespace lockstep::app {
 
 namespace {
 
+Options inspect_options(data::DatasetOptions& named, std::string action, std::string about) {
+    return {.command = "lockstep data " + std::move(action),
+            .positions = {"FILE...", 1, 100000},
+            .about = std::move(about),
+            .rows = {option::text("--inputs NAMES", "datasets of the inputs", named.inputs),
+                     option::text("--targets NAMES", "datasets of the targets", named.targets),
+                     option::flag("--sample-per-file", "each file is one sample",
+                                  named.sample_per_file)}};
+}
+
+Options data_info_options(data::DatasetOptions& named) {
+    return inspect_options(named, "info", "What is in it.");
+}
+
+Options data_verify_options(data::DatasetOptions& named) {
+    return inspect_options(named, "verify",
+                           "Recomputes all checksums, reads every sample, and counts values that "
+                           "are not finite; exit 65 when there are any, or when a block has "
+                           "changed. Files of others have no checksums.");
+}
+
 /// Files and the names of what is in them.
-std::vector<data::DatasetOptions> named_files(std::vector<std::string> arguments,
-                                              std::string const& action) {
-    auto const inputs = take_option(arguments, "--inputs", "inputs");
-    auto const targets = take_option(arguments, "--targets", "targets");
-    bool const sample_per_file = take_flag(arguments, "--sample-per-file");
-    expect_arguments(arguments, 1, 100000, concat("lockstep data ", action, " FILE..."));
+std::vector<data::DatasetOptions> named_files(Options (*table)(data::DatasetOptions&),
+                                              Invocation const& invocation) {
+    data::DatasetOptions named;
     std::vector<data::DatasetOptions> files;
-    files.reserve(arguments.size());
-    for (auto const& file : arguments) {
-        files.push_back({.files = file,
-                         .inputs = inputs,
-                         .targets = targets,
-                         .sample_per_file = sample_per_file});
+    for (auto const& file : table(named).parse(invocation.arguments).positions) {
+        files.push_back(named);
+        files.back().files = file;
     }
     return files;
 }
@@ -97,19 +112,27 @@ bool verify(data::DatasetOptions const& options) {
 
 } // namespace
 
-ExitCode data_info_command(std::vector<std::string> const& arguments) {
-    for (auto const& file : named_files(arguments, "info")) {
+ExitCode data_info_command(Invocation const& invocation) {
+    for (auto const& file : named_files(data_info_options, invocation)) {
         print(data::describe(file));
     }
     return ExitCode::ok;
 }
 
-ExitCode data_verify_command(std::vector<std::string> const& arguments) {
+std::string data_info_help(HelpWords const&) {
+    return help_of(data_info_options);
+}
+
+ExitCode data_verify_command(Invocation const& invocation) {
     bool whole = true;
-    for (auto const& file : named_files(arguments, "verify")) {
+    for (auto const& file : named_files(data_verify_options, invocation)) {
         whole = verify(file) && whole;
     }
     return whole ? ExitCode::ok : ExitCode::data;
+}
+
+std::string data_verify_help(HelpWords const&) {
+    return help_of(data_verify_options);
 }
 
 } // namespace lockstep::app

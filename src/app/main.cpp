@@ -1,5 +1,4 @@
 #include "app/command.hpp"
-#include "base/arguments.hpp"
 #include "base/arrival.hpp"
 #include "base/build_id.hpp"
 #include "base/memory.hpp"
@@ -16,7 +15,7 @@
 #include <unistd.h>
 
 #include "build_info.hpp"
-#include "train_side_help.hpp"
+#include "train_side_options.hpp"
 
 namespace {
 
@@ -25,37 +24,41 @@ using namespace lockstep::app;
 
 std::vector<Command> commands() {
     return {
-        {"train", "DECK... [--section.key VALUE]... [--force] [--quiet | --verbose | --json]",
-         "the main job", train_front_command, train_side_help},
-        {"launch", "[--yes] [DECK]... [--devices N] [--restarts N] [--submit slurm|pbs]",
-         "asks what is open; a rank on each device here or of the job, started again when lost",
-         launch_command},
-        {"plan", "DECK [--ranks N]", "everything that train would do, without training",
-         [](Invocation const& i) { return train_side_command("plan", i); }, train_side_help},
-        {"check", "[DECK]", "whether this machine or allocation is fit, with remedies",
-         [](Invocation const& i) { return train_side_command("check", i); }, train_side_help},
-        {"estimate", "DECK [--price-per-hour P]",
-         "measures a step and the network, and predicts 1 to 1024 ranks",
-         [](Invocation const& i) { return train_side_command("estimate", i); }, train_side_help},
-        {"evaluate", "DECK CHECKPOINT|RUN",
-         "measures the test (or validation) set with a checkpoint",
-         [](Invocation const& i) { return train_side_command("evaluate", i); }, train_side_help},
-        {"verify-resume", "DECK --ranks A --resume-ranks B --kill-at K --steps N",
-         "proves exact resume on this set-up", verify_resume_command},
-        {"data", "import KIND SOURCE OUT | info FILE... | verify FILE...",
-         "makes data sets and looks into them", data_command},
-        {"checkpoint",
+        {"train", train_front_command, train_help,
+         "DECK... [--section.key VALUE]... [--force] [--quiet | --verbose | --json]",
+         "the main job"},
+        {"launch", launch_command, launch_help,
+         "[--yes] [DECK]... [--devices N] [--restarts N] [--submit slurm|pbs]",
+         "asks what is open; a rank on each device here or of the job, started again when lost"},
+        {"plan", [](Invocation const& i) { return train_side_command("plan", i); }, plan_help,
+         "DECK [--ranks N]", "everything that train would do, without training"},
+        {"check", [](Invocation const& i) { return train_side_command("check", i); }, check_help,
+         "[DECK]", "whether this machine or allocation is fit, with remedies"},
+        {"estimate", [](Invocation const& i) { return train_side_command("estimate", i); },
+         estimate_help, "DECK [--price-per-hour P]",
+         "measures a step and the network, and predicts 1 to 1024 ranks"},
+        {"evaluate", [](Invocation const& i) { return train_side_command("evaluate", i); },
+         evaluate_help, "DECK CHECKPOINT|RUN",
+         "measures the test (or validation) set with a checkpoint"},
+        {"verify-resume", verify_resume_command, verify_resume_help,
+         "DECK --ranks A --resume-ranks B --kill-at K --steps N",
+         "proves exact resume on this set-up"},
+        {"data", data_command, data_help, "import KIND SOURCE OUT | info FILE... | verify FILE...",
+         "makes data sets and looks into them"},
+        {"checkpoint", checkpoint_command, checkpoint_help,
          "info FILE|RUN | verify FILE|RUN | diff A B | prune RUN --keep N | export FILE OUT",
-         "looks into checkpoints, writes the model for others", checkpoint_command},
-        {"bench", "allreduce | step | loader | checkpoint",
-         "measures the exchange, the training step, the loader, checkpoints", bench_command},
-        {"report", "RUN... [--output DIRECTORY] [--format png,pdf,svg] [--price-per-hour P]",
-         "pictures of runs, and a table that compares them", report_command},
-        {"watch", "RUN [--once]", "what a run does just now, or has done", watch_command},
-        {"models", "[NAME]", "what model.name can be, with the keys of each",
-         [](Invocation const& i) { return train_side_command("models", i); }, train_side_help},
-        {"tasks", "[NAME]", "what task.kind can be, with the keys of each",
-         [](Invocation const& i) { return train_side_command("tasks", i); }, train_side_help},
+         "looks into checkpoints, writes the model for others"},
+        {"bench", bench_command, bench_help, "allreduce | step | loader | checkpoint",
+         "measures the exchange, the training step, the loader, checkpoints"},
+        {"report", report_command, report_help,
+         "RUN... [--output DIRECTORY] [--format png,pdf,svg] [--price-per-hour P]",
+         "pictures of runs, and a table that compares them"},
+        {"watch", watch_command, watch_help, "RUN [--once]",
+         "what a run does just now, or has done"},
+        {"models", [](Invocation const& i) { return train_side_command("models", i); }, models_help,
+         "[NAME]", "what model.name can be, with the keys of each"},
+        {"tasks", [](Invocation const& i) { return train_side_command("tasks", i); }, tasks_help,
+         "[NAME]", "what task.kind can be, with the keys of each"},
     };
 }
 
@@ -88,8 +91,8 @@ ExitCode dispatch(int argc, char** argv) {
         names.push_back(command.name);
         if (command.name == arguments[0]) {
             arguments.erase(arguments.begin());
-            if (command.help != nullptr && take_flag(arguments, "--help")) {
-                std::cout << command.help(command.name);
+            if (std::erase(arguments, "--help") > 0) {
+                std::cout << command.help(arguments);
                 return ExitCode::ok;
             }
             return command.run({arguments, argc, argv});

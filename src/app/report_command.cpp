@@ -1,36 +1,34 @@
 #include "app/command.hpp"
 #include "base/arguments.hpp"
-#include "base/number.hpp"
-#include "base/text.hpp"
 #include "report/report.hpp"
 
 #include <iostream>
 
-#include "command_help.hpp"
+#include "output_file.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
-constexpr char const* report_usage =
-    "lockstep report RUN... [--output DIRECTORY] [--format png,pdf,svg] [--price-per-hour P] "
-    "[--overwrite]";
-constexpr char const* report_help =
-    R"(lockstep report RUN... [--output DIRECTORY] [--format png,pdf,svg] [--price-per-hour P]
-                   [--overwrite]
-    Draws pictures (PNG, or the formats named) and writes report.md: of one run into its own
-    directory, of several in comparison into report/; or into DIRECTORY, where a report of before
-    is replaced with --overwrite only. RUN is a run's directory or its metrics.jsonl. P is the price
-    of a rank's hour.
-)";
+struct ReportTold {
+    std::string output;
+    std::vector<std::string> formats{"png"};
+    std::optional<double> price;
+    bool overwrite = false;
+};
 
-std::vector<std::string> formats_of(std::string const& text) {
-    std::vector<std::string> formats;
-    for (auto const& part : split(text, ',')) {
-        formats.emplace_back(trimmed(part));
-        require_one_of("--format", formats.back(), {"png", "pdf", "svg"});
-    }
-    return formats;
+Options report_options(ReportTold& told) {
+    return {
+        .command = "lockstep report",
+        .positions = {"RUN...", 1, 100},
+        .about = "Draws pictures and writes report.md: of one run into its own directory, of "
+                 "several in comparison into report/. RUN is a run's directory or its "
+                 "metrics.jsonl.",
+        .rows = {
+            option::text("--output DIRECTORY", "another place for it", told.output),
+            option::some_of("--format", {"png", "pdf", "svg"}, "of the pictures", told.formats),
+            option::real("--price-per-hour P", "of a rank, in any currency", told.price),
+            option::flag("--overwrite", "replace a report that is in DIRECTORY", told.overwrite)}};
 }
 
 monitor::RunRecords records_of(std::string const& named) {
@@ -49,50 +47,34 @@ std::filesystem::path place_of(std::vector<monitor::RunRecords> const& runs,
     return runs.size() > 1 ? "report" : own.empty() ? "." : own;
 }
 
-std::optional<double> price_of(std::string const& text) {
-    if (text.empty()) {
-        return std::nullopt;
-    }
-    auto const price = number_of<double>(text);
-    if (!price || !(*price >= 0)) {
-        throw Error(ExitCode::usage,
-                    {concat("--price-per-hour ", text), "expected a number of at least 0",
-                     "Name what a rank costs an hour, in any currency"});
-    }
-    return price;
-}
-
 } // namespace
 
 ExitCode report_command(Invocation const& invocation) {
-    auto arguments = invocation.arguments;
-    if (take_flag(arguments, "--help")) {
-        std::cout << report_help;
-        return ExitCode::ok;
-    }
-    auto const price = price_of(take_option(arguments, "--price-per-hour", ""));
-    auto const output = take_option(arguments, "--output", "");
-    auto const formats = formats_of(take_option(arguments, "--format", "png"));
-    bool const overwrite = take_flag(arguments, "--overwrite");
-    expect_arguments(arguments, 1, 100, report_usage);
+    ReportTold told;
+    auto const words = report_options(told).parse(invocation.arguments);
     std::vector<monitor::RunRecords> runs;
-    runs.reserve(arguments.size());
-    for (auto const& argument : arguments) {
+    runs.reserve(words.positions.size());
+    for (auto const& argument : words.positions) {
         runs.push_back(records_of(argument));
     }
-    report::ReportOptions const options{.directory = place_of(runs, output), .price = price};
-    if (!output.empty()) {
-        require_free(options.directory / "report.md", overwrite);
+    report::ReportOptions const options{.directory = place_of(runs, told.output),
+                                        .price = told.price};
+    if (!told.output.empty()) {
+        require_free(options.directory / "report.md", told.overwrite);
     }
     std::vector<std::string> pictures;
     try {
-        pictures = report::draw_plots(runs, options.directory / "plots", {.formats = formats});
+        pictures = report::draw_plots(runs, options.directory / "plots", {.formats = told.formats});
     } catch (Error const& error) {
         std::cerr << "lockstep: warning: " << error.what() << "\n";
     }
     std::cout << report::write_report(runs, options, pictures) << "\n"
               << (options.directory / "report.md").string() << "\n";
     return ExitCode::ok;
+}
+
+std::string report_help(HelpWords const&) {
+    return help_of(report_options);
 }
 
 } // namespace lockstep::app

@@ -4,57 +4,138 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace lockstep {
 
-std::string take_option(std::vector<std::string>& arguments, std::string const& name,
-                        std::string const& otherwise) {
-    auto value = otherwise;
-    for (auto at = arguments.begin(); at != arguments.end();) {
-        if (at->starts_with(name + "=")) {
-            value = at->substr(name.size() + 1);
-            at = arguments.erase(at);
-        } else if (*at == name) {
-            if (std::next(at) == arguments.end()) {
-                throw Error(ExitCode::usage, {concat("option ", name), "its value is missing",
-                                              concat("Write ", name, " VALUE")});
+namespace {
+
+/// Takes the words of one command line, from left to right.
+class Parser {
+  public:
+    Parser(Options const& options, std::vector<std::string> const& words)
+        : options_(options), words_(words) {}
+
+    Words parse() {
+        while (at_ < words_.size()) {
+            auto const& word = words_[at_++];
+            auto const equals = word.find('=');
+            if (!word.starts_with("--")) {
+                found_.positions.push_back(word);
+            } else if (options_.deck_keys && word.substr(0, equals).find('.') != word.npos) {
+                take_key(word, equals);
+            } else {
+                take_option(word, equals);
             }
-            value = *std::next(at);
-            at = arguments.erase(at, at + 2);
-        } else {
-            ++at;
+        }
+        require_consistent();
+        return std::move(found_);
+    }
+
+  private:
+    [[noreturn]] void refuse(std::string const& what, std::string const& why,
+                             std::string const& hint = "") const {
+        throw Error(
+            ExitCode::usage,
+            {what, why, concat(hint, hint.empty() ? "" : " ", "Usage: ", options_.usage())});
+    }
+
+    /// With the word behind it, unless its value stands in it; one that lacks it is config's to
+    /// refuse.
+    void take_key(std::string const& word, std::size_t equals) {
+        found_.keys.push_back(word);
+        if (equals == std::string::npos && at_ < words_.size()) {
+            found_.keys.push_back(words_[at_++]);
         }
     }
-    return value;
-}
 
-bool take_flag(std::vector<std::string>& arguments, std::string const& name) {
-    return std::erase(arguments, name) > 0;
-}
-
-void require_one_of(std::string const& option, std::string const& value,
-                    std::vector<std::string> const& names) {
-    if (std::find(names.begin(), names.end(), value) == names.end()) {
-        throw Error(ExitCode::usage, {concat(option, " ", value), "there is no such one",
-                                      concat("There are ", joined(names, ", "))});
-    }
-}
-
-void expect_arguments(std::vector<std::string> const& arguments, std::size_t least,
-                      std::size_t most, std::string const& usage) {
-    for (auto const& argument : arguments) {
-        if (argument.starts_with("--")) {
-            throw Error(ExitCode::usage,
-                        {concat("unknown option ", argument), "the command has no such option",
-                         concat("Usage: ", usage)});
+    void take_option(std::string const& word, std::size_t equals) {
+        auto const& row = row_of(word.substr(0, equals));
+        bool const has_value = equals != std::string::npos;
+        if (row.value.empty()) {
+            if (has_value) {
+                throw Error(ExitCode::usage, {concat("option ", word), "it takes no value",
+                                              concat("Write ", row.name)});
+            }
+            given_.insert(row.name);
+            row.take("");
+            return;
+        }
+        if (!has_value && at_ == words_.size()) {
+            throw Error(ExitCode::usage, {concat("option ", row.name), "its value is missing",
+                                          concat("Write ", row.name, " ", row.value)});
+        }
+        auto const value = has_value ? word.substr(equals + 1) : words_[at_++];
+        if (value.empty() && !row.takes_blank) {
+            return;
+        }
+        given_.insert(row.name);
+        try {
+            row.take(value);
+        } catch (RefusedValue const& refused) {
+            auto const what = concat(row.name, " ", value);
+            if (refused.next.empty()) {
+                refuse(what, refused.why);
+            }
+            throw Error(ExitCode::usage, {what, refused.why, refused.next});
         }
     }
-    if (arguments.size() < least || arguments.size() > most) {
-        throw Error(ExitCode::usage,
-                    {concat(arguments.size(), arguments.size() == 1 ? " argument" : " arguments"),
-                     arguments.size() < least ? "something is missing" : "there are too many",
-                     concat("Usage: ", usage)});
+
+    Option const& row_of(std::string const& name) const {
+        std::vector<std::string> names;
+        for (auto const& row : options_.rows) {
+            names.push_back(row.name);
+            if (row.name == name) {
+                return row;
+            }
+        }
+        auto const near = nearest_name(name, names);
+        refuse(concat("unknown option ", name),
+               options_.deck_keys ? "keys of the deck are --section.key VALUE"
+                                  : "the command has no such option",
+               near.empty() ? std::string() : concat("Did you mean ", near, "?"));
     }
+
+    void require_consistent() const {
+        auto const both = std::ranges::count_if(
+            options_.exclusive, [&](auto const& name) { return given_.contains(name); });
+        if (both > 1) {
+            auto names = options_.exclusive;
+            auto const last = names.back();
+            names.pop_back();
+            throw Error(ExitCode::usage, {concat(joined(names, ", "), " and ", last),
+                                          "they exclude each other", "Choose one of them"});
+        }
+        for (auto const& row : options_.rows) {
+            if (row.required && !given_.contains(row.name)) {
+                refuse(concat(row.name, " is missing"), "it has no default");
+            }
+        }
+        auto const count = found_.positions.size();
+        auto const& allowed = options_.positions;
+        if (count < allowed.least || count > allowed.most) {
+            refuse(concat(count, count == 1 ? " argument" : " arguments"),
+                   count < allowed.least ? "something is missing" : "there are too many");
+        }
+    }
+
+    Options const& options_;
+    std::vector<std::string> const& words_;
+    std::size_t at_ = 0;
+    Words found_;
+    std::set<std::string> given_;
+};
+
+} // namespace
+
+std::vector<std::string> Words::all() const {
+    auto words = positions;
+    words.insert(words.end(), keys.begin(), keys.end());
+    return words;
+}
+
+Words Options::parse(std::vector<std::string> const& words) const {
+    return Parser(*this, words).parse();
 }
 
 } // namespace lockstep

@@ -1,23 +1,132 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lockstep {
 
-/// Takes "--name VALUE" or "--name=VALUE" out of the arguments; `otherwise` where it is missing. Of
-/// several the last one counts.
-std::string take_option(std::vector<std::string>& arguments, std::string const& name,
-                        std::string const& otherwise);
-/// Takes "--name" out of the arguments; whether it was there.
-bool take_flag(std::vector<std::string>& arguments, std::string const& name);
-/// Throws Error 64 when an option has none of these values.
-void require_one_of(std::string const& option, std::string const& value,
-                    std::vector<std::string> const& names);
-/// Throws Error 64 when an argument is left that begins with "--", or when there are fewer
-/// arguments than `least` or more than `most`.
-void expect_arguments(std::vector<std::string> const& arguments, std::size_t least,
-                      std::size_t most, std::string const& usage);
+/// Why an option does not take a value, and what to do; where that is not said, the usage is told.
+struct RefusedValue {
+    std::string why;
+    std::string next{};
+};
+
+/// A row of a command's table: how an option is written, what it means, where its value goes.
+struct Option {
+    std::string name;        ///< "--devices"
+    std::string value;       ///< "N", "mpirun|srun"; empty: a flag
+    std::string meaning;     ///< for --help
+    std::string otherwise{}; ///< its value where it is not given, for --help; empty: none to tell
+    std::function<void(std::string const&)> take{}; ///< may throw RefusedValue
+    bool required = false;
+    bool takes_blank = false; ///< else an empty value counts as none
+};
+
+/// Words of a command line that are no options of the table, as they were given.
+struct Words {
+    std::vector<std::string> positions{};
+    std::vector<std::string> keys{}; ///< "--section.key", "VALUE" of a deck, for config::DeckSource
+
+    /// Both, as `lockstep train` takes them.
+    std::vector<std::string> all() const;
+};
+
+/// The words without option that a command takes.
+struct Positions {
+    std::string names{}; ///< "FILE|RUN OUT"
+    std::size_t least = 0;
+    std::size_t most = 0;
+};
+
+/// What can be told to a command: it is parsed by this table, and its help is made from it.
+struct Options {
+    std::string command{}; ///< "lockstep watch"
+    Positions positions{};
+    std::string about{}; ///< what the command does, for --help
+    std::vector<Option> rows{};
+    std::vector<std::string> exclusive{}; ///< of these flags one at most
+    bool deck_keys = false;               ///< takes --section.key VALUE, too
+
+    /// Gives the rows their values. An option is written "--name VALUE" or "--name=VALUE"; of
+    /// several of one name the last one counts.
+    ///
+    /// Throws  Error 64 that says what is wrong and how the command is used
+    Words parse(std::vector<std::string> const& words) const;
+
+    /// "lockstep watch RUN [--once] [--interval SECONDS]", in one line.
+    std::string usage() const;
+    /// The usage, what the command does, and a line or more for each option.
+    std::string help() const;
+};
+
+/// A text for people in lines of 100 columns; the first begins with `first`, the others are
+/// indented.
+std::string paragraph(std::string first, std::string const& text, std::size_t indent);
+
+/// The lines of --help for these rows, indented.
+std::string option_lines(std::vector<Option> const& rows, std::size_t indent);
+
+/// Rows by the kind of their value. `words`: "--devices N".
+namespace option {
+
+struct WholeLimits {
+    std::int64_t least = 1;
+    std::int64_t most = std::numeric_limits<std::int64_t>::max();
+};
+struct RealLimits {
+    double least = 0;
+    double most = std::numeric_limits<double>::infinity();
+};
+
+/// The number that `text` is; K and M behind it stand for 2^10 and 2^20.
+///
+/// Throws  RefusedValue
+std::int64_t whole_number(std::string const& text, WholeLimits limits);
+
+/// What `take` makes of the value.
+Option own(std::string const& words, std::string meaning,
+           std::function<void(std::string const&)> take);
+Option flag(std::string name, std::string meaning, bool& given);
+Option text(std::string const& words, std::string meaning, std::string& into);
+Option path(std::string const& words, std::string meaning, std::filesystem::path& into);
+/// A list with commas; names that have some stand in double quotes.
+Option texts(std::string const& words, std::string meaning, std::vector<std::string>& into);
+Option one_of(std::string name, std::vector<std::string> values, std::string meaning,
+              std::string& into);
+/// Some of the values, with commas.
+Option some_of(std::string name, std::vector<std::string> values, std::string meaning,
+               std::vector<std::string>& into);
+Option real(std::string const& words, std::string meaning, double& into, RealLimits limits = {});
+Option real(std::string const& words, std::string meaning, std::optional<double>& into,
+            RealLimits limits = {});
+Option reals(std::string const& words, std::string meaning, std::vector<double>& into);
+/// From 1, with commas.
+Option wholes(std::string const& words, std::string meaning, std::vector<std::int64_t>& into);
+
+template <std::integral Number>
+Option whole(std::string const& words, std::string meaning, Number& into, WholeLimits limits = {}) {
+    if (std::cmp_less(std::numeric_limits<Number>::max(), limits.most)) {
+        limits.most = static_cast<std::int64_t>(std::numeric_limits<Number>::max());
+    }
+    auto row = own(words, std::move(meaning), [&into, limits](std::string const& text) {
+        into = static_cast<Number>(whole_number(text, limits));
+    });
+    if (!std::cmp_less(into, limits.least)) { // else that means: not said
+        row.otherwise = std::to_string(into);
+    }
+    return row;
+}
+/// The command does not go without it.
+Option required(Option row);
+
+} // namespace option
 
 } // namespace lockstep

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <spawn.h>
 #include <string>
@@ -29,6 +30,17 @@ std::vector<char*> word_pointers(std::vector<std::string> const& words);
 /// Waits for a child's end: its exit code, 128 and the signal where one ended it, -1 where its end
 /// cannot be learnt.
 [[nodiscard]] int wait_for_child(pid_t child);
+
+/// This program's own file, to start it again.
+std::filesystem::path own_program();
+
+/// Runs a program to its end, what it prints appended to `output`; `environment` ("NAME=VALUE")
+/// comes on top of our own.
+///
+/// Throws   Error 69 when it cannot be started
+/// Returns  its exit code, 128 and the signal where one ended it
+int run_child(std::vector<std::string> const& words, std::vector<std::string> const& environment,
+              std::filesystem::path const& output);
 
 /// Runs a program to its end and returns what it wrote to standard output; nothing when it cannot
 /// be started, leaves with another code than 0, or is not done in time: it is killed then.

@@ -1,6 +1,6 @@
 #include "choice.hpp"
 
-#include "base/arguments.hpp"
+#include "base/child.hpp"
 #include "base/environment.hpp"
 #include "base/text.hpp"
 #include "lockstep/config/deck_source.hpp"
@@ -26,8 +26,6 @@ config::Deck deck_of(LaunchChoice const& choice) {
         if (!word.starts_with("--")) {
             source.read(word);
             name = std::filesystem::path(word).stem().string();
-        } else if (word != "--force") {
-            expect_arguments({word}, 0, 0, "lockstep launch --help lists the options");
         }
     }
     if (name.empty()) {
@@ -66,7 +64,7 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
     auto const deck = deck_of(choice);
     auto const mode = mode_of(choice, deck);
     LaunchPlan plan;
-    plan.program = std::filesystem::read_symlink("/proc/self/exe").string();
+    plan.program = own_program().string();
     plan.train = train_words(choice, deck);
     plan.train.insert(plan.train.begin(), "train");
     plan.max_ranks = deck.run.replicas;

@@ -1,4 +1,4 @@
-#include "launch/dialog.hpp"
+#include "dialog.hpp"
 
 #include "base/host_facts.hpp"
 #include "base/number.hpp"

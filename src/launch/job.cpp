@@ -1,4 +1,5 @@
 #include "base/batch_job.hpp"
+#include "base/child.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -99,7 +100,7 @@ std::string script_words(std::vector<std::string> words, std::string& input) {
 
 std::string script_directory() {
     namespace fs = std::filesystem;
-    auto const program = fs::read_symlink("/proc/self/exe").parent_path();
+    auto const program = own_program().parent_path();
     for (auto const& place : {program / "../share/lockstep", program / ".."}) {
         if (fs::exists(place / "scripts/job.sh")) {
             return fs::canonical(place).string();
@@ -130,8 +131,8 @@ std::string job_script(LaunchChoice const& choice) {
         << path << "\n"
         << (slurm ? slurm_head(shape) : pbs_head(shape)) << "\nset -euo pipefail\n"
         << "cd \"$" << (slurm ? "SLURM_SUBMIT_DIR" : "PBS_O_WORKDIR")
-        << "\"\nEXE=" << shell_line({std::filesystem::read_symlink("/proc/self/exe").string()})
-        << "\nINPUT=" << shell_line({input}) << "\nRESTARTS=" << restarts << "\n"
+        << "\"\nEXE=" << shell_line({own_program().string()}) << "\nINPUT=" << shell_line({input})
+        << "\nRESTARTS=" << restarts << "\n"
         << (one ? "LAUNCH=env # one process: no launcher\n" : "")
         << (choice.launcher == "srun" ? "LAUNCH=\"srun --mpi=pmix\"\nLAUNCHER=srun\n" : "")
         << (slurm ? "" : concat("script=", shell_line({path}), "\n")) << "source "

@@ -1,14 +1,11 @@
 #include "measure/measurement.hpp"
 
 #include "base/text.hpp"
-#include "lockstep/base/error.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <iomanip>
-#include <limits>
 #include <ostream>
 
 namespace lockstep::measure {
@@ -76,21 +73,6 @@ void print(std::ostream& out, Measurement const& measurement, bool json) {
     for (auto const& [key, value] : measurement.figures) {
         out << "    " << std::left << std::setw(20) << key << figure_text(key, value) << "\n";
     }
-}
-
-std::int64_t whole_number(std::string const& option, std::string const& text) {
-    std::int64_t value = 0;
-    auto const* const end = text.data() + text.size();
-    auto const [stopped, error] = std::from_chars(text.data(), end, value);
-    std::string const unit(stopped, end);
-    std::int64_t const factor = unit == "K" ? 1 << 10 : unit == "M" ? 1 << 20 : 1;
-    bool const valid = error == std::errc() && value >= 1 && (unit.empty() || factor > 1) &&
-                       value <= std::numeric_limits<std::int64_t>::max() / factor;
-    if (!valid) {
-        throw Error(ExitCode::usage, {concat(option, " ", text), "expected a whole number from 1",
-                                      "Write one such as 50, 64K or 25M"});
-    }
-    return value * factor;
 }
 
 } // namespace lockstep::measure

@@ -24,9 +24,4 @@ double median(std::vector<double> values);
 /// One line of JSON, or a few lines for people.
 void print(std::ostream& out, Measurement const& measurement, bool json);
 
-/// A whole number of at least 1 from the command line, where K and M stand for 2^10 and 2^20.
-///
-/// Throws  Error 64 that names the option
-std::int64_t whole_number(std::string const& option, std::string const& text);
-
 } // namespace lockstep::measure

@@ -115,6 +115,21 @@ with Scratch() as scratch:
         check(all(line.startswith((" ", f"lockstep {command}")) for line in text.splitlines()), text)
     for command in ("report", "watch", "evaluate", "verify-resume", "plan", "estimate", "check"):
         run([command, "--help"]).expect(0, f"lockstep {command}")
+    # What the list of all commands names is an option of the command; what none has is refused in one way.
+    listed = re.findall(r"^  ([a-z-]+) (.*)$", run(["--help"]).text, re.M)
+    check(len(listed) == 14, f"{listed}")
+    for command, usage in listed:
+        told = run([command, "--help"]).expect(0).text
+        for option in re.findall(r"--[a-z][a-z-]*(?:\.key)?", usage):
+            check(option in told, f"{option} of lockstep {command} in {told}")
+    for wrong in (["watch", one, "--onec"], ["report", one, "--formats", "png"], ["data", "info", data, "--input", "x"],
+                  ["data", "import", "idx", "--classe", "a", data, "x"], ["checkpoint", "prune", one, "--kep", 1],
+                  ["checkpoint", "export", one, "x.h5", "--overwrit"], ["bench", "step", "--step", 2],
+                  ["launch", "--show", DECK, "--device", 2], ["plan", DECK, "--rank", 2],
+                  ["train", DECK, "--quite"], ["estimate", DECK, "--step", 2], ["check", "--jsn"],
+                  ["verify-resume", DECK, "--rank", 1]):
+        option = next(word for word in wrong if str(word).startswith("--") and word != "--show")
+        run(wrong).expect(64, f"unknown option {option}", f"Did you mean {option[:3]}", "Usage: lockstep")
     run(["verify-resume", DECK, "--ranks", 1, "--resume-ranks", 1, "--kill-at", 1, "--steps", 2],
         ranks=2).expect(64, "it starts its ranks by itself")
 

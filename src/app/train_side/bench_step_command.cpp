@@ -1,4 +1,3 @@
-#include "base/arguments.hpp"
 #include "base/memory.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -13,6 +12,8 @@
 #include <map>
 #include <numeric>
 
+#include "../agreed_words.hpp"
+#include "../train_side_options.hpp"
 #include "commands.hpp"
 
 namespace lockstep::app {
@@ -29,35 +30,16 @@ std::map<std::string, config::Model> models() {
             {"cnn", {"cnn", {{"channels", "16, 32"}, {"hidden", "64"}}}}};
 }
 
-struct BenchStepOptions {
-    std::string model;
-    std::string variant;
-    std::int64_t batch = 0;
-    std::int64_t steps = 0;
-    bool json = false;
-
-    /// dp: two replicas of one rank concurrently, on threads.
-    std::int64_t replicas_of_rank() const { return variant == "dp" ? 2 : 1; }
-};
-
-BenchStepOptions bench_step_options(std::vector<std::string> arguments) {
-    BenchStepOptions options;
-    options.json = take_flag(arguments, "--json");
-    options.model = take_option(arguments, "--model", "mlp18m");
-    options.variant = take_option(arguments, "--variant", "engine");
-    options.batch = measure::whole_number("--batch", take_option(arguments, "--batch", "64"));
-    options.steps = measure::whole_number("--steps", take_option(arguments, "--steps", "50"));
-    expect_arguments(arguments, 0, 0, "lockstep bench step [--model mlp18m|cnn] [--json]");
-    require_one_of("--model", options.model, {"mlp18m", "cnn"});
-    require_one_of("--variant", options.variant, {"engine", "native", "dp", "alone", "bare"});
-    return options;
+/// dp: two replicas of one rank concurrently, on threads.
+std::int64_t replicas_of_rank(BenchStepTold const& told) {
+    return told.variant == "dp" ? 2 : 1;
 }
 
-config::Deck deck_for(BenchStepOptions const& options, int replicas) {
+config::Deck deck_for(BenchStepTold const& told, int replicas) {
     config::Deck deck;
     deck.run.replicas = replicas;
-    deck.data.batch = options.batch;
-    deck.model = models().at(options.model);
+    deck.data.batch = told.batch;
+    deck.model = models().at(told.model);
     return deck;
 }
 
@@ -103,24 +85,24 @@ std::vector<double> each(std::vector<std::vector<double>> const& steps,
 }
 
 /// Collective  over `world`
-measure::Measurement summary(Communicator const& world, BenchStepOptions const& options,
+measure::Measurement summary(Communicator const& world, BenchStepTold const& told,
                              std::vector<measure::StepTimes> const& times,
                              measure::BenchTraining const& training) {
     auto const part = [&](double measure::StepTimes::*which) {
         return gathered(world, times, which);
     };
-    measure::Measurement result{concat("step ", options.model),
-                                options.variant,
+    measure::Measurement result{concat("step ", told.model),
+                                told.variant,
                                 training.parameter_bytes(),
                                 world.size(),
                                 each(part(&measure::StepTimes::whole), mean),
                                 {}};
     auto const rate = 1 / measure::median(result.seconds);
     result.figures = {
-        {"batch", static_cast<double>(options.batch)},
+        {"batch", static_cast<double>(told.batch)},
         {"steps_per_s", rate},
         {"samples_per_s",
-         rate * static_cast<double>(options.batch * options.replicas_of_rank() * world.size())},
+         rate * static_cast<double>(told.batch * replicas_of_rank(told) * world.size())},
         {"forward_s", measure::median(each(part(&measure::StepTimes::forward), mean))},
         {"backward_s", measure::median(each(part(&measure::StepTimes::backward), mean))},
         {"communication_s", measure::median(each(part(&measure::StepTimes::communication), mean))},
@@ -131,30 +113,29 @@ measure::Measurement summary(Communicator const& world, BenchStepOptions const& 
 }
 
 /// Collective  over `world`
-measure::Measurement measure(Communicator const& world, BenchStepOptions const& options) {
+measure::Measurement measure(Communicator const& world, BenchStepTold const& told) {
     auto const alone = Communicator::self();
-    bool const native = options.variant == "native";
-    auto const& together = options.variant == "engine" || native ? world : alone;
-    auto deck = deck_for(options, together.size());
+    bool const native = told.variant == "native";
+    auto const& together = told.variant == "engine" || native ? world : alone;
+    auto deck = deck_for(told, together.size());
     deck.communication.reduction = native ? "native" : "ordered";
-    if (options.variant == "dp") {
+    if (told.variant == "dp") {
         deck.run.mode = "dp";
-        deck.run.replicas = options.replicas_of_rank();
+        deck.run.replicas = replicas_of_rank(told);
     }
     std::optional<measure::RandomBatches> batches;
     std::unique_ptr<measure::BenchTraining> training;
     double before = 0;
     comm::agree(world, "making random batches", [&] {
-        set_up(deck, options.variant);
-        batches.emplace((warm_ups + options.steps) * options.replicas_of_rank(), options.batch,
-                        world.rank());
+        set_up(deck, told.variant);
+        batches.emplace((warm_ups + told.steps) * replicas_of_rank(told), told.batch, world.rank());
         before = static_cast<double>(proportional_memory());
     });
-    training = options.variant == "bare" ? measure::bare_training(deck, *batches)
-                                         : measure::engine_training(together, deck, *batches);
+    training = told.variant == "bare" ? measure::bare_training(deck, *batches)
+                                      : measure::engine_training(together, deck, *batches);
     std::vector<measure::StepTimes> times;
     comm::barrier(world); // nobody still makes batches while others measure
-    for (std::int64_t step = -warm_ups; step < options.steps; ++step) {
+    for (std::int64_t step = -warm_ups; step < told.steps; ++step) {
         auto const taken = training->step();
         if (step >= 0) {
             times.push_back(taken);
@@ -162,7 +143,7 @@ measure::Measurement measure(Communicator const& world, BenchStepOptions const& 
     }
     comm::barrier(world); // memory is shared with ranks that are all still here
     auto const after = static_cast<double>(proportional_memory());
-    auto result = summary(world, options, times, *training);
+    auto result = summary(world, told, times, *training);
     for (auto const& [key, bytes] :
          {std::pair("memory_before_bytes", before), std::pair("memory_bytes", after)}) {
         result.figures.emplace_back(key, comm::all_reduce(world, bytes, comm::Reduce::maximum));
@@ -175,12 +156,11 @@ measure::Measurement measure(Communicator const& world, BenchStepOptions const& 
 ExitCode bench_step_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
-            BenchStepOptions options;
-            comm::agree(context.world, "reading the command line",
-                        [&] { options = bench_step_options(invocation.arguments); });
-            auto const measured = measure(context.world, options);
+            BenchStepTold told;
+            agreed_words(context.world, bench_step_options(told), invocation.arguments);
+            auto const measured = measure(context.world, told);
             if (context.world.is_root()) {
-                print(std::cout, measured, options.json);
+                print(std::cout, measured, told.json);
             }
             return ExitCode::ok;
         });

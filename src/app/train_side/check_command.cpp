@@ -1,4 +1,3 @@
-#include "base/arguments.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/config/deck_source.hpp"
@@ -10,7 +9,8 @@
 
 #include <iostream>
 
-#include "../train_side_help.hpp"
+#include "../agreed_words.hpp"
+#include "../train_side_options.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
 
@@ -30,22 +30,20 @@ double check_machine(measure::CheckContext const& context, config::Run const& ru
 }
 
 /// Collective  over the world
-measure::CheckSubject subject_of(comm::Communicator const& world,
-                                 std::vector<std::string> const& arguments) {
+measure::CheckSubject subject_of(comm::Communicator const& world, Words const& words) {
     measure::CheckSubject subject;
+    if (!words.positions.empty()) {
+        subject.deck_file = words.positions.front();
+        subject.deck = read_deck(world, words, 1).deck;
+        subject.run = subject.deck->run;
+        return subject;
+    }
     comm::agree(world, "reading the command line", [&] {
         config::DeckSource source;
-        auto const others = source.take_options(arguments);
-        expect_arguments(others, 0, 1, usage::check);
-        subject.deck_file = others.empty() ? "" : others.front();
-        if (others.empty()) {
-            subject.run = source.parse().run;
-        }
+        source.take_options(words.keys);
+        subject.run = source.parse().run;
     });
-    if (!subject.deck_file.empty()) { // the same on all ranks
-        subject.deck = read_deck(world, arguments, 1).deck;
-        subject.run = subject.deck->run;
-    } else if (subject.run.directory.empty()) {
+    if (subject.run.directory.empty()) {
         subject.run.directory = "runs/check";
     }
     return subject;
@@ -54,14 +52,14 @@ measure::CheckSubject subject_of(comm::Communicator const& world,
 } // namespace
 
 ExitCode check_command(Invocation const& invocation) {
-    auto arguments = invocation.arguments;
-    bool const json = take_flag(arguments, "--json");
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const& world = context.world;
             context.watchdog.set_patience(patience_s);
-            measure::CheckReport report(json, world.is_root());
-            auto const subject = subject_of(world, arguments);
+            CheckTold told;
+            auto const words = agreed_words(world, check_options(told), invocation.arguments);
+            measure::CheckReport report(told.json, world.is_root());
+            auto const subject = subject_of(world, words);
             auto const topology = comm::Topology::discover(world);
             try {
                 context.session.bind_device(train::device_of_rank(world, subject.run));

@@ -49,38 +49,29 @@ std::vector<std::string> drop_keys_of_others(config::DeckSource& source) {
 
 } // namespace
 
-DeckArguments read_deck(comm::Communicator const& world, std::vector<std::string> const& arguments,
-                        std::size_t decks) {
+DeckArguments read_deck(comm::Communicator const& world, Words const& words, std::size_t decks) {
     DeckArguments result;
     std::string packed;
     std::string name;
     std::vector<std::string> files;
     comm::agree(world, "reading the deck", [&] {
         config::DeckSource source;
-        auto const others = config::DeckSource().take_options(arguments);
-        for (auto const& argument : others) {
-            bool const is_deck =
-                !argument.starts_with("--") && (decks == 0 || (name.empty() && decks == 1));
-            if (decks == 0 && !is_deck) {
-                throw Error(ExitCode::usage, {concat("unknown option ", argument),
-                                              "keys of the deck are --section.key VALUE",
-                                              "The command's --help lists all"});
-            }
-            if (!is_deck) {
-                result.others.push_back(argument);
+        for (auto const& word : words.positions) {
+            if (decks > 0 && files.size() == decks) {
+                result.others.push_back(word);
                 continue;
             }
             if (world.is_root()) {
-                source.read(argument);
+                source.read(word);
             }
-            name = std::filesystem::path(argument).stem().string();
-            files.push_back(argument);
+            name = std::filesystem::path(word).stem().string();
+            files.push_back(word);
         }
-        if (name.empty()) {
+        if (files.empty()) {
             throw Error(ExitCode::usage, {"no deck was named", "there is nothing to do",
                                           "Name one, such as inputs/fashion_mnist.ini"});
         }
-        source.take_options(arguments); // the command line wins
+        source.take_options(words.keys); // the command line wins
         packed = source.packed();
     });
     comm::broadcast_text(world, packed);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/arguments.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck_source.hpp"
 
@@ -9,19 +10,18 @@
 
 namespace lockstep::app {
 
-/// A deck and the arguments that are neither decks nor deck options.
+/// A deck and the words that are no decks.
 struct DeckArguments {
     config::Deck deck;
     std::vector<std::string> others;
     std::map<std::string, config::Place> places; ///< where decks have their values
 };
 
-/// Rank 0 reads the decks, all ranks parse the same text. The first `decks` of the arguments that
-/// are no options are decks (0: all of them); run.name and run.directory are filled in.
+/// Rank 0 reads the decks, all ranks parse the same text. The first `decks` of the words' positions
+/// are decks (0: all of them); run.name and run.directory are filled in.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 64 or 66
-DeckArguments read_deck(comm::Communicator const& world, std::vector<std::string> const& arguments,
-                        std::size_t decks);
+DeckArguments read_deck(comm::Communicator const& world, Words const& words, std::size_t decks);
 
 } // namespace lockstep::app

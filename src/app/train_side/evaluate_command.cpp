@@ -1,4 +1,3 @@
-#include "base/arguments.hpp"
 #include "base/text.hpp"
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
@@ -11,7 +10,8 @@
 #include <cmath>
 #include <iostream>
 
-#include "../train_side_help.hpp"
+#include "../agreed_words.hpp"
+#include "../train_side_options.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
 
@@ -47,13 +47,13 @@ std::string file_of(comm::Communicator const& world, std::string const& named) {
 } // namespace
 
 ExitCode evaluate_command(Invocation const& invocation) {
-    auto arguments = invocation.arguments;
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
-            auto const [deck, others, places] = read_deck(context.world, arguments, 1);
+            NothingTold nothing;
+            auto const words =
+                agreed_words(context.world, evaluate_options(nothing), invocation.arguments);
+            auto const [deck, others, places] = read_deck(context.world, words, 1);
             context.root_cause.set_places(places);
-            comm::agree(context.world, "reading the command line",
-                        [&, &others = others] { expect_arguments(others, 1, 1, usage::evaluate); });
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(context.world, deck.run));
             auto const path = file_of(context.world, others[0]);

@@ -1,4 +1,3 @@
-#include "base/arguments.hpp"
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
@@ -31,15 +30,13 @@ void require_plugins_named_here(config::DeckSource const& source, std::string co
 
 } // namespace
 
+/// Words of `lockstep checkpoint export`, which it has looked at: FILE, OUT and keys of the deck.
 ExitCode export_script_command(Invocation const& invocation) {
     checkpoint::VerifiedFile const file(invocation.arguments.at(0));
     config::DeckSource source;
     auto const deck = concat("the deck in ", file.path().string());
     source.read_printed(checkpoint::open_weights(file)->record().deck, deck);
     auto const arguments = source.take_options(invocation.arguments);
-    expect_arguments(arguments, 2, 2,
-                     "lockstep checkpoint export FILE OUT --format torchscript "
-                     "[--section.key VALUE]...");
     require_plugins_named_here(source, deck);
     train::export_script(source.parse(), file, arguments[1]);
     std::cout << arguments[1] << ": the model of " << file.path().string() << ", for evaluation\n";

@@ -1,11 +1,10 @@
-#include "base/arguments.hpp"
 #include "base/text.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/task/task.hpp"
 
 #include <iostream>
 
-#include "../train_side_help.hpp"
+#include "../train_side_options.hpp"
 #include "commands.hpp"
 
 namespace lockstep::app {
@@ -22,9 +21,8 @@ void print_keys(std::string const& section, std::vector<config::OwnKey> const& k
 /// The one of these kinds that the command line names, or all.
 template <class Kind>
 std::vector<Kind> named(std::vector<Kind> kinds, std::string const& what,
-                        Invocation const& invocation, char const* form) {
-    auto const& arguments = invocation.arguments;
-    expect_arguments(arguments, 0, 1, form);
+                        Options (*table)(NothingTold&), Invocation const& invocation) {
+    auto const arguments = positions_of(table, invocation);
     if (arguments.empty()) {
         return kinds;
     }
@@ -45,7 +43,7 @@ std::vector<Kind> named(std::vector<Kind> kinds, std::string const& what,
 } // namespace
 
 ExitCode models_command(Invocation const& invocation) {
-    for (auto const& kind : named(nn::model_kinds(), "model", invocation, usage::models)) {
+    for (auto const& kind : named(nn::model_kinds(), "model", models_options, invocation)) {
         std::cout << kind.name << ": " << kind.meaning
                   << (kind.any_inputs ? "; takes any inputs" : "") << "\n";
         print_keys("model", kind.keys);
@@ -54,7 +52,7 @@ ExitCode models_command(Invocation const& invocation) {
 }
 
 ExitCode tasks_command(Invocation const& invocation) {
-    for (auto const& kind : named(task::task_kinds(), "task", invocation, usage::tasks)) {
+    for (auto const& kind : named(task::task_kinds(), "task", tasks_options, invocation)) {
         std::vector<std::string> metrics;
         for (auto const& metric : kind.metrics) {
             metrics.push_back(metric.name);

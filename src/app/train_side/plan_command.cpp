@@ -1,11 +1,9 @@
-#include "base/arguments.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/topology.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
-#include "measure/measurement.hpp"
 #include "measure/train_side/estimate_table.hpp"
 #include "monitor/root_cause.hpp"
 #include "train/run_plan.hpp"
@@ -14,7 +12,8 @@
 #include <iomanip>
 #include <iostream>
 
-#include "../train_side_help.hpp"
+#include "../agreed_words.hpp"
+#include "../train_side_options.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
 
@@ -113,18 +112,6 @@ void print_plan(train::RunPlan const& plan) {
     print_map(plan.ranks);
 }
 
-struct PlanOptions {
-    std::int64_t ranks = 0; ///< 0: those that were started
-    std::int64_t per_host = 0;
-};
-
-PlanOptions plan_options(std::vector<std::string>& arguments) {
-    auto const ranks = take_option(arguments, "--ranks", "");
-    auto const per_host = take_option(arguments, "--ranks-per-host", "");
-    return {ranks.empty() ? 0 : measure::whole_number("--ranks", ranks),
-            per_host.empty() ? 0 : measure::whole_number("--ranks-per-host", per_host)};
-}
-
 /// Collective  over `world`
 std::vector<train::RankPlace> places_here(comm::Communicator const& world) {
     auto const topology = comm::Topology::discover(world);
@@ -137,10 +124,10 @@ std::vector<train::RankPlace> places_here(comm::Communicator const& world) {
 }
 
 /// Ranks that nobody has started.
-std::vector<train::RankPlace> imagined(PlanOptions const& options, std::string const& device) {
-    auto const per_host = options.per_host > 0 ? options.per_host : options.ranks;
+std::vector<train::RankPlace> imagined(PlanTold const& told, std::string const& device) {
+    auto const per_host = told.per_host > 0 ? told.per_host : told.ranks;
     std::vector<train::RankPlace> places;
-    for (std::int64_t rank = 0; rank < options.ranks; ++rank) {
+    for (std::int64_t rank = 0; rank < told.ranks; ++rank) {
         places.push_back({concat("host ", rank / per_host),
                           device == "cpu" ? device : concat("cuda:", rank % per_host)});
     }
@@ -150,21 +137,17 @@ std::vector<train::RankPlace> imagined(PlanOptions const& options, std::string c
 } // namespace
 
 ExitCode plan_command(Invocation const& invocation) {
-    auto arguments = invocation.arguments;
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const& world = context.world;
-            PlanOptions options;
-            comm::agree(world, "reading the command line",
-                        [&] { options = plan_options(arguments); });
-            auto const [deck, others, places] = read_deck(world, arguments, 1);
+            PlanTold told;
+            auto const words = agreed_words(world, plan_options(told), invocation.arguments);
+            auto const [deck, others, places] = read_deck(world, words, 1);
             context.root_cause.set_places(places);
-            comm::agree(world, "reading the command line",
-                        [&, &others = others] { expect_arguments(others, 0, 0, usage::plan); });
             context.session.bind_device(train::device_of_rank(world, deck.run));
             auto ranks = places_here(world);
-            if (options.ranks > 0) {
-                ranks = imagined(options, world.device());
+            if (told.ranks > 0) {
+                ranks = imagined(told, world.device());
             }
             comm::agree(world, "planning", [&, &deck = deck] {
                 if (world.is_root()) {

@@ -1,7 +1,5 @@
-#include "base/arguments.hpp"
 #include "base/batch_job.hpp"
 #include "base/text.hpp"
-#include "comm/agree.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/collective_command.hpp"
@@ -19,7 +17,8 @@
 #include <filesystem>
 #include <iostream>
 
-#include "../train_side_help.hpp"
+#include "../agreed_words.hpp"
+#include "../train_side_options.hpp"
 #include "build_info.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
@@ -30,29 +29,11 @@ namespace {
 
 using Observers = std::vector<std::unique_ptr<train::Observer>>;
 
-struct Output {
-    bool quiet = false;
-    bool verbose = false;
-    bool json = false; ///< records on standard output, and no words
-
-    monitor::Talk talk() const {
-        return json      ? monitor::Talk::silent
-               : quiet   ? monitor::Talk::quiet
-               : verbose ? monitor::Talk::verbose
-                         : monitor::Talk::normal;
-    }
-};
-
-Output take_output(std::vector<std::string>& arguments) {
-    return {take_flag(arguments, "--quiet"), take_flag(arguments, "--verbose"),
-            take_flag(arguments, "--json")};
-}
-
-void require_one(Output const& output) {
-    if (output.quiet + output.verbose + output.json > 1) {
-        throw Error(ExitCode::usage, {"--quiet, --verbose and --json", "they exclude each other",
-                                      "Choose one of them"});
-    }
+monitor::Talk talk_of(TrainTold const& told) {
+    return told.json      ? monitor::Talk::silent
+           : told.quiet   ? monitor::Talk::quiet
+           : told.verbose ? monitor::Talk::verbose
+                          : monitor::Talk::normal;
 }
 
 /// Adds what `make` makes; where that fails, or fails later, there is a warning and no more.
@@ -67,13 +48,13 @@ void add_tolerant(Observers& all, monitor::Log const& log, Make const& make) {
 
 /// A run's directory that cannot be written is an error; a disk that fills up later is none.
 Observers observers(config::Deck const& deck, BatchJob const& job, Stopwatch since_start,
-                    Output const& output) {
+                    TrainTold const& told) {
     std::filesystem::path const directory = deck.run.directory;
-    monitor::Log const log(directory / "log.txt", output.talk());
+    monitor::Log const log(directory / "log.txt", talk_of(told));
     auto metrics = std::make_unique<monitor::MetricsFile>(directory / "metrics.jsonl");
     Observers all;
     add_tolerant(all, log, [&] { return std::move(metrics); });
-    if (output.json) {
+    if (told.json) {
         add_tolerant(all, log,
                      [] { return std::make_unique<monitor::MetricsFile>("/dev/stdout"); });
     }
@@ -111,33 +92,29 @@ std::vector<std::string> words_on_the_end(config::Run const& run, BatchJob const
 } // namespace
 
 ExitCode train_command(Invocation const& invocation) {
-    auto arguments = invocation.arguments;
-    bool const force = take_flag(arguments, "--force");
-    auto const output = take_output(arguments);
     SignalRequests const signals;
     Stopwatch const since_start;
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
-            auto const [deck, others, places] = read_deck(context.world, arguments, 0);
+            TrainTold told;
+            auto const words =
+                agreed_words(context.world, train_options(told), invocation.arguments);
+            auto const [deck, others, places] = read_deck(context.world, words, 0);
             context.root_cause.set_places(places);
-            comm::agree(context.world, "reading the command line", [&, &others = others] {
-                require_one(output);
-                expect_arguments(others, 0, 0, usage::train);
-            });
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(context.world, deck.run));
             auto const job = context.world.is_root() ? batch_job() : BatchJob{};
             auto const ended =
                 train::train(context.world,
                              {.deck = deck,
-                              .force = force,
+                              .force = told.force,
                               .version = build::version,
                               .seconds_left = seconds_left(deck.run, job),
                               .seconds_of_job = seconds_of_job(deck.run, job),
                               .remarks = words_on_the_end(deck.run, job),
                               .observers =
                                   [&](config::Deck const& resolved) {
-                                      return observers(resolved, job, since_start, output);
+                                      return observers(resolved, job, since_start, told);
                                   },
                               .held =
                                   [&, directory = std::filesystem::path(deck.run.directory)](
@@ -150,7 +127,7 @@ ExitCode train_command(Invocation const& invocation) {
                               .stepped = [&] { context.watchdog.hear_of_exit_first(); }},
                              signals);
             bool const nothing_to_do = ended.reason == "already finished";
-            if (nothing_to_do && context.world.is_root() && !output.json) {
+            if (nothing_to_do && context.world.is_root() && !told.json) {
                 std::cout << "this run is finished at step " << ended.step
                           << ": nothing to train. Raise train.epochs or train.steps, whichever is "
                              "reached, to continue, or start over with --checkpoint.resume none"

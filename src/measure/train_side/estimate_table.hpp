@@ -2,6 +2,7 @@
 
 #include "comm/scaling_model.hpp"
 #include "lockstep/base/error.hpp"
+#include "measure/estimate_options.hpp"
 #include "train/run_plan.hpp"
 
 #include <cstdint>
@@ -10,19 +11,6 @@
 #include <vector>
 
 namespace lockstep::measure {
-
-/// What the command line of estimate says.
-struct EstimateOptions {
-    std::int64_t steps = 0;
-    std::int64_t max_ranks = 0;
-    std::int64_t per_host = 0; ///< 0: as many as there are here
-    std::vector<std::int64_t> batches;
-    double price = 0; ///< of one rank, an hour
-    double watts = 0; ///< of one rank
-    double gbit = 0;  ///< 0: measured, or else an assumption
-    double latency_us = 0;
-    bool json = false;
-};
 
 /// A step on all ranks that were started, each with a replica.
 struct Together {

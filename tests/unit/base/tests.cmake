@@ -1,4 +1,5 @@
 lockstep_add_unit_test(base/text)
+lockstep_add_unit_test(base/arguments)
 lockstep_add_unit_test(base/list)
 lockstep_add_unit_test(base/error)
 lockstep_add_unit_test(base/file)

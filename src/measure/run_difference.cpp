@@ -1,4 +1,4 @@
-#include "run_difference.hpp"
+#include "measure/run_difference.hpp"
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-namespace lockstep::app {
+namespace lockstep::measure {
 
 namespace {
 
@@ -111,4 +111,4 @@ std::vector<std::string> where_runs_part(std::filesystem::path const& a,
     return lines;
 }
 
-} // namespace lockstep::app
+} // namespace lockstep::measure

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep::app {
+namespace lockstep::measure {
 
 /// Where two runs part, by the hashes of weights in their records (monitor.weight-hash): the first
 /// step, the first parameter in the first checkpoints that tell, a replica that differed from the
@@ -15,4 +15,4 @@ namespace lockstep::app {
 std::vector<std::string> where_runs_part(std::filesystem::path const& a,
                                          std::filesystem::path const& b);
 
-} // namespace lockstep::app
+} // namespace lockstep::measure

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "base/arguments.hpp"
+#include "import/import.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lockstep::app {
+
+/// What the command line of an import says; of the kinds of sources the one that is named.
+struct ImportTold {
+    import::ImportOptions common;
+    std::string split_by;
+    import::IdxImport idx;
+    import::ImageImport images;
+    import::VideoImport video;
+    import::SpeechImport speech;
+    import::SeriesImport series;
+    import::Hdf5Import hdf5;
+    std::string alpha = "drop";
+    std::string units = "characters";
+    std::string series_type = "f32";
+};
+
+/// A kind of source, the options that it alone has, and what makes it of a path.
+struct ImportKind {
+    std::string name;
+    std::string source; ///< what SOURCE is, for --help
+    std::vector<Option> rows;
+    std::function<std::unique_ptr<import::ImportSource>(std::filesystem::path const&)> make;
+};
+
+/// All kinds, which put what they are told into `told` and make their sources of it.
+std::vector<ImportKind> import_kinds(ImportTold& told);
+
+/// Options of every kind, KIND, SOURCE and OUT, and those of `kind`.
+Options import_options(ImportTold& told, ImportKind const& kind);
+
+} // namespace lockstep::app

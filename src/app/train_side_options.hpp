@@ -1,0 +1,55 @@
+#pragma once
+
+#include "app/command.hpp"
+#include "measure/estimate_options.hpp"
+
+#include <cstdint>
+#include <string>
+
+// What the commands that live in the training library can be told. Compiled into the program, too,
+// whose --help does without that library: to load LibTorch takes long.
+namespace lockstep::app {
+
+struct TrainTold {
+    bool force = false;
+    bool quiet = false;
+    bool verbose = false;
+    bool json = false; ///< records on standard output, and no words
+};
+
+struct PlanTold {
+    std::int64_t ranks = 0; ///< 0: those that were started
+    std::int64_t per_host = 0;
+};
+
+struct CheckTold {
+    bool json = false;
+};
+
+struct BenchStepTold {
+    std::string model = "mlp18m";
+    std::string variant = "engine";
+    std::int64_t batch = 64;
+    std::int64_t steps = 50;
+    bool json = false;
+};
+
+Options train_options(TrainTold& told);
+Options plan_options(PlanTold& told);
+Options check_options(CheckTold& told);
+Options estimate_options(measure::EstimateOptions& told);
+Options evaluate_options(NothingTold&);
+Options bench_step_options(BenchStepTold& told);
+Options models_options(NothingTold&);
+Options tasks_options(NothingTold&);
+
+std::string train_help(HelpWords const&);
+std::string plan_help(HelpWords const&);
+std::string check_help(HelpWords const&);
+std::string estimate_help(HelpWords const&);
+std::string evaluate_help(HelpWords const&);
+std::string bench_step_help(HelpWords const&);
+std::string models_help(HelpWords const&);
+std::string tasks_help(HelpWords const&);
+
+} // namespace lockstep::app

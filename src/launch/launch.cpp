@@ -1,0 +1,73 @@
+#include "launch/launch.hpp"
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "launch/fit.hpp"
+
+#include <cerrno>
+#include <filesystem>
+#include <iostream>
+#include <unistd.h>
+
+#include "dialog.hpp"
+
+namespace lockstep::launch {
+
+namespace {
+
+bool on_terminal() {
+    return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+}
+
+/// Writes the job script and becomes the command that submits it.
+ExitCode submit(LaunchChoice const& choice, Consent consent) {
+    auto const path = job_script_path(choice);
+    auto const script = job_script(choice);
+    std::string const command = choice.submit == "slurm" ? "sbatch" : "qsub";
+    if (consent == Consent::ask) {
+        confirm(concat(path, ":\n\n", script), concat("Write it and submit it by ", command));
+    }
+    make_directories(std::filesystem::absolute(path).parent_path());
+    write_text_durably(path, script);
+    std::cout << command << " " << path << "\nlockstep watch " << deck_of(choice).run.directory
+              << " waits for the run and shows it" << std::endl;
+    ::execlp(command.c_str(), command.c_str(), path.c_str(), nullptr);
+    throw Error(ExitCode::unavailable, {concat("cannot start ", command), system_text(errno),
+                                        concat("Submit ", path, " where there is one")});
+}
+
+} // namespace
+
+ExitCode launch(LaunchChoice choice, Consent consent) {
+    bool const asks = consent == Consent::ask;
+    bool const shows = consent == Consent::to_show;
+    if (asks && !on_terminal()) {
+        throw Error(ExitCode::usage, {"lockstep launch has questions",
+                                      "input or output is no terminal", "Say --yes"});
+    }
+    auto const scheduler =
+        choice.submit == "no" || (!asks && choice.submit.empty()) ? Scheduler() : find_scheduler();
+    if (asks) {
+        ask_for_the_rest(choice, scheduler);
+    }
+    if (choice.submit == "slurm" || choice.submit == "pbs") {
+        settle_job(choice, scheduler);
+        if (shows) {
+            std::cout << job_script(choice);
+            return ExitCode::ok;
+        }
+        return submit(choice, consent);
+    }
+    auto const plan = plan_of(choice);
+    auto const line = shell_line(launch_words(plan, plan.hosts));
+    if (shows) {
+        std::cout << line << "\n";
+        return ExitCode::ok;
+    }
+    if (asks) {
+        confirm(line, "Start it");
+    }
+    return supervise(plan);
+}
+
+} // namespace lockstep::launch

@@ -1,0 +1,140 @@
+#include "measure/resume_trial.hpp"
+
+#include "base/child.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "checkpoint/store.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/config/deck_source.hpp"
+#include "measure/run_difference.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <unistd.h>
+#include <utility>
+
+namespace lockstep::measure {
+
+namespace {
+
+/// The deck as `train` sees it.
+config::Deck deck_of(std::vector<std::string> const& words) {
+    config::DeckSource source;
+    std::string name;
+    for (auto const& file : config::DeckSource().take_options(words)) {
+        source.read(file);
+        name = std::filesystem::path(file).stem().string();
+    }
+    source.take_options(words);
+    auto deck = source.parse();
+    if (deck.run.directory.empty()) {
+        deck.run.directory =
+            (std::filesystem::path("runs") / (deck.run.name.empty() ? name : deck.run.name))
+                .string();
+    }
+    return deck;
+}
+
+} // namespace
+
+TrialRuns::TrialRuns(std::filesystem::path const& run)
+    : path_(concat(run.string(), ".verify-resume-", ::getpid())) {
+    make_directories(path_);
+}
+
+TrialRuns::~TrialRuns() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+}
+
+ResumeTrial::ResumeTrial(ResumeTrialOptions options)
+    : options_(std::move(options)), deck_(deck_of(options_.words)), runs_(deck_.run.directory) {}
+
+void ResumeTrial::run() const {
+    require_finished(train("straight", options_.ranks, ""), "straight");
+    auto const fault = concat("kill:rank=", options_.ranks - 1, ":step=", options_.kill_at);
+    auto const code = train("killed", options_.ranks, fault);
+    if (code == 0 || !killed_in_time("killed")) {
+        require_finished(code, "killed");
+        throw Error(ExitCode::software, {concat("SIGKILL at step ", options_.kill_at),
+                                         "the run continued to its end", "Please report this"});
+    }
+    require_finished(train("killed", options_.resume_ranks, ""), "killed");
+}
+
+int ResumeTrial::train(std::string const& run, std::int64_t ranks, std::string const& fault) const {
+    std::vector<std::string> words{options_.launcher};
+    if (std::filesystem::path(options_.launcher).filename() == "srun") {
+        words.insert(words.end(), {"--mpi=pmix", "-n", std::to_string(ranks)});
+    } else {
+        words.insert(words.end(), {"-n", std::to_string(ranks), "-x", "LOCKSTEP_INJECT"});
+    }
+    words.insert(words.end(), {own_program().string(), "train"});
+    words.insert(words.end(), options_.words.begin(), options_.words.end());
+    auto const replicas = deck_.run.replicas > 0 ? deck_.run.replicas
+                                                 : std::max(options_.ranks, options_.resume_ranks);
+    // Resumed from in the middle of what was done before the kill; tested nowhere.
+    words.insert(words.end(), {"--run.directory",
+                               (runs_ / run).string(),
+                               "--run.replicas",
+                               std::to_string(replicas),
+                               "--train.epochs",
+                               "0",
+                               "--train.steps",
+                               std::to_string(options_.steps),
+                               "--checkpoint.every-steps",
+                               std::to_string(std::max<std::int64_t>(options_.kill_at / 2, 1)),
+                               "--checkpoint.resume",
+                               "auto",
+                               "--data.test",
+                               "",
+                               "--monitor.progress",
+                               "none",
+                               "--monitor.weight-hash",
+                               "true",
+                               "--monitor.log-every",
+                               "1"});
+    std::cout << run << ": " << options_.steps << " steps on " << ranks
+              << (ranks == 1 ? " rank" : " ranks")
+              << (fault.empty() ? "" : concat(", killed at step ", options_.kill_at)) << std::endl;
+    return run_child(words, {"LOCKSTEP_INJECT=" + fault}, runs_ / "output");
+}
+
+std::filesystem::path ResumeTrial::newest(std::string const& run) const {
+    auto const entries = checkpoint::Store(runs_ / run / "checkpoints", 1).list();
+    return entries.empty() ? std::filesystem::path() : entries.front().path;
+}
+
+std::string ResumeTrial::last_words() const {
+    auto const text = read_text(runs_ / "output");
+    auto const at = text.rfind("lockstep: ");
+    auto const from =
+        at == std::string::npos ? text.size() - std::min<std::size_t>(text.size(), 500) : at;
+    auto const line = text.substr(from, text.find('\n', from) - from);
+    return std::string(trimmed(line));
+}
+
+void ResumeTrial::require_finished(int code, std::string const& run) const {
+    if (code != 0) {
+        auto const known = code == 64 || code == 65 || code == 66 || code == 69 || code == 71 ||
+                           code == 73 || code == 74;
+        throw Error(known ? static_cast<ExitCode>(code) : ExitCode::software,
+                    {concat("run ", run, " ended with ", code), last_words(),
+                     "Correct that first; lockstep train with the same deck shows more"});
+    }
+}
+
+bool ResumeTrial::killed_in_time(std::string const& run) const {
+    auto const entries = checkpoint::Store(runs_ / run / "checkpoints", 1).list();
+    return !entries.empty() && entries.front().step < options_.steps;
+}
+
+checkpoint::Comparison ResumeTrial::compare() const {
+    return checkpoint::diff(newest("straight"), newest("killed"));
+}
+
+std::vector<std::string> ResumeTrial::where_they_part() const {
+    return where_runs_part(runs_ / "straight", runs_ / "killed");
+}
+
+} // namespace lockstep::measure

@@ -1,0 +1,187 @@
+#include "measure/train_side/estimate.hpp"
+
+#include "base/gpus.hpp"
+#include "base/host_facts.hpp"
+#include "base/memory.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/scaling_model.hpp"
+#include "measure/allreduce_trial.hpp"
+#include "measure/measurement.hpp"
+#include "measure/train_side/estimate_recipe.hpp"
+#include "measure/train_side/estimate_steps.hpp"
+#include "train/dry_run.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace lockstep::measure {
+
+using comm::Communicator;
+
+namespace {
+
+/// The mean over all ranks: one that waits less has computed longer.
+///
+/// Collective  over `world`
+comm::StepParts mean_over(Communicator const& world, comm::StepParts parts) {
+    for (auto* const value : {&parts.compute, &parts.backward, &parts.sum, &parts.update,
+                              &parts.imbalance, &parts.rest}) {
+        *value = comm::all_reduce(world, *value, comm::Reduce::sum) / world.size();
+    }
+    return parts;
+}
+
+/// Where hosts were measured, by a sum over one rank of each; else as given, or as assumed.
+///
+/// Collective  over `world`
+comm::NetworkModel network_of(Communicator const& world, comm::Topology const& topology,
+                              EstimateOptions const& options, std::string& source) {
+    auto const firsts = world.split(topology.local_rank == 0 ? 0 : 1);
+    constexpr std::uint64_t small = std::uint64_t{4} << 10;
+    constexpr std::uint64_t large = std::uint64_t{16} << 20;
+    std::vector<double> seconds{0, 0};
+    if (topology.hosts.size() > 1 && topology.local_rank == 0) {
+        seconds[0] = median(measure_allreduce(firsts, "ordered", small, 20).seconds);
+        seconds[1] = median(measure_allreduce(firsts, "ordered", large, 5).seconds);
+    }
+    comm::broadcast(world, std::span(seconds));
+    auto const hosts = static_cast<double>(topology.hosts.size());
+    constexpr double bits = 8;
+    comm::NetworkModel network{20e-6, 25e9 / bits};
+    source = "an assumption";
+    if (hosts > 1) {
+        // A sum of n bytes moves 2 (H - 1) / H of them through each host.
+        network = comm::NetworkModel::through(static_cast<double>(small), seconds[0],
+                                              static_cast<double>(large), seconds[1]);
+        network.bytes_per_s *= 2 * (hosts - 1) / hosts;
+        network.latency_s /= 2;
+        source = concat("measured between ", hosts, " hosts");
+    }
+    if (options.gbit > 0 || options.latency_us > 0) {
+        network.bytes_per_s = options.gbit > 0 ? options.gbit * 1e9 / bits : network.bytes_per_s;
+        network.latency_s = options.latency_us > 0 ? options.latency_us * 1e-6 : network.latency_s;
+        source = "as given";
+    }
+    return network;
+}
+
+/// Powers of two up to the most, and what was measured.
+std::vector<int> rank_counts(std::int64_t most, int measured) {
+    std::vector<int> counts;
+    for (std::int64_t ranks = 1; ranks <= most; ranks *= 2) {
+        counts.push_back(static_cast<int>(ranks));
+    }
+    if (measured <= most) {
+        counts.push_back(measured);
+    }
+    std::sort(counts.begin(), counts.end());
+    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+    return counts;
+}
+
+/// Bytes that one rank copies in memory, a second.
+double copy_rate(Communicator const& world) {
+    constexpr std::uint64_t bytes = std::uint64_t{16} << 20;
+    return static_cast<double>(bytes) / median(measure_allreduce(world, "copy", bytes, 5).seconds);
+}
+
+/// Bytes that this rank can have on its device, with what it has already.
+double memory_of_rank(Communicator const& world, int local_size) {
+    if (world.device() == "cpu") {
+        return static_cast<double>(available_memory()) / local_size +
+               static_cast<double>(resident_memory());
+    }
+    auto const listing = list_gpus();
+    auto const index = std::stoul(world.device().substr(world.device().find(':') + 1));
+    return index < listing.gpus.size() ? static_cast<double>(listing.gpus[index].memory) : 0;
+}
+
+/// As many as were started on this one; for a single rank, as many as it has devices or cores for.
+int ranks_of_host(Communicator const& world, config::Run const& run,
+                  comm::Topology const& topology) {
+    if (topology.local_size > 1) {
+        return topology.local_size;
+    }
+    auto const devices = static_cast<int>(list_gpus().gpus.size());
+    auto const by_cores = host_cores() / static_cast<int>(run.threads);
+    return std::max(world.device() == "cpu" ? by_cores : devices, 1);
+}
+
+} // namespace
+
+void estimate(Communicator const& world, config::Deck const& deck, EstimateOptions const& options) {
+    auto const topology = comm::Topology::discover(world);
+    // What is free before anything is taken.
+    auto const available =
+        comm::all_reduce(world, memory_of_rank(world, topology.local_size), comm::Reduce::minimum);
+    comm::ScalingInputs inputs;
+    train::DryRunSize size;
+    std::optional<Together> measured;
+    std::vector<BatchTrial> batches;
+    auto const recipe = recipe_on_all_ranks(world, topology, deck);
+    comm::agree(world, "measuring a step alone", [&] {
+        if (world.is_root()) {
+            inputs.alone = measure_alone(recipe.one_replica(recipe.batch), options.steps, &size);
+        }
+    });
+    if (world.size() > 1) {
+        train::DryRun dry_run(world, recipe.a_replica_each(world.size()));
+        measured = Together{mean_over(world, median_step(dry_run, options.steps)), world.size(),
+                            topology.local_size};
+    }
+    // What ranks of one host do to each other is known only where one host has them all.
+    if (measured && topology.hosts.size() == 1) {
+        inputs.together = measured->parts;
+        inputs.measured = world.size();
+    }
+    inputs.copy_per_s = copy_rate(world);
+    std::string source;
+    inputs.between = network_of(world, topology, options, source);
+    inputs.ranks_per_host = options.per_host > 0 ? static_cast<int>(options.per_host)
+                                                 : ranks_of_host(world, deck.run, topology);
+    inputs.sharded = deck.optimizer.update == "sharded";
+    inputs.overlaps = world.device() != "cpu";
+    comm::agree(world, "predicting", [&] {
+        if (!world.is_root()) {
+            return;
+        }
+        inputs.replicas = recipe.fixed_replicas();
+        inputs.load =
+            recipe.loads(rank_counts(options.max_ranks, 1), options.steps, inputs.alone.compute);
+        inputs.arena_bytes = size.arena_bytes;
+        inputs.buckets = size.buckets;
+        inputs.batch = size.samples_per_step;
+        EstimateTable const printer(options);
+        printer.start(recipe.plan);
+        printer.basis(inputs, source, measured);
+        printer.head();
+        auto const most =
+            inputs.replicas > 0 ? std::min(options.max_ranks, inputs.replicas) : options.max_ranks;
+        for (int const ranks : rank_counts(most, world.size())) {
+            try {
+                printer.row(comm::predict(inputs, ranks), recipe.step_on(ranks).steps);
+            } catch (Error const& refused) { // as train would
+                printer.refused(ranks, refused);
+            }
+        }
+        if (options.batches.empty()) {
+            return;
+        }
+        auto const replicas = static_cast<int>(recipe.plan.deck.run.replicas);
+        auto const here = comm::predict(inputs, world.size());
+        auto const other_s = here.step_s - whole(inputs.alone);
+        for (auto const total : options.batches) {
+            batches.push_back(try_batch(recipe.one_replica(recipe.batch), total, replicas,
+                                        std::max(other_s, 0.0)));
+        }
+        if (options.json) {
+            print_json(batches);
+        } else {
+            print_batches(batches, replicas, available);
+        }
+    });
+}
+
+} // namespace lockstep::measure
