@@ -1,13 +1,14 @@
 #include "base/gpus.hpp"
 
+#include "base/driver_library.hpp"
 #include "base/number.hpp"
+#include "base/nvml.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <dlfcn.h>
 #include <fstream>
 #include <iomanip>
 #include <sstream>
@@ -16,30 +17,9 @@ namespace lockstep {
 
 namespace {
 
-/// A library that may be missing; kept until the process ends, since drivers dislike being
-/// unloaded.
-class Library {
-  public:
-    explicit Library(char const* name) : handle_(::dlopen(name, RTLD_NOW | RTLD_LOCAL)) {}
-
-    explicit operator bool() const { return handle_ != nullptr; }
-
-    /// Calls a function that returns 0 for success; whether it is there and did succeed.
-    template <class... Arguments>
-    bool call(char const* name, Arguments... arguments) const {
-        using Function = int (*)(Arguments...);
-        auto const function = reinterpret_cast<Function>(::dlsym(handle_, name));
-        return function != nullptr && function(arguments...) == 0;
-    }
-
-  private:
-    void* handle_;
-};
-
-// Numbers of the driver's interface (cuda.h, nvml.h).
+// Numbers of the driver's interface (cuda.h).
 constexpr int capability_major = 75;
 constexpr int capability_minor = 76;
-constexpr int nvlink = 2;
 
 std::string uuid_text(std::array<unsigned char, 16> const& bytes) {
     std::ostringstream out;
@@ -60,7 +40,7 @@ int numa_node_of(std::string bus) {
     return file ? node : -1;
 }
 
-Gpu described(Library const& driver, int device) {
+Gpu described(DriverLibrary const& driver, int device) {
     Gpu gpu;
     std::array<char, 256> text{};
     if (driver.call("cuDeviceGetName", text.data(), static_cast<int>(text.size()), device)) {
@@ -88,7 +68,7 @@ Gpu described(Library const& driver, int device) {
 
 /// The nearest thing that two GPUs have in common, by NVML's levels.
 std::string path_text(int level) {
-    return level <= 0    ? "the same heartbeats"
+    return level <= 0    ? "the same card"
            : level <= 10 ? "PCIe switch"
            : level <= 20 ? "PCIe switches"
            : level <= 30 ? "PCIe host bridge"
@@ -96,40 +76,34 @@ std::string path_text(int level) {
                          : "between NUMA nodes";
 }
 
-/// NVML counts all GPUs of the host, hence the way by PCI addresses.
+std::string path_between(Nvml const& nvml, Nvml::Device one, Nvml::Device other) {
+    if (one == other || one == nullptr || other == nullptr) {
+        return "";
+    }
+    if (nvml.linked(one, other)) {
+        return "NVLink";
+    }
+    auto const level = nvml.common_ancestor(one, other);
+    return level ? path_text(*level) : "not known";
+}
+
 void add_links(GpuListing& listing) {
-    Library const nvml("libnvidia-ml.so.1");
-    if (!nvml || !nvml.call("nvmlInit_v2")) {
+    Nvml const nvml;
+    if (!nvml) {
         return;
     }
-    std::array<char, 96> version{};
-    if (nvml.call("nvmlSystemGetDriverVersion", version.data(),
-                  static_cast<unsigned>(version.size()))) {
-        listing.driver = concat(version.data(), ", ", listing.driver);
+    if (auto const version = nvml.driver_version(); !version.empty()) {
+        listing.driver = concat(version, ", ", listing.driver);
     }
-    std::vector<void*> handles;
+    std::vector<Nvml::Device> devices;
     for (auto const& gpu : listing.gpus) {
-        void* handle = nullptr;
-        nvml.call("nvmlDeviceGetHandleByPciBusId_v2", gpu.bus.c_str(), &handle);
-        handles.push_back(handle);
+        devices.push_back(nvml.on_bus(gpu.bus));
     }
-    for (auto* const one : handles) {
-        for (auto* const other : handles) {
-            int status = -1;
-            int level = 50;
-            if (one == other || one == nullptr || other == nullptr) {
-                listing.between.emplace_back();
-            } else if (nvml.call("nvmlDeviceGetP2PStatus", one, other, nvlink, &status) &&
-                       status == 0) {
-                listing.between.emplace_back("NVLink");
-            } else {
-                bool const known =
-                    nvml.call("nvmlDeviceGetTopologyCommonAncestor", one, other, &level);
-                listing.between.push_back(known ? path_text(level) : "not known");
-            }
+    for (auto* const one : devices) {
+        for (auto* const other : devices) {
+            listing.between.push_back(path_between(nvml, one, other));
         }
     }
-    nvml.call("nvmlShutdown");
 }
 
 int index_of(std::string const& name, std::string const& devices, std::vector<Gpu> const& gpus) {
@@ -156,7 +130,7 @@ int index_of(std::string const& name, std::string const& devices, std::vector<Gp
 
 GpuListing list_gpus() {
     GpuListing listing;
-    Library const driver("libcuda.so.1");
+    DriverLibrary const driver("libcuda.so.1");
     if (!driver) {
         return listing;
     }

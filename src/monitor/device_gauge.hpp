@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/nvml.hpp"
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,11 +11,6 @@ namespace lockstep::monitor {
 /// How busy a GPU is, as the NVIDIA driver's library (NVML) tells; it is loaded where it is there.
 class DeviceGauge {
   public:
-    DeviceGauge();
-    DeviceGauge(DeviceGauge&&) noexcept;
-    DeviceGauge& operator=(DeviceGauge&&) noexcept;
-    ~DeviceGauge();
-
     /// `device`: "cuda:N" as this process counts; anything else has no gauge.
     void look_at(std::string const& device);
 
@@ -22,9 +19,8 @@ class DeviceGauge {
     std::optional<double> utilization() const;
 
   private:
-    struct Library;
-    std::unique_ptr<Library> library_;
-    void* device_ = nullptr;
+    std::unique_ptr<Nvml> nvml_;
+    Nvml::Device device_ = nullptr;
 };
 
 } // namespace lockstep::monitor
