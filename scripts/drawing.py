@@ -1,48 +1,78 @@
 """Draws docs/pictures/architecture.svg: the rooms, and what happens in a step. python3 scripts/drawing.py > FILE"""
+import sys
 
-WIDTH, HEIGHT, PAD = 900, 612, 14
+WIDTH, MARGIN, GAP, PAD = 940, 20, 14, 12
+SIZE, CHARACTER = 12.5, 7.2  # of the small text: its height, and the most that a character takes on average
 BLUE, GREEN, GREY = "#dbe9f6", "#dff0d8", "#eeeeee"
+
+# From the top; each may include rooms below it: (name, lines, fill).
+ROWS = [
+    [("app", ["one thin file per command: train, evaluate, plan, check, launch, data, checkpoint, bench, report, watch …"],
+      GREY)],
+    [("launch", ["restarts lost runs,", "dialog, schedulers"], GREEN),
+     ("report", ["plots, live view, event", "files, comparison of runs"], GREEN),
+     ("measure", ["bench, estimate, check;", "one part of it uses torch"], BLUE)],
+    [("monitor", ["watchdog, root cause, records, progress: hears of events from train, knows nothing of how it trains"],
+      GREEN)],
+    [("train", ["engine, gradient exchange, optimizer, the run and its checkpoints, evaluation"], BLUE)],
+    [("import", ["other formats,", "codecs"], GREEN), ("checkpoint", ["collective write,", "verification"], GREEN),
+     ("rl", ["environments,", "advantages"], GREEN), ("task", ["losses, metrics:", "classes, CTC, PPO …"], BLUE),
+     ("nn", ["model registry,", "scripts, plug-ins"], BLUE)],
+    [("data", ["files, order, loader"], GREEN), ("h5", ["every call to HDF5"], GREEN),
+     ("comm", ["MPI, NCCL, replica tree"], GREEN), ("config", ["the deck"], GREEN)],
+    [("base", ["errors, files, hashes, keyed random numbers, memory, signals: neither MPI nor torch"], GREEN)],
+]
+STEP = ["read batches", "forward, backward", "sum over the tree", "update own shard", "share weights", "write records"]
+
 parts = []
 
 
-def box(x, y, width, height, title, lines, fill):
-    parts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6" fill="{fill}" stroke="#555"/>')
-    parts.append(f'<text x="{x + PAD}" y="{y + 22}" font-weight="bold">{title}</text>')
-    for i, line in enumerate(lines):
-        parts.append(f'<text x="{x + PAD}" y="{y + 42 + 17 * i}" font-size="12.5">{line}</text>')
+def text(x, y, words, room, bold=False, middle=False):
+    """Text that has so much room; the script fails rather than draw beyond it."""
+    if not bold and len(words) * CHARACTER > room:
+        sys.exit(f"no room for: {words}")
+    weight = ' font-weight="bold"' if bold else f' font-size="{SIZE}"'
+    anchor = ' text-anchor="middle"' if middle else ""
+    parts.append(f'<text x="{x:g}" y="{y:g}"{weight}{anchor}>{words}</text>')
 
 
-def arrow(x1, y1, x2, y2):
-    parts.append(f'<path d="M{x1} {y1} L{x2} {y2}" stroke="#333" stroke-width="1.5" marker-end="url(#head)"/>')
+def rectangle(x, y, width, height, round_by, fill):
+    parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="{round_by}" '
+                 f'fill="{fill}" stroke="#555"/>')
 
 
-box(20, 20, 860, 52, "app", ["one thin file per command: train, evaluate, plan, check, launch, data, checkpoint, bench, report, watch …"], GREY)
-box(20, 86, 130, 80, "launch", ["supervisor,", "dialog, schedulers"], GREEN)
-box(165, 86, 130, 80, "report", ["plots, live view,", "event files"], GREEN)
-box(310, 86, 350, 80, "measure", ["what bench, estimate and check measure,", "with a half that trains"], BLUE)
-box(20, 180, 275, 100, "monitor", ["watchdog, root cause, records;", "told of events by train, knows", "nothing of how it trains"], GREEN)
-box(310, 180, 570, 100, "train", ["engine, exchange, optimizer, run, checkpoints of a run, evaluation;", "with nn and task it is liblockstep_trainer, which sees LibTorch"], BLUE)
-box(20, 294, 130, 80, "import", ["other formats,", "codecs"], GREEN)
-box(165, 294, 130, 80, "checkpoint", ["collective write,", "verification"], GREEN)
-box(310, 294, 110, 80, "rl", ["environments,", "advantages"], GREEN)
-box(435, 294, 225, 80, "task", ["loss and metrics:", "classification, CTC, PPO …"], BLUE)
-box(675, 294, 205, 80, "nn", ["models and their registry,", "scripts, plug-ins"], BLUE)
-box(20, 388, 130, 52, "data", ["files, order, loader"], GREEN)
-box(165, 388, 130, 52, "h5", ["all calls of HDF5"], GREEN)
-box(310, 388, 350, 52, "comm", ["MPI, status reduction, replica tree, NCCL"], GREEN)
-box(675, 388, 205, 52, "config", ["the deck"], GREEN)
-box(20, 454, 860, 52, "base", ["errors, files, hashes, keyed random numbers, memory, signals: neither MPI nor torch"], GREEN)
-for i, step in enumerate(["batches", "forward, backward", "sum over the tree", "update own shards", "publish", "records"]):
-    x = 20 + 145 * i
-    parts.append(f'<rect x="{x}" y="548" width="130" height="44" rx="20" fill="white" stroke="#555"/>')
-    parts.append(f'<text x="{x + 65}" y="575" text-anchor="middle" font-size="12.5">{step}</text>')
+y = MARGIN
+for row in ROWS:
+    width = (WIDTH - 2 * MARGIN - GAP * (len(row) - 1)) / len(row)
+    height = 36 + 17 * max(len(lines) for _, lines, _ in row)
+    for i, (name, lines, fill) in enumerate(row):
+        x = MARGIN + i * (width + GAP)
+        rectangle(x, y, width, height, 6, fill)
+        text(x + PAD, y + 22, name, width, bold=True)
+        for k, line in enumerate(lines):
+            text(x + PAD, y + 42 + 17 * k, line, width - 2 * PAD)
+    y += height + GAP
+
+for x, fill, meaning in ((MARGIN, GREEN, "without torch (liblockstep_core)"),
+                         (330, BLUE, "with torch (liblockstep_trainer)")):
+    rectangle(x, y, 16, 16, 3, fill)
+    text(x + 24, y + 13, meaning, 300)
+y += 56
+text(MARGIN, y - 12, "A step", 100, bold=True)
+gap = 22
+width = (WIDTH - 2 * MARGIN - gap * (len(STEP) - 1)) / len(STEP)
+for i, step in enumerate(STEP):
+    x = MARGIN + i * (width + gap)
+    rectangle(x, y, width, 40, 20, "white")
+    text(x + width / 2, y + 25, step, width - PAD / 2, middle=True)
     if i:
-        arrow(x - 14, 570, x - 2, 570)
-parts.append('<text x="20" y="538" font-weight="bold">A step</text>')
-print(f'''<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="15">
+        parts.append(f'<path d="M{x - gap + 2:g} {y + 20} L{x - 2:g} {y + 20}" stroke="#333" '
+                     'stroke-width="1.5" marker-end="url(#head)"/>')
+height = y + 40 + MARGIN
+print(f'''<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="15">
 <title>Rooms of Lockstep, each above what it may include, and a step of training</title>
 <defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
 <path d="M0 0 L8 4 L0 8 z" fill="#333"/></marker></defs>
-<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>''')
+<rect width="{WIDTH}" height="{height}" fill="white"/>''')
 print("\n".join(parts))
 print("</svg>")
