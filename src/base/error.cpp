@@ -48,8 +48,8 @@ Error no_thread() {
     return Error(ExitCode::memory,
                  {"a thread could not be started",
                   concat(bytes_text(memory_left_at_peak()), " were left to this process"),
-                  "Ask for more memory, or raise the limits of it (ulimit -d, -v) and of threads "
-                  "(ulimit -u)"});
+                  "Ask for more memory, or raise the limits on memory (ulimit -d, -v) and on "
+                  "threads (ulimit -u)"});
 }
 
 Error internal_error(std::string const& why) {
@@ -91,8 +91,8 @@ std::optional<Error> failed_device(std::string const& text) {
     }
     return Error(ExitCode::rank_lost,
                  {"a GPU failed", text,
-                  "Start again: the run resumes from its last checkpoint. When it comes again, "
-                  "leave this host out and have it looked at (dmesg, nvidia-smi -q)"});
+                  "Start again: the run resumes from its last checkpoint. If it happens again, "
+                  "exclude this host and have it checked (dmesg, nvidia-smi -q)"});
 }
 
 /// What LibTorch's allocators say of a failure that they do not throw as std::bad_alloc.
@@ -140,7 +140,7 @@ Error current_error() {
         release_reserve();
         return out_of_memory("an allocation failed");
     } catch (std::length_error const&) {
-        return out_of_memory("an array was needed that is larger than any memory");
+        return out_of_memory("an array larger than any memory was needed");
     } catch (std::filesystem::filesystem_error const& error) {
         return system_error(error.what(), error.code().value(),
                             "Check that it is there, who owns it and that the disk has space");

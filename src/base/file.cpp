@@ -266,9 +266,9 @@ Error creation_error(std::string const& what, std::filesystem::path const& direc
              no_inodes ? concat("the file system has no inode left for another file (it holds ",
                                 count_text(static_cast<std::int64_t>(info.f_files)), ")")
                        : system_text(error_number),
-             no_inodes ? "Remove files that are not needed, many small ones above all, or name "
-                         "another disk"
-                       : disk_advice}};
+             no_inodes
+                 ? "Remove files that are not needed (many small ones first), or name another disk"
+                 : disk_advice}};
 }
 
 std::uint64_t free_space(std::filesystem::path const& path) {

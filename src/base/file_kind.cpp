@@ -26,7 +26,7 @@ constexpr char const* of_sounds =
     "Make a data set of recordings: lockstep data import speech DIRECTORY OUT.h5";
 constexpr char const* of_films =
     "Make a data set of videos: lockstep data import video DIRECTORY OUT.h5";
-constexpr char const* a_model = "It holds a model, no samples: name it as model.weights";
+constexpr char const* a_model = "It holds a model, not samples: name it as model.weights";
 
 /// What the first bytes tell.
 struct Magic {
@@ -62,7 +62,7 @@ constexpr std::array magics{
     Magic{0, "7z\xbc\xaf\x27\x1c"sv, "a 7-Zip archive", "Unpack it: 7z x FILE"},
     Magic{257, "ustar"sv, "a tar archive", "Unpack it: tar xf FILE"},
     Magic{0, "\x93NUMPY"sv, "an array of NumPy",
-          "Put arrays into HDF5: python3 -c \"import h5py, numpy; "
+          "Convert arrays to HDF5: python3 -c \"import h5py, numpy; "
           "h5py.File('OUT.h5', 'w')['inputs'] = numpy.load('FILE')\", and targets likewise"},
     Magic{0, "PAR1"sv, "a Parquet table",
           "Write it as CSV, then lockstep data import series TABLE.csv OUT.h5"},
@@ -101,7 +101,7 @@ std::string python(std::string const& imports, std::string const& tensors) {
 }
 
 constexpr char const* save_script =
-    "Save the model that it was made of: torch.jit.script(model).save(FILE)";
+    "Save the model that it was made from: torch.jit.script(model).save(FILE)";
 constexpr char const* only_weights =
     "It holds weights without the code: save the model itself, torch.jit.script(model).save(FILE)";
 
@@ -120,7 +120,7 @@ FileKind archive(std::string_view names) {
     }
     if (holds("constants.pkl")) {
         return {"a TorchScript module",
-                "It holds a model, no samples: name it as model.file, with model.name = script",
+                "It holds a model, not samples: name it as model.file, with model.name = script",
                 python("torch", "torch.jit.load('FILE', 'cpu').state_dict()"), ""};
     }
     if (holds("data.pkl")) {
@@ -128,7 +128,7 @@ FileKind archive(std::string_view names) {
     }
     if (holds(".npy")) {
         return {"an archive of NumPy arrays",
-                "Put them into HDF5: python3 -c \"import h5py, numpy; f = h5py.File('OUT.h5', "
+                "Convert them to HDF5: python3 -c \"import h5py, numpy; f = h5py.File('OUT.h5', "
                 "'w'); a = numpy.load('FILE'); f['inputs'] = a['NAME']; f['targets'] = "
                 "a['NAME']\"",
                 "", ""};
@@ -228,8 +228,8 @@ FileKind recognised(File const& file) {
                 "Make a data set of it: lockstep data import idx IMAGES,LABELS OUT.h5", "", ""};
     }
     if (std::all_of(head.begin(), head.end(), [](char letter) { return letter == 0; })) {
-        return {"nothing but zeros at its beginning", "Copy it again: its bytes never came", "",
-                ""};
+        return {"a file that begins with zeros only",
+                "Copy it again: its contents were never written", "", ""};
     }
     return is_text(head) ? of_text(head) : FileKind();
 }

@@ -113,9 +113,10 @@ int index_of(std::string const& name, std::string const& devices, std::vector<Gp
                                         [&](Gpu const& gpu) { return gpu.uuid.starts_with(name); });
         index = static_cast<int>(found - gpus.begin());
     } else if (index < 0) {
-        throw Error(ExitCode::usage, {concat("run.devices = ", devices),
-                                      "expected all, how many, or numbers or UUIDs with commas",
-                                      "Correct the value, as in 0,1 or GPU-6f2e"});
+        throw Error(ExitCode::usage,
+                    {concat("run.devices = ", devices),
+                     "expected all, a count, or a comma-separated list of numbers or UUIDs",
+                     "Correct the value, as in 0,1 or GPU-6f2e"});
     }
     if (index >= static_cast<int>(gpus.size())) {
         throw Error(ExitCode::unavailable,
@@ -139,7 +140,7 @@ GpuListing list_gpus() {
     listing.driver = concat("CUDA ", version / 1000, ".", version % 1000 / 10);
     int count = 0;
     if (!driver.call("cuInit", 0U) || !driver.call("cuDeviceGetCount", &count)) {
-        listing.problem = "the driver's library is here, but the driver does not answer";
+        listing.problem = "the driver's library is installed, but the driver does not answer";
         return listing;
     }
     for (int index = 0; index < count; ++index) {

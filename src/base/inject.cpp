@@ -92,8 +92,8 @@ Error unknown(std::string const& text) {
     return {ExitCode::usage,
             {concat("LOCKSTEP_INJECT = ", text),
              "expected kill, stop, throw, hang, nan, bitflip, slow or oom, with "
-             ":rank=R:step=S or :rank=R:phase=P, or disk-full, slow-disk, "
-             "torn-checkpoint or corrupt-checkpoint, with :step=S",
+             ":rank=R:step=S or :rank=R:phase=P, or disk-full, slow-disk, torn-checkpoint or "
+             "corrupt-checkpoint with :step=S",
              "Correct or unset it"}};
 }
 

@@ -48,7 +48,7 @@ std::vector<ListEntry> list_entries(std::string_view text) {
         if (!rest.starts_with(',')) {
             throw Error(ExitCode::usage,
                         {concat("the list ", text), "a quoted name is followed by something else",
-                         "Write names with commas between them, and a quote in a name twice"});
+                         "Separate names by commas, and double each quote inside a name"});
         }
     }
 }

@@ -115,7 +115,7 @@ with Scratch() as scratch:
 
     run(["checkpoint", "prune", scratch / "nowhere", "--keep", 1]).expect(66, "no run's directory")
     run(["data", "import", "hdf5", few, few]).expect(64, "is what is to be imported")
-    run(["bench", "checkpoint", "--variant", "fast"]).expect(64, "there is no such one")
+    run(["bench", "checkpoint", "--variant", "fast"]).expect(64, "there is no such value")
 
     mlp = scratch / "mlp.ini"
     mlp.write_text("[model]\nname = mlp\nhidden = 200000, 200000\n"

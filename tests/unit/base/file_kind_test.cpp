@@ -36,7 +36,7 @@ TEST_CASE("a file is known by its bytes, not by its name") {
         {"{\"event\": 1}\n", "a JSON text"},
         {"version https://git-lfs.github.com/spec/v1\n",
          "a pointer of Git LFS, not the file itself"},
-        {std::string(5000, '\0'), "nothing but zeros at its beginning"},
+        {std::string(5000, '\0'), "a file that begins with zeros only"},
         {"", "empty"},
         {"\x89HDF\r\n\x1a\n....", ""},
         {std::string(2048, 'x') + "\x89HDF\r\n\x1a\n....", ""},

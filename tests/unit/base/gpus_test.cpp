@@ -22,7 +22,7 @@ ExitCode refusal(std::string const& devices, int count) {
 
 } // namespace
 
-TEST_CASE("run.devices names all, how many, or which") {
+TEST_CASE("run.devices names all, a count, or which") {
     CHECK(chosen_gpus("all", gpus(3)) == std::vector{0, 1, 2});
     CHECK(chosen_gpus("all", {}).empty());
     CHECK(chosen_gpus("2", gpus(3)) == std::vector{0, 1});
