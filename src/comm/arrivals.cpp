@@ -115,7 +115,7 @@ void Arrivals::wait(int rank, std::uint32_t count) const {
         }
         if (Clock::now() > deadline) {
             throw Error(ExitCode::rank_lost,
-                        {concat("rank ", rank, " of this host has not come for ",
+                        {concat("rank ", rank, " of this host has not responded for ",
                                 fixed(patience_.count(), 0), " s"),
                          "it is dead, stopped, or far slower than the others",
                          "Look at that rank's host; communication.timeout-seconds is the limit"});

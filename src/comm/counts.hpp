@@ -21,7 +21,7 @@ template <std::integral T>
     if (!std::in_range<int>(count)) {
         throw Error(ExitCode::software,
                     {concat("a message of ", count, " elements"),
-                     "MPI counts with int, and this one was not split", "Please report this"});
+                     "MPI counts are int, and this transfer was not split", "Please report this"});
     }
     return static_cast<int>(count);
 }

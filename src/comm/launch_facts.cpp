@@ -219,32 +219,32 @@ std::vector<Finding> judge_launch(std::vector<LaunchFacts> const& facts) {
     std::vector<Finding> findings;
     Sameness const program{"program",
                            "all ranks run the same program",
-                           "the ranks run unlike programs",
+                           "the ranks run different programs",
                            Colour::red,
                            "Install one build on all hosts, or on a file system that they share",
                            &LaunchFacts::program};
     Sameness const libraries{
-        "libraries", "all ranks have the same libraries",  "the ranks have unlike libraries",
+        "libraries", "all ranks have the same libraries",  "the ranks have different libraries",
         Colour::red, "Load the same modules on all hosts", &LaunchFacts::libraries};
     Sameness const deck{"deck",
                         "all hosts have the same deck",
-                        "the deck is not the same everywhere; rank 0's counts",
+                        "the deck is not the same on all hosts; rank 0's is used",
                         Colour::red,
                         "Keep it on a file system that all hosts share",
                         &LaunchFacts::deck};
     Sameness const data{"data",
                         "all hosts have the same data",
-                        "the hosts have unlike data",
+                        "the hosts have different data",
                         Colour::red,
                         "Keep it on a file system that all hosts share, or copy it again",
                         &LaunchFacts::data};
-    Sameness const processor{"processor",
-                             "all ranks run on the same kind of processor",
-                             "the processors are unlike, so results are not the same bits on other "
-                             "numbers of ranks",
-                             Colour::yellow,
-                             "Ask for hosts of one kind (sbatch --constraint)",
-                             &LaunchFacts::processor};
+    Sameness const processor{
+        "processor",
+        "all ranks run on the same kind of processor",
+        "the processors differ, so results are not bitwise identical on other numbers of ranks",
+        Colour::yellow,
+        "Ask for hosts of one kind (sbatch --constraint)",
+        &LaunchFacts::processor};
     for (auto const& what : {program, libraries, deck, data, processor}) {
         judge_sameness(facts, what, findings);
     }

@@ -87,7 +87,7 @@ void NcclCommunicator::State::launched(ncclResult_t result, std::string_view cal
     bool const settled = settles(result);
     if (!settled) {
         fail(concat(call, " did not start"),
-             concat("another rank did not come within ", options.timeout_seconds, " s"));
+             concat("another rank did not respond within ", options.timeout_seconds, " s"));
     }
     if (result != ncclSuccess) {
         fail(concat(call, " failed"), reason(result));

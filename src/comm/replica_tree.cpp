@@ -17,7 +17,7 @@ void require_fitting(int replicas, int ranks) {
                     {concat(ranks, " ranks for run.replicas = ", replicas),
                      "every rank needs at least one replica",
                      concat("Start at most ", replicas, " ranks, or set run.replicas = ", ranks,
-                            " (another result) for a new run")});
+                            " for a new run (with another result)")});
     }
 }
 
@@ -53,8 +53,9 @@ void deal(TreeNode node, std::span<double const> speeds, std::vector<TreeNode>& 
 std::vector<TreeNode> subtrees_by_speed(int replicas, std::vector<double> const& speeds) {
     require_fitting(replicas, static_cast<int>(speeds.size()));
     if (std::any_of(speeds.begin(), speeds.end(), [](double speed) { return !(speed > 0); })) {
-        throw Error(ExitCode::software, {"a rank's measured speed is not above 0",
-                                         "replicas cannot be dealt by it", "Please report this"});
+        throw Error(ExitCode::software,
+                    {"a rank's measured speed is not above 0",
+                     "replicas cannot be distributed by speed", "Please report this"});
     }
     std::vector<TreeNode> nodes;
     deal({0, replicas}, speeds, nodes);

@@ -38,7 +38,7 @@ bool srun_left_us_alone() {
     }
     throw Error(ExitCode::unavailable,
                 {concat("the launcher started ", tasks, " tasks, but each of them is rank 0 of 1"),
-                 "this launcher does not speak to this MPI",
+                 "this launcher does not work with this MPI",
                  "Use srun --mpi=pmix, or mpirun inside the allocation"});
 }
 
@@ -80,11 +80,10 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
     }
     if (thread_level < MPI_THREAD_SERIALIZED) {
         MPI_Finalize();
-        throw Error(ExitCode::unavailable,
-                    {"MPI lets one thread alone speak",
-                     "concurrent replicas exchange from threads of their own "
-                     "(MPI_THREAD_SERIALIZED)",
-                     "Use an MPI that was built with MPI_THREAD_MULTIPLE"});
+        throw Error(ExitCode::unavailable, {"MPI allows calls from one thread only",
+                                            "concurrent replicas exchange gradients from their own "
+                                            "threads (MPI_THREAD_SERIALIZED)",
+                                            "Use an MPI that was built with MPI_THREAD_MULTIPLE"});
     }
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -112,9 +111,9 @@ MpiSession::MpiSession(int& argc, char**& argv)
 
 MpiSession::~MpiSession() {
     if (heartbeats_->others_speak()) {
-        static_cast<void>(std::fputs(
-            "lockstep: MPI ends while a thread still writes a checkpoint: the job is aborted\n",
-            stderr));
+        static_cast<void>(std::fputs("lockstep: MPI is shutting down while a thread still writes a "
+                                     "checkpoint: the job is aborted\n",
+                                     stderr));
         abort_job(static_cast<int>(ExitCode::software));
     }
     auto& slot = heartbeats_->own();

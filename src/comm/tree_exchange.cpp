@@ -149,7 +149,7 @@ void TreeExchange::ready(int index) {
     if (index != announced_) {
         throw Error(ExitCode::software,
                     {concat("bucket ", index, " of the gradients comes after ", announced_ - 1),
-                     "buckets leave in order, each once", "Please report this"});
+                     "buckets are sent in order, each once", "Please report this"});
     }
     ++announced_;
     arrivals_.arrive();

@@ -120,11 +120,11 @@ void Console::show(train::Started const& e) {
     }
     if (!empty.empty()) {
         important(concat("warning: data.train has no sample of ", joined(empty, ", "),
-                         ": the model cannot learn to tell them"),
+                         ": the model cannot learn to recognize them"),
                   Colour::yellow);
     }
     if (e.class_counts.size() == 1) {
-        important("warning: data.train has one class: there is nothing to tell apart",
+        important("warning: data.train has only one class: there is nothing to distinguish",
                   Colour::yellow);
     }
     line(concat("batch: ", e.batch, " x ", e.replicas, " replicas x ", e.accumulate,
@@ -153,8 +153,8 @@ void Console::show(train::Step const& e) {
     if (e.straggler_stays) {
         line(concat("rank ", e.straggler, " on ",
                     host_of_rank_[static_cast<std::size_t>(e.straggler)],
-                    " comes last, step after step: the others wait ", fixed(1e3 * e.straggler_s, 1),
-                    " ms of ", fixed(1e3 * e.step_s, 1),
+                    " is the slowest in every step: the others wait ",
+                    fixed(1e3 * e.straggler_s, 1), " ms of ", fixed(1e3 * e.step_s, 1),
                     " for it. Its host or device is slower or busy, or it has more replicas"),
              Colour::yellow);
     }

@@ -334,8 +334,8 @@ std::optional<HostLink::Lost> HostLink::lost(double now, double patience_s) cons
         if (peer.refused >= 0 && now - peer.refused > (peer.ranks > 1 ? first_word_s : 0)) {
             return Lost{peer.view,
                         {"its process is gone",
-                         "it was killed, or crashed, or the launcher's daemon there was, which "
-                         "takes its ranks with it",
+                         "it was killed or crashed, or the launcher's daemon on its host was, "
+                         "which ends all ranks there",
                          "Look at that host and at what the rank has printed"},
                         false};
         }
@@ -345,10 +345,10 @@ std::optional<HostLink::Lost> HostLink::lost(double now, double patience_s) cons
         if (silence > hearing.bound_s(now, patience_s) + (leader_ < leader ? 0 : first_word_s)) {
             bool const reached = hearing.is_reached(now);
             return Lost{peer.view,
-                        {concat("its host has not been heard since, for ", fixed(silence, 0), " s"),
+                        {concat("its host has sent nothing for ", fixed(silence, 0), " s"),
                          reached ? "it answers, but its ranks are stopped or get no processor time"
-                                 : "it is cut off from the network, off, or all its ranks are "
-                                   "stopped",
+                                 : "it is cut off from the network or switched off, or all its "
+                                   "ranks are stopped",
                          "Look at that host and at its network"},
                         all_silent && !reached && leader_ != 0};
         }

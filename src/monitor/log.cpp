@@ -72,8 +72,8 @@ void Log::show(std::string const& text, Colour colour) const {
     screen_->info(paint_(colour, text));
     if (std::ferror(stdout) != 0 && !*screen_is_gone_) {
         *screen_is_gone_ = true;
-        file_->info("warning: standard output takes nothing more. The run continues, and so does "
-                    "this log");
+        file_->info("warning: standard output can no longer be written. The run continues, and so "
+                    "does this log");
     }
 }
 

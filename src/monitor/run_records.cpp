@@ -158,10 +158,11 @@ void RunRecords::require_of_a_run(std::filesystem::path const& named) const {
     bool const of_others = bad_lines > 0 && newest_start_.empty() && named.filename() != file_name;
     if ((attempts.empty() || of_others) && std::filesystem::is_regular_file(named)) {
         auto const kind = kind_of_file(named).name;
-        throw Error(ExitCode::data, {concat(named.string(), " holds no records of a run"),
-                                     kind.empty() ? std::string("no line of it tells of an attempt")
-                                                  : concat("it is ", kind),
-                                     "Name a run's directory, or its metrics.jsonl"});
+        throw Error(ExitCode::data,
+                    {concat(named.string(), " holds no records of a run"),
+                     kind.empty() ? std::string("none of its lines records the start of a run")
+                                  : concat("it is ", kind),
+                     "Name a run's directory, or its metrics.jsonl"});
     }
 }
 

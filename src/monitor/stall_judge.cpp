@@ -47,11 +47,11 @@ std::string why_still(RankView const& rank) {
         return why_frozen('D');
     }
     if (rank.wait == comm::Wait::nothing) {
-        return rank.state == 'R' ? "it computes without getting on" : "it hangs";
+        return rank.state == 'R' ? "it computes but makes no progress" : "it hangs";
     }
     return concat("it waits in ", comm::name_of(rank.wait), " (call ", rank.collectives,
-                  ") as all ranks wait for each other: the network is broken, or they do "
-                  "different things");
+                  ") while all ranks wait for each other: the network is broken, or the ranks run "
+                  "different code");
 }
 
 constexpr char const* limit =

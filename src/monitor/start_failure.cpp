@@ -77,10 +77,10 @@ Error why_mpi_did_not_start() {
     if (auto const bytes = memory_left_at_peak(); bytes < little_memory) {
         return {ExitCode::memory,
                 {what, concat(bytes_text(bytes), " of memory were left to this process"),
-                 "Ask for more memory, or raise its limits (ulimit -d, -v)"}};
+                 "Ask for more memory, or raise the limits on it (ulimit -d, -v)"}};
     }
     return {ExitCode::unavailable,
-            {what, "its own lines above say why",
+            {what, "its messages above say why",
              "Check that PATH holds the Open MPI that this program was built with, that "
              "OPAL_PREFIX, where it is set, names its directory, and the launcher"}};
 }

@@ -29,7 +29,7 @@ void tell_late(RootCause& root_cause, double seconds, std::filesystem::path cons
     if (missed.empty()) {
         root_cause.tell(concat("rank ", launched_rank(), " (", own_host(), ") in start-up"),
                         Error(ExitCode::rank_lost,
-                              {late, "a rank does not come, or the network is broken",
+                              {late, "a rank does not start, or the network is broken",
                                "Look at the hosts: a process that is stopped, a file system that "
                                "hangs, a firewall between them"}));
     } else {
@@ -37,8 +37,8 @@ void tell_late(RootCause& root_cause, double seconds, std::filesystem::path cons
             concat(ranks_text(missed), " in start-up"),
             Error(ExitCode::rank_lost,
                   {concat(late, " on rank ", launched_rank(), " (", own_host(), "), which waits"),
-                   missed.size() == 1 ? "it has not come, or is stopped"
-                                      : "they have not come, or are stopped",
+                   missed.size() == 1 ? "it has not started, or is stopped"
+                                      : "they have not started, or are stopped",
                    "Look at the host: a process that is stopped, a file system that "
                    "hangs"}));
     }

@@ -144,8 +144,8 @@ void Watchdog::run() noexcept {
             wait(look_every_s);
         } catch (std::exception const& error) {
             if (!std::exchange(told_failed_, true)) {
-                static_cast<void>(
-                    std::fprintf(stderr, "lockstep: the watchdog cannot look: %s\n", error.what()));
+                static_cast<void>(std::fprintf(
+                    stderr, "lockstep: the watchdog cannot check the ranks: %s\n", error.what()));
             }
             sleep_s(look_every_s);
         }
@@ -219,8 +219,8 @@ void Watchdog::watch_hosts(double now) {
     }
     if (link_.deaf(now) && !told_deaf_ && heartbeats_->own().rank.load() == 0) {
         told_deaf_ = true;
-        root_cause_.note("lockstep: hosts do not hear each other by UDP: a host that is cut off "
-                         "is left to the launcher to find\n");
+        root_cause_.note("lockstep: hosts cannot reach each other by UDP: only the launcher can "
+                         "detect a host that is cut off\n");
     }
 }
 
@@ -322,7 +322,7 @@ ErrorText Watchdog::with_memory_kills(ErrorText text, RankView const& view) cons
         auto const& [counter, at_start] = memory_kills_[local];
         auto const killed = counter.count() - at_start;
         if (heartbeats_->slot(static_cast<int>(local)).rank.load() == view.rank && killed > 0) {
-            text = {"its process was killed for want of memory",
+            text = {"its process was killed because memory ran out",
                     concat("the kernel has killed ", killed, " for that in ", counter.where,
                            " since the start"),
                     "Ask for more memory, start fewer ranks per host, or lower data.batch"};

@@ -212,7 +212,7 @@ std::string script_of(Chart const& chart, std::string const& format) {
     if (!chart.spreads.empty()) {
         text += block(chart.spreads);
         items.push_back(concat("$spreads using 1:2:3:4 with yerrorbars pt 0 lw 2 lc rgb '",
-                               colour(0), "' title 'repeats, from the least to the most'"));
+                               colour(0), "' title 'repeats, from minimum to maximum'"));
     }
     if (!chart.resumed.empty()) { // one word for all the lines
         items.push_back(concat("NaN with lines ", resumed_style, " title 'resumed'"));

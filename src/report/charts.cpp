@@ -66,7 +66,7 @@ Chart chart_of(monitor::RunRecords const& run, std::string const& file, std::str
 }
 
 Chart loss_chart(monitor::RunRecords const& run) {
-    auto chart = chart_of(run, "loss", "loss", "loss, mean of a sample (no unit)");
+    auto chart = chart_of(run, "loss", "loss", "loss, mean per sample (no unit)");
     add_smoothed(chart, values(run, &monitor::StepRecord::loss), "training", 0);
     chart.curves.push_back(
         {"validation", measured(run.validations, false, loss_of), pointed_style(1)});
@@ -94,7 +94,7 @@ Chart metric_chart(monitor::RunRecords const& run, std::string const& file,
             {concat(of, "validation"), measured(run.validations, false, value), pointed_style(n)});
         chart.curves.push_back(
             {concat(of, "test"), measured(run.tests, false, value), mark_style(n)});
-        chart.curves.push_back({concat(of, "training, as it was learnt"),
+        chart.curves.push_back({concat(of, "training, during the epoch"),
                                 measured(run.epochs, false, value), dashed_style(n)});
         if (name == run.best_metric && run.best_step >= 0) {
             chart.title += concat(" (best ", name, " ", fixed(run.best, 4), " at step ",

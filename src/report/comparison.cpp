@@ -87,7 +87,7 @@ Chart loss_comparison(std::vector<monitor::RunRecords> const& runs) {
         std::all_of(runs.begin(), runs.end(),
                     [](monitor::RunRecords const& run) { return !run.validations.empty(); });
     auto chart = comparison(runs, "loss", validated ? "validation loss" : "training loss, smoothed",
-                            "loss, mean of a sample (no unit)");
+                            "loss, mean per sample (no unit)");
     if (!validated) {
         chart = curves_of(runs, chart, &monitor::StepRecord::loss, 1);
     }
@@ -123,8 +123,8 @@ Chart metric_comparison(std::vector<monitor::RunRecords> const& runs) {
 }
 
 Chart time_comparison(std::vector<monitor::RunRecords> const& runs) {
-    auto chart = comparison(runs, "communication", "where a step's time goes, on the mean",
-                            "time (ms per step)");
+    auto chart =
+        comparison(runs, "communication", "mean time of the parts of a step", "time (ms per step)");
     auto const mean = [](monitor::RunRecords const& run, StepValue value) {
         double sum = 0;
         std::int64_t n = 0;
@@ -165,7 +165,7 @@ Chart time_comparison(std::vector<monitor::RunRecords> const& runs) {
 /// One point for each number of ranks, with a bar where it was run more than once.
 Chart speed_up_chart(std::vector<monitor::RunRecords> const& runs) {
     Chart chart{.file = "speed_up",
-                .title = "speed-up over the runs of the fewest ranks",
+                .title = "speed-up over the runs with the fewest ranks",
                 .x_label = "ranks (number)",
                 .y_label = "speed-up (times)"};
     std::map<std::int64_t, std::vector<double>> rates;

@@ -19,7 +19,7 @@ constexpr char const* script_name = "plots.gp";
 void require_gnuplot(double limit_s) {
     if (!output_of({"gnuplot", "--version"}, std::min(version_limit_s, limit_s))) {
         throw Error(ExitCode::unavailable,
-                    {"no pictures", "gnuplot is not here, or does not start",
+                    {"no pictures", "gnuplot is not installed, or does not start",
                      "Install gnuplot (Debian: gnuplot-nox); lockstep report draws them then"});
     }
 }
@@ -68,7 +68,7 @@ std::vector<std::string> draw_plots(std::vector<monitor::RunRecords> const& runs
     }
     if (!drawn || files.empty()) {
         throw Error(ExitCode::io, {concat("no pictures in ", directory.string()),
-                                   concat("gnuplot does not get through ", script.string()),
+                                   concat("gnuplot fails on ", script.string()),
                                    "Run it by hand, from its directory, to see why"});
     }
     return files;

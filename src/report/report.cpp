@@ -179,18 +179,17 @@ std::string write_report(std::vector<monitor::RunRecords> const& runs, ReportOpt
     auto text = concat("# ", runs.size() == 1 ? runs[0].name() : "Comparison of runs", "\n\n",
                        table(summaries, options.price));
     if (runs.size() > 1) {
-        text +=
-            "\nSpeed-up and efficiency are those of samples/s over the run of the fewest ranks, "
-            "among runs of the same model.\n";
+        text += "\nSpeed-up and efficiency are those of samples/s relative to the run with the "
+                "fewest ranks, among runs of the same model.\n";
     }
-    text += options.price ? concat("\nCost: ", *options.price, " for an hour of a rank.\n") : "";
+    text += options.price ? concat("\nCost: ", *options.price, " per rank-hour.\n") : "";
     for (auto const& run : runs) {
         if (run.attempts.size() > 1 || (!run.attempts.empty() && !run.attempts[0].cause.empty())) {
             text += attempts_table(run);
         }
         if (run.bad_lines > 0) {
             text += concat("\n", run.bad_lines, " lines of ", run.path().string(),
-                           " are no records; they were skipped.\n");
+                           " are not records and were skipped.\n");
         }
     }
     if (!pictures.empty()) {

@@ -148,8 +148,8 @@ void Engine::check_replicas(std::int64_t step) const {
     bool const max_agree = 2 * right->second > world_.size();
     throw AgreedError(ExitCode::rank_lost,
                       {max_agree ? concat("the replica of rank ", rank, " differs from the others")
-                                 : std::string("the ranks' replicas differ, and none is that of "
-                                               "most: which are right cannot be told"),
+                                 : std::string("the ranks' replicas differ, and no majority "
+                                               "agrees, so it is unknown which are right"),
                        "a rank's memory or processor is faulty, or the hosts' processors differ",
                        "Restart from the last checkpoint, without that host if it happens again"},
                       rank,

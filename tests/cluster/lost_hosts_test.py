@@ -85,7 +85,7 @@ def pulled_cable(hosts, scratch, whole):
                    "--communication.timeout-seconds", 60)
     run.wait_for("it trains", lambda: run.steps() >= 50)
     hosts.cut("host2")
-    run.continues("host2", whole, "has not been heard", "lost its daemon")
+    run.continues("host2", whole, "has sent nothing for", "lost its daemon")
     run.begins_again_on("host1, host3")
     hosts.join("host2")
 
@@ -94,7 +94,7 @@ def first_host_lost(hosts, scratch, whole):
     run = Launched(hosts, scratch, "first", [("host2", 1), ("host3", 2)])  # not where mpirun is
     run.wait_for("it trains", lambda: run.steps() >= 50)
     hosts.cut("host2")
-    run.continues("host2", whole, "has not been heard", "lost its daemon")
+    run.continues("host2", whole, "has sent nothing for", "lost its daemon")
     run.begins_again_on("host3")
     hosts.join("host2")
 
@@ -113,7 +113,7 @@ def ranks_stopped(hosts, scratch, whole):
     run.wait_for("it trains", lambda: run.steps() >= 50)
     for process in hosts.processes("host3", "lockstep"):
         os.kill(process, signal.SIGSTOP)
-    run.continues("host3", whole, "has not been heard", "stopped")
+    run.continues("host3", whole, "has sent nothing for", "stopped")
     run.begins_again_on("host1, host3")
 
 

@@ -45,7 +45,7 @@ with Scratch() as scratch:
     with open(other / "liblockstep_core.so", "ab") as library:
         library.write(b"another build")
     found([MPIRUN, "-n", 1, LOCKSTEP, "check", ":", "-n", 1, other / "lockstep", "check"], 69,
-          "unlike programs")
+          "different programs")
     run(["check"], env={"SLURM_STEP_NUM_TASKS": "2"}).expect(69, "rank 0 of 1")
     run(["check", DECK, "--data.train", scratch / "none.h5"]).expect(69, "cannot read the data")
     run(["check", "--run.directory", "/proc/none"]).expect(69, "not fit:", "disk")

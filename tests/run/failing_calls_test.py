@@ -38,14 +38,14 @@ with Scratch() as scratch:
 
     # The thread level that MPI grants.
     train(scratch / "one", *SHORT, env=failing("threads:1")).expect(
-        69, "MPI lets one thread alone speak")
+        69, "MPI allows calls from one thread only")
     train(scratch / "serial", *SHORT, env=failing("threads:2")).expect(
         0, "checkpoints are synchronous", "finished")
 
     # A watchdog that gets no memory says so, and looks again.
     watched = train(scratch / "watched", *SHORT, "--train.steps", 30,
                     env={**failing("memory"), "LOCKSTEP_INJECT": "slow:rank=0"}).expect(0, "finished")
-    check(watched.text.count("the watchdog cannot look: ") == 2, f"once on each rank: {watched.text}")
+    check(watched.text.count("the watchdog cannot check the ranks: ") == 2, f"once on each rank: {watched.text}")
 
     # What lies on the disk in another way than it was written, or may do so, gets no name.
     for deflate in ([], ["--deflate", 4]):

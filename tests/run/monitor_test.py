@@ -146,7 +146,7 @@ with Scratch() as scratch:
     check((scratch / "report/report.md").exists(), "report.md")
     check(not gnuplot or is_png(scratch / "report/plots/speed_up.png"), "speed-up")
     run(["report", one, "--output", "bare"], env={"PATH": "/nowhere"}).expect(
-        0, "warning: no pictures: gnuplot is not here", "| one | finished |")
+        0, "warning: no pictures: gnuplot is not installed", "| one | finished |")
     run(["report", "nowhere"]).expect(66, "no metrics")
     run(["report", one, "--price-per-hour", "x"]).expect(64, "--price-per-hour x")
 
@@ -184,7 +184,7 @@ with Scratch() as scratch:
     child.stdout.close()
     check(child.wait(60) == 0, "a closed pipe does not end a run")
     log = (closed / "log.txt").read_text()
-    check(log.count("standard output takes nothing more") == 1, log)
+    check(log.count("standard output can no longer be written") == 1, log)
     check("finished at step 20" in log, "the log continues")
 
     # Few words, many, records; colours on terminals only, and not where they are not welcome.
@@ -199,7 +199,7 @@ with Scratch() as scratch:
                   env={"PATH": f"{tools}:{os.environ['PATH']}"})\
         .expect(0, "step 7/20  epoch").text
     check("checkpoint " in verbose and "\033" not in verbose, verbose)
-    check(verbose.count("gnuplot is not here") == 1, f"no gnuplot: one warning\n{verbose}")
+    check(verbose.count("gnuplot is not installed") == 1, f"no gnuplot: one warning\n{verbose}")
 
     # A run that was killed in the middle of a record continues: that line is lost, no other.
     metrics = spoken / "metrics.jsonl"

@@ -80,7 +80,7 @@ with Scratch() as scratch:
     train(scratch / "flipped", "--optimizer.update", "replicated",
           "--communication.check-replicas-every", 5, ranks=2,
           env={"LOCKSTEP_INJECT": "bitflip:rank=1:step=6"}).expect(
-              76, "root cause: rank ", "at step 10", "which are right cannot be told")
+              76, "root cause: rank ", "at step 10", "it is unknown which are right")
     result = train(scratch / "odd", "--optimizer.update", "replicated",
                    "--communication.check-replicas-every", 5, ranks=3,
                    env={"LOCKSTEP_INJECT": "bitflip:rank=1:step=6"})
@@ -140,7 +140,7 @@ except OSError as error:
 else:
     with Scratch() as scratch:
         line = root_cause(starved(scratch / "run"))
-        check("rank 1 (" in line and "killed for want of memory" in line and LIMITS[1].name in line,
+        check("rank 1 (" in line and "killed because memory ran out" in line and LIMITS[1].name in line,
               line)
         print(line)
     for group in LIMITS:
