@@ -68,10 +68,10 @@ Outcome BackgroundWriter::Work::write(Store const& store, std::int64_t step,
 }
 
 BackgroundWriter::BackgroundWriter(comm::Communicator const& world) {
-    comm::agree(world, "making ready to write in the background", [] {
+    comm::agree(world, "preparing to write in the background", [] {
         if (!comm::threads_may_speak()) {
             throw Error(ExitCode::unavailable,
-                        {"MPI does not let threads speak at once",
+                        {"MPI does not allow concurrent calls from threads",
                          "it grants less than MPI_THREAD_MULTIPLE",
                          "Set checkpoint.asynchronous = false, or use another MPI"});
         }

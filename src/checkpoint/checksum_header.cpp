@@ -44,7 +44,7 @@ T get(std::span<std::byte const> bytes, std::uint64_t offset) {
 
 Error damaged(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
-            {concat(path.string(), " is not as it was recorded"), why,
+            {concat(path.string(), " differs from what was recorded"), why,
              "Use an older checkpoint, or make or copy the file again"}};
 }
 
@@ -87,7 +87,7 @@ ChecksumHeader ChecksumHeader::decoded(std::span<std::byte const, checksum_heade
     if (std::memcmp(bytes.data(), magic.data(), magic.size()) != 0) {
         throw damaged(
             path,
-            "its first bytes are no checksum header: it was never finished, is damaged, or is "
+            "it does not begin with a checksum header: it was never finished, is damaged, or is "
             "not a file of this program");
     }
     if (auto const found = get<std::uint32_t>(bytes, magic.size()); found != version) {

@@ -39,7 +39,8 @@ Reader::Reader(VerifiedFile const& file)
         auto const info = h5.info(array.name);
         if (info.type != array.type || info.shape != h5::Shape{array.elements} ||
             (array.elements > 0 && !info.offset)) {
-            throw lacking(path, concat("array ", array.name, " of the form that its layout tells"));
+            throw lacking(path,
+                          concat("array ", array.name, " of the shape that its layout states"));
         }
         offsets_.push_back(info.offset.value_or(0));
     }

@@ -150,7 +150,7 @@ std::uint64_t overhead_of(Record const& record, std::size_t datasets) {
 
 Error lacking(std::filesystem::path const& path, std::string const& what) {
     return {ExitCode::data,
-            {concat(path.string(), " has no ", what), "it is of another model or damaged",
+            {concat(path.string(), " has no ", what), "it belongs to another model, or is damaged",
              "Check that it is the right file"}};
 }
 

@@ -73,7 +73,7 @@ constexpr std::array kinds{
 
 Error not_safetensors(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
-            {concat(path.string(), " is no whole safetensors file"), why,
+            {concat(path.string(), " is not a complete safetensors file"), why,
              "Check that it is the right file, and copy or make it again"}};
 }
 

@@ -125,8 +125,9 @@ namespace {
 void require_home(std::filesystem::path const& directory) {
     auto const home = std::filesystem::absolute(directory).parent_path();
     if (!std::filesystem::is_directory(home)) {
-        throw Error(ExitCode::io, {home.string(), "the directory is gone: moved, or unmounted",
-                                   "Bring it back: the run continues, and saves itself there"});
+        throw Error(ExitCode::io,
+                    {home.string(), "the directory is gone: moved, or unmounted",
+                     "Bring it back: the run continues, and writes its next checkpoint there"});
     }
 }
 

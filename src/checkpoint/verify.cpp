@@ -75,8 +75,8 @@ std::optional<ErrorText> of_others(std::filesystem::path const& path) {
         bool const samples = format == "lockstep-dataset";
         return ErrorText{
             concat(path.string(), " is no checkpoint"),
-            samples ? "it is a data set" : "it is an HDF5 file of another program",
-            samples ? concat("lockstep data info and data verify look into it: ", path.string())
+            samples ? "it is a data set" : "it is an HDF5 file that another program wrote",
+            samples ? concat("lockstep data info and data verify read it: ", path.string())
                     : std::string("Name a checkpoint, a best.h5 or a safetensors file")};
     } catch (Error const&) {
         return std::nullopt; // damaged: the checksum header tells where

@@ -156,7 +156,7 @@ void Commit::check_tiling() const {
         comm::agree(comm_, "checking the snapshot", [&] {
             if (auto const reached = tiled_up_to(all); reached != arrays()[i].elements) {
                 throw wrong_snapshot(concat("the parts of ", arrays()[i].name, " do not tile it"),
-                                     concat("they leave off or overlap at element ", reached,
+                                     concat("they have a gap or overlap at element ", reached,
                                             " of ", arrays()[i].elements));
             }
         });

@@ -30,14 +30,14 @@ void require_names(std::vector<std::string> const& names, std::string const& of)
         auto const number = concat(of, "class ", i); // alone, as long as the name may be no line
         auto const points = decoded(names[i], number);
         auto const refuse = [&](std::string const& what, std::string const& why) {
-            throw Error(ExitCode::data, {what, why, "Give each class a name of its own"});
+            throw Error(ExitCode::data, {what, why, "Give each class a different name"});
         };
         if (names[i].empty()) {
             refuse(number, "its name is empty");
         }
         if (std::any_of(points.begin(), points.end(),
                         [](char32_t point) { return point < U' ' || point == U'\x7f'; })) {
-            refuse(number, "its name has a line's end, a tab or the like");
+            refuse(number, "its name has a line break, a tab or another control character");
         }
         if (!seen.insert(names[i]).second) {
             refuse(concat(number, ", \"", names[i], "\""), "another class has this name");

@@ -76,7 +76,7 @@ void Field::require_alike(FieldInfo const& other, h5::File const& file) const {
         if (!same) {
             throw Error(ExitCode::data, {file.path().string(),
                                          concat("the ", what, " of ", info_.name,
-                                                " is not that of the files before"),
+                                                " differs from that of the files before"),
                                          "List files of one data set only"});
         }
     };

@@ -48,12 +48,13 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, 
         }
         refuse(file.path(),
                concat("it has no dataset ", name, "; it has ", joined(file.names(), ", ")),
-               "Name those inside the file: data.inputs and data.targets in a deck, --inputs and "
+               "Name the datasets inside the file: data.inputs and data.targets in a deck, "
+               "--inputs and "
                "--targets at an import");
     }
     auto info = file.info(name);
     if (!info.readable_as || (info.shape.empty() && entries == Entries::samples)) {
-        refuse(file.path(), concat("dataset ", name, " does not hold plain numbers by sample"),
+        refuse(file.path(), concat("dataset ", name, " does not hold plain numbers per sample"),
                "Store it as whole or floating-point numbers, samples first");
     }
     if (h5::elements(info.shape) == 0) {
@@ -73,7 +74,7 @@ Moments read_moments(h5::File const& file, h5::Shape const& sample_shape) {
         std.begin(), std.end(), [](double value) { return std::isfinite(value) && value > 0; });
     if (mean.size() != std.size() || !finite || !positive) {
         refuse(file.path(), "attributes mean and std do not fit each other",
-               "Both must be there or none, the same number of them, and std above zero");
+               "Store both or neither, with equally many values, and std above zero");
     }
     return moments;
 }

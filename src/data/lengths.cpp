@@ -16,7 +16,7 @@ std::vector<std::int64_t> ragged_lengths(std::string const& files, std::string c
         if (!file.exists(name)) {
             throw Error(ExitCode::data, {path.string(),
                                          concat("it has no ", name, ": samples of ", field,
-                                                " are all of one length"),
+                                                " all have the same length"),
                                          "Set data.bucket-by-length = 0"});
         }
         auto const rows = readable_dataset(file, field).shape.front();

@@ -101,8 +101,8 @@ Batch const& Loader::next() {
     }
     ended_ = slot.last;
     if (ended_) {
-        throw Error(ExitCode::software,
-                    {"the loader was asked for a batch after the last", "", "Please report this"});
+        throw Error(ExitCode::software, {"a batch after the last was requested from the loader", "",
+                                         "Please report this"});
     }
     return slot.batch;
 }

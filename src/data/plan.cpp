@@ -33,15 +33,14 @@ TrainPlan::TrainPlan(PlanOptions const& options)
                                           ", or give more data")});
     }
     if (options.bucket > 0 && options.shuffle == Shuffle::block) {
-        throw Error(ExitCode::usage,
-                    {"data.bucket-by-length with data.shuffle = block",
-                     "samples that are read together would be learnt far from each other",
-                     "Set data.shuffle = full, or data.bucket-by-length = 0"});
+        throw Error(ExitCode::usage, {"data.bucket-by-length with data.shuffle = block",
+                                      "samples that are read together would be used far apart",
+                                      "Set data.shuffle = full, or data.bucket-by-length = 0"});
     }
     if (options.weighted && options.shuffle != Shuffle::full) {
         throw Error(ExitCode::usage, {"data.sample-weights with data.shuffle other than full",
-                                      "the weights decide on the order",
-                                      "Leave data.shuffle out, or data.sample-weights"});
+                                      "the weights determine the order",
+                                      "Leave out data.shuffle or data.sample-weights"});
     }
     steps_ = learnt_ / step_samples_;
     auto const rest = learnt_ % step_samples_;

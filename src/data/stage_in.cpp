@@ -53,7 +53,7 @@ void copy_part(Copy const& copy, std::uint64_t at) {
     target.read_at(at, bytes);
     if (hash64(bytes) != hash) {
         throw Error(ExitCode::data, {concat(copy.partial.string(), " at byte ", at),
-                                     "it does not hold what was written there",
+                                     "the copy does not hold what was written",
                                      "Check that disk, or name another in data.cache"});
     }
 }
@@ -74,7 +74,7 @@ void give_names(std::vector<Copy> const& copies) {
         if (std::filesystem::last_write_time(copy.from) != copy.changed ||
             std::filesystem::file_size(copy.from) != copy.bytes) {
             throw Error(ExitCode::data, {copy.from.string(), "it was changed while it was copied",
-                                         "Leave data alone while it is used, and start again"});
+                                         "Do not change data while it is used, and start again"});
         }
         File::open_write(copy.partial).sync();
         rename_durably(copy.partial, copy.to);

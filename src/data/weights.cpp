@@ -28,7 +28,7 @@ std::vector<double> read_weights(h5::File const& file, std::string const& name,
     if (wrong != weights.end()) {
         throw Error(ExitCode::data, {concat("weight ", *wrong, " of sample ",
                                             wrong - weights.begin(), " in ", file.path().string()),
-                                     concat("those in ", name, " are to be 0 or more, and finite"),
+                                     concat("those in ", name, " must be finite and at least 0"),
                                      "Correct the weights, or leave data.sample-weights out"});
     }
     return weights;

@@ -48,8 +48,9 @@ Conversion::Conversion()
 void Conversion::require_fit(std::string const& dataset, Type type) const {
     if (lost_) {
         static_cast<void>(take_fault());
-        throw Error(ExitCode::data, {dataset, concat("a value of it does not fit ", name_of(type)),
-                                     "Choose a type that holds all of them, or correct the data"});
+        throw Error(ExitCode::data,
+                    {dataset, concat("one of its values does not fit ", name_of(type)),
+                     "Choose a type that holds all of them, or correct the data"});
     }
 }
 

@@ -20,7 +20,7 @@ struct Consequence {
 Consequence of(Doing doing) {
     switch (doing) {
     case Doing::reading:
-        return {ExitCode::data, "The file is damaged or not of the expected form"};
+        return {ExitCode::data, "The file is damaged or does not have the expected layout"};
     case Doing::planning:
         return {ExitCode::memory, "Ask for more memory"};
     case Doing::writing:

@@ -32,7 +32,7 @@ std::string File::read_text(std::string const& path) const {
     if (H5Tget_class(type.id()) != H5T_STRING || H5Tis_variable_str(type.id()) > 0 ||
         H5Sget_simple_extent_npoints(space.id()) != 1) {
         throw Error(ExitCode::data, {concat(path, " in ", path_.string(), " is no text"),
-                                     "one string of fixed length was expected",
+                                     "one fixed-length string was expected",
                                      "The file was made by another program: make it again"});
     }
     std::string text(H5Tget_size(type.id()), '\0');

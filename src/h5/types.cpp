@@ -69,7 +69,7 @@ std::uint64_t elements(Shape const& shape) {
     std::uint64_t count = 1;
     for (auto const extent : shape) {
         if (__builtin_mul_overflow(count, extent, &count)) {
-            throw Error(ExitCode::data, {"a shape of more elements than can be counted",
+            throw Error(ExitCode::data, {"a shape with more elements than can be counted",
                                          concat("an extent is ", extent),
                                          "The file is damaged: make or copy it again"});
         }
@@ -102,7 +102,7 @@ Handle stored_type(Type type) {
     case Type::f64:
         return copy_of(H5T_IEEE_F64LE);
     }
-    throw Error(ExitCode::software, {"an element type without an HDF5 form", "", ""});
+    throw Error(ExitCode::software, {"an element type that HDF5 cannot store", "", ""});
 }
 
 Handle text_type(std::size_t length) {

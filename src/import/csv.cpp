@@ -33,16 +33,16 @@ class CsvReader {
         } while (take(separator_));
         take('\r');
         if (!at_end() && !take('\n')) {
-            refuse("a quoted field is followed by something else than a separator");
+            refuse("a quoted field is not followed by a separator");
         }
         ++line_;
         return fields;
     }
 
     [[noreturn]] void refuse(std::string const& why) const {
-        throw Error(ExitCode::data, {concat(path_.string(), ", line ", line_), why,
-                                     "Write fields with separators between them, and in quotes "
-                                     "where they hold one"});
+        throw Error(ExitCode::data,
+                    {concat(path_.string(), ", line ", line_), why,
+                     "Separate fields by separators, and quote a field that contains one"});
     }
 
   private:
@@ -107,7 +107,7 @@ std::size_t CsvTable::column(std::string const& name) const {
     if (std::count(columns.begin(), columns.end(), name) > 1) {
         throw Error(ExitCode::data,
                     {path.string(), concat("its first line names the column ", name, " twice"),
-                     "Give each column a name of its own"});
+                     "Give each column a different name"});
     }
     return *found;
 }
@@ -132,8 +132,8 @@ CsvTable read_csv(std::filesystem::path const& path) {
                     [](auto const& name) { return number_of<double>(name).has_value(); })) {
         throw Error(ExitCode::data,
                     {concat(path.string(), ", line 1"),
-                     concat("it names no columns, it is numbers: ", joined(table.columns, ", ")),
-                     "Put a line before it that names the columns"});
+                     concat("it has no column names, only numbers: ", joined(table.columns, ", ")),
+                     "Add a first line with the column names"});
     }
     while (!reader.at_end()) {
         auto const line = reader.line();

@@ -108,9 +108,9 @@ class TreeWalk {
         auto const type = fs::status(path, failure).type();
         if (type == fs::file_type::not_found && fs::is_symlink(path, failure) &&
             !has_ending(path, endings_) && !has_ending(path, frame_endings_)) {
-            throw Error(ExitCode::no_input,
-                        {concat("cannot open ", path.string()), "it is a link to what is not there",
-                         "Bring that back, or remove the link"});
+            throw Error(ExitCode::no_input, {concat("cannot open ", path.string()),
+                                             "it is a link to a file that does not exist",
+                                             "Restore that file, or remove the link"});
         }
         return type == fs::file_type::directory;
     }

@@ -110,7 +110,7 @@ class Hdf5Source : public ImportSource {
                 return field.kept().name == name || field.path() == path;
             })) {
             throw Error(ExitCode::usage,
-                        {concat("dataset ", path, " for ", name), "it would be there twice",
+                        {concat("dataset ", path, " for ", name), "it would be imported twice",
                          "Name each dataset once in --inputs, --targets and --weights"});
         }
         fields_.emplace_back(file_, path, type, name);

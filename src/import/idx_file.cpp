@@ -29,7 +29,7 @@ IdxFile::IdxFile(std::filesystem::path path)
     auto const magic = number();
     auto const dimensions = magic & 0xff;
     if ((magic >> 8) != 0x08) { // two zero bytes, then the type: unsigned bytes
-        refuse("it does not begin like an IDX file of bytes");
+        refuse("it does not begin as an IDX file of bytes does");
     }
     if (dimensions == 0 || dimensions > max_dimensions) {
         refuse(concat("its header names ", dimensions, " dimensions"));
@@ -42,7 +42,7 @@ IdxFile::IdxFile(std::filesystem::path path)
             refuse("its header says that it holds nothing");
         }
         if (values > most / extent) {
-            refuse("its header says that it holds more than a file of its size can");
+            refuse("its header states more data than a file of its size can hold");
         }
         values *= extent;
     }
@@ -53,7 +53,7 @@ void IdxFile::read(std::span<std::byte> into) {
         auto const most = static_cast<unsigned>(std::min<std::size_t>(into.size(), 1U << 30));
         int const got = gzread(file_.get(), into.data(), most);
         if (got < 0) {
-            refuse("its compressed bytes are damaged, or end too early");
+            refuse("its compressed data is damaged or cut short");
         }
         if (got == 0) {
             refuse(concat("it ends ", into.size(), " bytes before its header says"));

@@ -104,11 +104,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> other_kin
 [[noreturn]] void refuse_kind(std::string_view bytes) {
     for (auto const& [start, kind] : other_kinds) {
         if (bytes.starts_with(start)) {
-            throw DecodeFailure{concat("it is a ", kind, " file, and PNG and JPEG are read")};
+            throw DecodeFailure{
+                concat("it is a ", kind, " file, and only PNG and JPEG are supported")};
         }
     }
-    throw DecodeFailure{bytes.empty() ? "it is empty"
-                                      : "it begins neither like a PNG nor like a JPEG file"};
+    throw DecodeFailure{bytes.empty() ? "it is empty" : "it is neither a PNG nor a JPEG file"};
 }
 
 } // namespace

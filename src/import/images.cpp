@@ -48,7 +48,7 @@ class ImageSource : public ListedSource {
                         {entry(item).path.string(),
                          concat("it has ", image.width, "x", image.height, " pixels, the first ",
                                 options_.width, "x", options_.height),
-                         "Bring all to one size: --size WxH"});
+                         "Scale all to one size: --size WxH"});
         }
         sink({{channels_first(image), bytes_of(std::vector{label(item)})}, label(item)});
     }

@@ -24,9 +24,10 @@ std::string numbered(std::uint64_t number) {
 ImportPart read_again(JoinPlan const& plan, PartFile const& file) {
     auto part = read_part(file.path, plan.identity, plan.form);
     if (!part) {
-        throw Error(ExitCode::io, {concat("cannot read ", file.path.string()),
-                                   "it was written a moment ago, and is gone or damaged",
-                                   "Look at the disk, and put OUT where all hosts see it"});
+        throw Error(ExitCode::io,
+                    {concat("cannot read ", file.path.string()),
+                     "it was just written, and now is gone or damaged",
+                     "Check the disk, and put OUT on a file system that all hosts share"});
     }
     return std::move(*part);
 }

@@ -48,7 +48,7 @@ void require_files(FoundTree const& tree, ListingOptions const& options) {
             {path.string(),
              concat("this class or set has no file that ends with ", joined(options.endings, ", "),
                     tree.skipped.empty() ? "" : concat("; skipped: ", joined(tree.skipped, "; "))),
-             "Convert its files, or take the folder out"});
+             "Convert its files, or remove the folder"});
     }
 }
 
@@ -85,8 +85,8 @@ Listing from_folders(ListingOptions const& options) {
         if (folders.empty() || (!options.split_by.empty() && folders.size() < 2)) {
             throw Error(ExitCode::data,
                         {file.path.string(),
-                         folders.empty() ? "it lies in no folder of a class"
-                                         : "it lies in no folder below its class to split by",
+                         folders.empty() ? "it is not in a class folder"
+                                         : "there is no folder below its class to split by",
                          "Put it into one, or name the classes in a table: --labels FILE.csv"});
         }
         entry.group =
@@ -194,7 +194,7 @@ void require_once(Listing& listing, std::vector<std::string> const& meanings) {
         };
         if (entry.set != first.set || meanings[i] != meanings[at->second]) {
             throw Error(ExitCode::data, {entry.path.string(),
-                                         concat("this one file is there twice:", said(at->second),
+                                         concat("the same file is listed twice:", said(at->second),
                                                 ", and", said(i)),
                                          "Name each file once"});
         }

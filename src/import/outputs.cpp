@@ -61,16 +61,15 @@ void require_place(fs::path const& out, bool several_sets, bool may_replace) {
     if (there && folder != several_sets) {
         throw Error(ExitCode::cannot_create,
                     {out.string(),
-                     folder ? "it is a directory, and there is one set, which becomes a file"
-                            : "it is a file, and there are several sets, which go into a directory",
+                     folder ? "it is a directory, but a single set is written to a file"
+                            : "it is a file, but several sets are written to a directory",
                      "Name another place"});
     }
     auto const found = may_replace ? std::vector<fs::path>{} : outputs_at(out);
     if (!found.empty()) {
-        throw Error(ExitCode::cannot_create,
-                    {concat(found.front().string(), " is there already"),
-                     "an import replaces a data set only when it is told to",
-                     "Name another place, or give --overwrite"});
+        throw Error(ExitCode::cannot_create, {concat(found.front().string(), " is there already"),
+                                              "an import replaces a data set only with --overwrite",
+                                              "Name another place, or give --overwrite"});
     }
 }
 

@@ -52,7 +52,7 @@ void add_moments(ImportPart& part, ImportField const& field, std::vector<std::by
         return add_moments<double>(part, bytes, row);
     default:
         throw Error(ExitCode::software, {concat("moments of ", h5::name_of(field.type)),
-                                         "no importer asks for these", "Please report this"});
+                                         "no importer requests these", "Please report this"});
     }
 }
 
@@ -101,7 +101,7 @@ class Unpacker {
   private:
     std::string_view take(std::size_t count) {
         if (count > bytes_.size()) {
-            throw Error(ExitCode::data, {"a part of an import ends early",
+            throw Error(ExitCode::data, {"a part of an import is cut short",
                                          "another version of this program may have made it",
                                          "Remove OUT.importing and import again"});
         }

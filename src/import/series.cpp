@@ -32,7 +32,7 @@ class SeriesSource : public ImportSource {
         : options_(options), table_(read_csv(options.source)) {
         if (table_.rows.empty()) {
             throw Error(ExitCode::no_input, {options.source.string(), "it has no rows",
-                                             "Name a table with a first line and others"});
+                                             "Name a table with a header line and data lines"});
         }
         bool const rows = !options.target.empty();
         std::vector<std::pair<std::string, std::string>> const named{
@@ -135,7 +135,7 @@ class SeriesSource : public ImportSource {
             if (name.empty()) {
                 throw Error(ExitCode::data,
                             {concat(table_.path.string(), ", line 1"),
-                             concat("column ", c + 1, " has no name, and would be an input"),
+                             concat("column ", c + 1, " has no name, but would be an input"),
                              "Name it, or name the inputs: --columns A,B"});
             }
             if (name != options_.time && name != options_.group && name != options_.target &&
@@ -237,7 +237,7 @@ class SeriesSource : public ImportSource {
         if (!options_.doubles && (too_large || too_small)) {
             refuse(row, table_.columns[column],
                    concat("is too ", too_large ? "large" : "small", " for f32: ", text),
-                   "Correct it, or keep numbers as --type f64");
+                   "Correct it, or store numbers as --type f64");
         }
         return *value;
     }
@@ -281,14 +281,14 @@ class SeriesSource : public ImportSource {
 
 std::unique_ptr<ImportSource> series_source(SeriesImport const& options) {
     if (options.regression && options.target.empty()) {
-        throw Error(ExitCode::usage, {"--regression", "it says how --target is meant",
-                                      "Name the column: --target COLUMN"});
+        throw Error(ExitCode::usage,
+                    {"--regression", "it needs --target", "Name the column: --target COLUMN"});
     }
     if (options.fill_forward && !options.target.empty()) {
         throw Error(ExitCode::usage,
                     {"--fill-forward with --target",
-                     "with --target each row is a sample of its own, and none is above it",
-                     "Fill the table's empty cells before, or leave one of the options out"});
+                     "with --target each row is a separate sample, with no row above to fill from",
+                     "Fill the table's empty cells beforehand, or leave out one of the options"});
     }
     return std::make_unique<SeriesSource>(options);
 }

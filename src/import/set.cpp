@@ -152,8 +152,8 @@ void Import::agree_on_identity() {
     comm::agree(comm_, "looking at the source", [&] {
         if (of_root != plan_.identity) {
             throw Error(ExitCode::no_input,
-                        {"this rank sees another source than rank 0",
-                         "the list of files, or a file's size or time of change, is different",
+                        {"this rank sees a different source than rank 0",
+                         "the list of files, or a file's size or modification time, differs",
                          "Put the source on a file system that all hosts share"});
         }
     });
@@ -177,7 +177,7 @@ void Import::prepare() {
     if (lock_->is_held_elsewhere()) {
         throw Error(ExitCode::cannot_create,
                     {concat("cannot create ", options_.out.string()),
-                     "another import is just making it", "Wait for it, or name another OUT"});
+                     "another import is writing it", "Wait for it, or name another OUT"});
     }
     write_text_durably(note, identity);
 }
@@ -185,9 +185,10 @@ void Import::prepare() {
 void Import::require_same_source() const {
     comm::agree(comm_, "looking at the source again", [&] {
         if (comm_.is_root() && hash64(source_.identity()) != source_identity_) {
-            throw Error(ExitCode::data, {"the source was changed while it was imported",
-                                         "some samples are of before, others of after",
-                                         "Import again when nobody writes to it any more"});
+            throw Error(ExitCode::data,
+                        {"the source was changed while it was imported",
+                         "some samples would be from before the change, others from after it",
+                         "Import again when nothing writes to it any more"});
         }
     });
 }

@@ -87,10 +87,11 @@ void SourceField::read_rows(h5::File const& file, h5::File::Rows rows,
             std::upper_bound(offsets_.begin(), offsets_.end(), static_cast<std::int64_t>(row));
         auto const sample =
             kept_.ragged ? static_cast<std::uint64_t>(after - offsets_.begin() - 1) : row;
-        throw Error(ExitCode::data, {concat("dataset ", path_, " of ", file.path().string()),
-                                     concat("a value of it does not fit ", h5::name_of(kept_.type),
-                                            ": ", misfit->value, " in sample ", sample),
-                                     "Choose a type that holds all of them, or correct the data"});
+        throw Error(ExitCode::data,
+                    {concat("dataset ", path_, " of ", file.path().string()),
+                     concat("one of its values does not fit ", h5::name_of(kept_.type), ": ",
+                            misfit->value, " in sample ", sample),
+                     "Choose a type that holds all of them, or correct the data"});
     }
 }
 

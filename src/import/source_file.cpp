@@ -34,7 +34,7 @@ void require_file(std::filesystem::path const& path) {
         refuse(ExitCode::no_input, failure.message());
         return;
     default:
-        refuse(ExitCode::data, "it is a pipe, a socket or a device, and no file");
+        refuse(ExitCode::data, "it is a pipe, a socket or a device, not a file");
     }
 }
 

@@ -54,12 +54,12 @@ class SpeechSource : public ListedSource {
         auto sound = read_sound(entry(item).path);
         if (sound.rate != rate_) {
             refuse(item, concat("it has ", sound.rate, " Hz, the first ", rate_),
-                   "Bring all to one rate, for instance with sox");
+                   "Convert all to one sample rate, for instance with sox");
         }
         if (mel_) {
             if (mel_->frames(sound.values.size()) == 0) {
-                refuse(item, concat("its ", sound.values.size(), " values are fewer than a window"),
-                       "Take it out of the list, or skip such files: --skip-bad");
+                refuse(item, concat("its ", sound.values.size(), " values are less than a window"),
+                       "Remove it from the list, or skip such files: --skip-bad");
             }
             sound.values = (*mel_)(sound.values);
         }

@@ -28,8 +28,8 @@ void check_shares(std::vector<double> const& shares) {
         sum += share;
     }
     if (!right || !(std::abs(sum - 1) < 1e-6)) {
-        refuse("--split", "its shares must be at least 0 and sum to 1",
-               "Write those of train, validation and test, such as --split 0.8,0.1,0.1");
+        refuse("--split", "shares must be at least 0 and add up to 1",
+               "Give the shares of train, validation and test, such as --split 0.8,0.1,0.1");
     }
 }
 
@@ -119,7 +119,7 @@ std::vector<ItemSet> by_shares(ImportSource const& source, std::vector<std::int6
         if (sets[s].items.empty() && options.shares[s] > 0) {
             refuse(concat("--split: nothing would be left for ", sets[s].name),
                    concat("there are ", groups.size(), options.by_group ? " groups" : " items"),
-                   "Give it a larger share, or split by something of which there is more");
+                   "Give it a larger share, or split by something with more values");
         }
     }
     return sets;
@@ -142,8 +142,8 @@ std::vector<ItemSet> split_items(ImportSource const& source, SplitOptions const&
                                    [](ItemSet const& set) { return set.name.empty(); });
     if (options.shares.empty() && given.size() > 1 && none != given.end()) {
         throw Error(ExitCode::data,
-                    {source.name(none->items.front()), "it is in no set, and others are in one",
-                     "Name a set for each, or for none; or deal the rest: --split"});
+                    {source.name(none->items.front()), "it is in no set, but others are",
+                     "Name a set for each, or for none; or use --split instead"});
     }
     std::vector<ItemSet> sets;
     for (auto& set : given) {

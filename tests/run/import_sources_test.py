@@ -64,7 +64,7 @@ def what_would_vanish(scratch):
     (source / "owl/1.png").unlink()
     (source / "owl").rmdir()
     (source / "owl").symlink_to(scratch / "nowhere")
-    images(source, scratch / "x.h5").expect(66, "owl: it is a link to what is not there")
+    images(source, scratch / "x.h5").expect(66, "owl: it is a link to a file that does not exist")
     (source / "owl").unlink()
     write(source / ".thumbnails/1.png", picture(0))
     write(source / "readme.txt", "text")
@@ -75,7 +75,7 @@ def links_and_pipes(scratch):
     source = two_classes(scratch / "links")
     (source / "cat/all").symlink_to(source)
     (source / "dog/again").symlink_to(source / "cat")
-    images(source, scratch / "circle.h5").expect(65, "this one file is there twice")
+    images(source, scratch / "circle.h5").expect(65, "the same file is listed twice")
     (source / "dog/again").unlink()
     (source / "cat/all").unlink()
     (source / "cat/self").symlink_to(source / "cat")
@@ -95,20 +95,20 @@ def names_that_are_no_text(scratch):
         file.write(picture(0))
     images(source, scratch / "x.h5").expect(65, "its text is not UTF-8")
     os.rename(folder, os.fsencode(source) + b"/a\nb")
-    images(source, scratch / "x.h5").expect(65, "its name has a line's end")
+    images(source, scratch / "x.h5").expect(65, "its name has a line break")
 
 
 def twice(scratch):
     source = two_classes(scratch / "twice")
     write(scratch / "labels.csv", "file,label\ncat/1.png,cat\ndog/1.png,dog\ncat/1.png,dog\n")
     images(source, scratch / "x.h5", "--labels", scratch / "labels.csv").expect(
-        65, "this one file is there twice: in line 2 with label cat, and in line 4 with label dog")
+        65, "the same file is listed twice: in line 2 with label cat, and in line 4 with label dog")
     write(scratch / "labels.csv", "file,label,set\ncat/1.png,cat,train\ncat/../cat/1.png,cat,test\n")
     images(source, scratch / "x", "--labels", scratch / "labels.csv").expect(65, "twice", "in train", "in test")
     write(scratch / "labels.csv", "file,label\ncat/1.png,\n")
     images(source, scratch / "x.h5", "--labels", scratch / "labels.csv").expect(65, "line 2: its label is empty")
     (source / "dog/2.png").symlink_to(source / "cat/1.png")
-    images(source, scratch / "x.h5").expect(65, "this one file is there twice")
+    images(source, scratch / "x.h5").expect(65, "the same file is listed twice")
     (source / "dog/2.png").unlink()
     (source / "cat/2.png").symlink_to(source / "cat/1.png")
     images(source, scratch / "copies.h5").expect(0, "1 file is there twice, such as")
@@ -139,7 +139,7 @@ def tables(scratch):
     series(scratch, ",b,kind\n1,2,x\n", "--target", "kind").expect(65, "column 1 has no name")
     series(scratch, ",b,kind\n1,2,x\n", "--target", "kind", "--columns", "b").expect(0)
     series(scratch, "b,b,kind\n1,2,x\n", "--target", "kind").expect(65, "names the column b twice")
-    series(scratch, "1,2\n3,4\n").expect(65, "line 1: it names no columns, it is numbers")
+    series(scratch, "1,2\n3,4\n").expect(65, "line 1: it has no column names, only numbers")
     series(scratch, "a,b,kind\n1,,x\n", "--target", "kind", "--fill-forward").expect(64, "--fill-forward with --target")
     series(scratch, "open,close,kind\n1,2,x\n", "--target", "kind", "--columns", "opne").expect(
         64, "--columns opne", "it has open, close, kind", "Did you mean open?")
@@ -175,7 +175,7 @@ def outputs(scratch):
     images(source, out).expect(0)
     images(source, out).expect(73, "set.h5 is there already", "--overwrite")
     images(source, out, "--overwrite").expect(0)
-    images(source, scratch / "made", "--overwrite").expect(73, "it is a directory, and there is one set")
+    images(source, scratch / "made", "--overwrite").expect(73, "it is a directory, but a single set")
     images(source, scratch / "shards/x.h5", "--shard-samples", 1).expect(0)
     images(source, scratch / "shards/x.h5").expect(73, "x-00000-of-00002.h5 is there already")
     images(source, scratch / "shards/x.h5", "--overwrite").expect(0)
@@ -214,7 +214,7 @@ def interrupted(scratch):
     words = ["data", "import", "series", table, scratch / "long.h5", "--target", "kind"]
     parts = scratch / "long.h5.importing"
     started = held(words, scratch / "long.h5")
-    run(words).expect(73, "cannot create", "long.h5: another import is just making it")
+    run(words).expect(73, "cannot create", "long.h5: another import is writing it")
     started.send_signal(signal.SIGUSR1)
     started.send_signal(signal.SIGCONT)
     text = started.communicate()[0]

@@ -45,7 +45,7 @@ with Scratch() as scratch:
     foreign = {"image.h5": ("a PNG image", ""), "table.h5": ("a table as text", ""),
                "packed.h5": ("compressed by gzip", ""), "archive.h5": ("a ZIP archive", ""),
                "pickle.pkl": ("a pickle", "torch.load("), "model.onnx": ("an ONNX model", "onnx.load("),
-               "empty.h5": ("empty", ""), "other.h5": ("an HDF5 file of another program", ""),
+               "empty.h5": ("empty", ""), "other.h5": ("an HDF5 file that another program wrote", ""),
                **(with_torch(scratch) if torch else {})}
     helps = {"image.h5": "data import images", "table.h5": "data import series", "packed.h5": "gunzip",
              "archive.h5": "unzip"}

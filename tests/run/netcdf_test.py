@@ -63,7 +63,7 @@ def questions():
             elif np.size(values) == 0:
                 yield path, name, name, "holds no samples"
             else:
-                yield path, name, name, "does not hold plain numbers by sample"
+                yield path, name, name, "does not hold plain numbers per sample"
     months = sorted((SAMPLES / "NEMO").glob("*.nc"))
     yield (SAMPLES / "NEMO/nemo*.nc", "tos", "time_centered_bounds",
            b"".join(handed_out(datasets(month)["tos"], False).tobytes() for month in months) +

@@ -155,7 +155,7 @@ def check_bomb(scratch):
         b"\x89PNG\r\n\x1a\n" + media.png_chunk(b"IHDR", header) +
         media.png_chunk(b"IDAT", b"x" * 1000) + media.png_chunk(b"IEND", b""))
     run(["data", "import", "images", scratch / "bomb", scratch / "x.h5"]).expect(
-        65, "big.png: its header says that it is larger than it can be")
+        65, "big.png: its header states a larger size than a PNG can have")
     check(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 400 * 1024, "bounded memory")
 
 

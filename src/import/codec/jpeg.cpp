@@ -41,7 +41,7 @@ Image decode_jpeg(std::span<std::byte const> bytes) {
     Image image{
         static_cast<std::uint64_t>(width), static_cast<std::uint64_t>(height), inks ? 4U : 3U, {}};
     if (image.width * image.height > max_pixels) {
-        throw DecodeFailure{"it has more pixels than are taken, 2^26"};
+        throw DecodeFailure{"it has more than the 2^26 pixels that are supported"};
     }
     image.values.resize(image.width * image.height * image.channels);
     // Exact transforms, the same on every processor; a warning tells of damaged data.

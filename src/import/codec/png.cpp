@@ -93,7 +93,7 @@ Image decode_png(std::span<std::byte const> bytes) {
     // A pixel takes a bit or more, and deflate makes at most 1032 bytes of one.
     auto const pixels = image.width * image.height;
     if (pixels > max_pixels || pixels / 8 / 1032 > bytes.size()) {
-        throw DecodeFailure{"its header says that it is larger than it can be"};
+        throw DecodeFailure{"its header states a larger size than a PNG can have"};
     }
     reader.read_values(image);
     return image;

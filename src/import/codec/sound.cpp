@@ -74,7 +74,7 @@ Sound read_sound(std::filesystem::path const& path) {
             break;
         }
         if (sound.values.size() > max_values) {
-            refuse(path, "it has more values a channel than are taken, 2^29");
+            refuse(path, "it has more than the 2^29 values per channel that are supported");
         }
     }
     if (sf_error(file.get()) != SF_ERR_NO_ERROR ||

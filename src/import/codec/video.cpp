@@ -122,7 +122,7 @@ class Video {
             AV_PIX_FMT_RGB24, SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_BITEXACT,
             nullptr, nullptr, nullptr);
         if (scaler_ == nullptr) {
-            refuse(concat("frame ", frames_, " is of a form that cannot be converted"));
+            refuse(concat("frame ", frames_, " has a pixel format that cannot be converted"));
         }
         Image image{static_cast<std::uint64_t>(width), static_cast<std::uint64_t>(height), 3, {}};
         // Rows of 64 bytes, and some more at the end: swscale's vector code writes in whole units.

@@ -69,7 +69,7 @@ TEST_CASE("the lengths of ragged samples are known without reading them") {
     CHECK(ragged_lengths(files, "tokens") == std::vector<std::int64_t>{0, 1, 2, 3, 1, 0, 0, 5});
     auto const error = test::error_of([&] { ragged_lengths(files, "image"); });
     CHECK(error.code() == ExitCode::data);
-    CHECK(test::says(error, "of one length"));
+    CHECK(test::says(error, "the same length"));
 }
 
 TEST_CASE("offsets that lead elsewhere are an error that names the sample") {

@@ -190,7 +190,7 @@ TEST_CASE("a value that the type asked for cannot hold is named") {
         CAPTURE(type, error.what());
         CHECK(error.code() == ExitCode::data);
         CHECK(test::says(error, "dataset inputs of " + in.string()));
-        CHECK(test::says(error, "a value of it does not fit " + type));
+        CHECK(test::says(error, "one of its values does not fit " + type));
         CHECK(test::says(error, "in sample 1"));
         CHECK_FALSE(std::filesystem::exists(out));
     };

@@ -159,7 +159,7 @@ TEST_CASE("rows with a value that the wanted type cannot hold are refused") {
         CAPTURE(name);
         auto const error = test::error_of([&] { read(name, type); });
         CHECK(error.code() == ExitCode::data);
-        CHECK(error.text().why == "a value of it does not fit " + h5::name_of(type));
+        CHECK(error.text().why == "one of its values does not fit " + h5::name_of(type));
     }
     CHECK(read("fraction", Type::u8) == std::vector{std::byte{1}, std::byte{7}});
     auto const infinite = read("infinite", Type::f32);
@@ -290,7 +290,7 @@ TEST_CASE("values that do not fit their dataset are refused before HDF5 touches 
     CHECK_THROWS_AS(file.write_parts("flat", Type::f32, part, 1), Error);
 }
 
-TEST_CASE("a shape of more elements than can be counted is no small one") {
+TEST_CASE("a shape with more elements than can be counted is no small one") {
     auto const large = std::uint64_t{1} << 32;
     CHECK(test::error_of([&] { return h5::elements({large, large}); }).code() == ExitCode::data);
 }

@@ -184,8 +184,8 @@ TEST_CASE("names of classes are refused as at an import, and the file is named")
     test::ScratchDir const scratch;
     auto const path = scratch / "set.h5";
     for (auto const& [names, why] : {std::pair{std::vector<std::string>{"a", "a"}, "has this name"},
-                                     {{"a\nb", "c"}, "a line's end"},
-                                     {{"a", "\x1b[31md"}, "a line's end"},
+                                     {{"a\nb", "c"}, "a line break"},
+                                     {{"a", "\x1b[31md"}, "a line break"},
                                      {{"a", ""}, "its name is empty"},
                                      {{"a", "\xff"}, "UTF-8"}}) {
         CAPTURE(why);

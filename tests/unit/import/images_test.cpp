@@ -153,7 +153,7 @@ TEST_CASE("images of other sizes, of no class, or none at all are refused") {
     CHECK(test::says(error, "y.png"));
     CHECK(test::says(error, "--size"));
     write_png(scratch / "tree/z.png", 1, 1, {0});
-    CHECK(test::says(test::error_of([&] { image_source(options); }), "folder of a class"));
+    CHECK(test::says(test::error_of([&] { image_source(options); }), "not in a class folder"));
 }
 
 TEST_CASE("folders named train and test are sets, and a table names classes and groups") {
