@@ -144,9 +144,9 @@ void DeckSource::read(std::filesystem::path const& path, std::string const& name
         throw Error(ExitCode::usage,
                     {concat("include = ", shown(path.string()), " (", named_by, ")"),
                      depth > deepest_include
-                         ? "decks include each other without end"
+                         ? "decks include each other in a cycle"
                          : concat("more than ", max_decks, " decks are taken in"),
-                     "Take one of the include lines out"});
+                     "Remove one of the include lines"});
     }
     std::map<std::string, Written> own;
     for (auto const& entry : read_entries(path, named_by)) {

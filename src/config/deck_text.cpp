@@ -94,7 +94,7 @@ void require_line(std::string_view content, std::string const& origin) {
                       count_text(static_cast<std::int64_t>(longest_value))));
     }
     if (!is_text(content)) {
-        refuse("it is no UTF-8 text: it holds bytes that no character has");
+        refuse("it is not UTF-8 text: some of its bytes encode no character");
     }
     auto const line = trimmed(content.substr(0, content.find('#')));
     if (line.empty()) {
@@ -103,7 +103,7 @@ void require_line(std::string_view content, std::string const& origin) {
     bool const section = line.front() == '[' && line.back() == ']';
     auto const equals = line.find('=');
     if (!section && equals == std::string_view::npos) {
-        refuse(concat("\"", shown(std::string(line)), "\" is no section and has no ="));
+        refuse(concat("\"", shown(std::string(line)), "\" is not a section and has no ="));
     }
     auto const name = section ? line.substr(1, line.size() - 2) : trimmed(line.substr(0, equals));
     if (name.empty() || name.size() > longest_key) {
@@ -168,7 +168,7 @@ void require_plain(std::string const& key, std::string const& value, std::string
                "Shorten it");
     }
     if (!is_text(key) || !is_text(value)) {
-        refuse("it is no UTF-8 text on one line", "Take out the bytes that no character has");
+        refuse("it is not one line of UTF-8 text", "Remove the bytes that encode no character");
     }
     if (value.find('#') != std::string::npos) {
         refuse("the value contains a #", "In a deck a comment begins there; use another name");

@@ -70,22 +70,23 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "logical data-parallel replicas; 0: the ranks of the first start");
     visit("run.device", deck.run.device, any(), "auto, cpu, cuda or cuda:N");
     visit("run.devices", deck.run.devices, any(),
-          "GPUs of a host that are used: all, how many, or their numbers with commas");
+          "GPUs of a host to use: all, a count, or comma-separated numbers");
     visit("run.mode", deck.run.mode, one_of({"auto", "single", "dp", "ddp"}),
           "single: one rank, replicas sequentially; dp: one rank, concurrent replicas; ddp: ranks");
     visit("run.placement", deck.run.placement, one_of({"even", "speed"}),
-          "replicas of a rank: even shares, or by measured speed; the same bits");
+          "how replicas are distributed over ranks: evenly, or by measured speed; the result is "
+          "the same");
     visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads of one replica");
     visit("run.deterministic", deck.run.deterministic, any(fixed),
           "refuse operators without a deterministic form");
     visit("run.walltime-seconds", deck.run.walltime_seconds, between(0, longest_s),
-          "of the job, from its start; 0: what the scheduler says");
+          "time limit of the job, counted from its start; 0: what the scheduler says");
 
     visit("data.train", deck.data.train, such_as(check_files), "a file, a list or a glob");
     visit("data.validation", deck.data.validation, such_as(check_files_or_share, fixed),
-          "measured while training: files, or a share of data.train such as 10 %");
+          "evaluated during training: files, or a share of data.train such as 10 %");
     visit("data.test", deck.data.test, such_as(check_files),
-          "measured after training, with the best model");
+          "evaluated after training, with the best model");
     visit("data.inputs", deck.data.inputs, any(fixed), "name of the inputs in the files");
     visit("data.targets", deck.data.targets, any(fixed), "name of the targets in the files");
     visit("data.sample-per-file", deck.data.sample_per_file, any(fixed),
@@ -95,13 +96,13 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("data.global-batch", deck.data.global_batch, between(0, 1 << 30, fixed),
           "samples per micro-batch over all replicas; 0: data.batch counts");
     visit("data.drop-last", deck.data.drop_last, any(fixed),
-          "leave out an epoch's short last step");
+          "drop an epoch's incomplete last step");
     visit("data.workers", deck.data.workers, between(1, 256), "loader threads per rank");
     visit("data.prefetch", deck.data.prefetch, between(1, 1024), "batches read ahead");
     visit("data.cache", deck.data.cache, one_of({"none", "memory", "local:DIRECTORY"}),
           "read everything into memory once per host, or copy files to a disk of the host first");
     visit("data.augment", deck.data.augment, any(fixed),
-          "what happens to training samples: flip, crop:PIXELS, noise:AMOUNT, mask:ROWS:COLUMNS");
+          "augmentation of training samples: flip, crop:PIXELS, noise:AMOUNT, mask:ROWS:COLUMNS");
     visit("data.shuffle", deck.data.shuffle, one_of({"full", "block", "none"}, fixed),
           "order of an epoch");
     visit("data.sample-weights", deck.data.sample_weights, any(fixed),
@@ -110,16 +111,16 @@ void describe(SomeDeck& deck, Visitor& visit) {
         "data.replacement", deck.data.replacement, any(fixed),
         "a sample drawn by weight can come again in the same epoch; false: heavy ones come first");
     visit("data.bucket-by-length", deck.data.bucket_by_length, between(0, 1 << 20, fixed),
-          "samples of this many batches in a row are sorted by length; 0: off");
+          "sort by length within this many consecutive batches; 0: off");
 
     visit("model.name", deck.model.name, any(fixed), "see lockstep models");
     visit("model.weights", deck.model.weights, such_as(check_paths, fixed),
-          "start from these: a safetensors file, a best.h5 or a checkpoint");
+          "initial weights: a safetensors file, a best.h5 or a checkpoint");
     visit.own("model", deck.model.own);
 
     visit("task.kind", deck.task.kind, any(fixed), "see lockstep tasks");
     visit("task.metric", deck.task.metric, any(),
-          "the metric that says which model is best; the task's first");
+          "metric that decides which model is best; the task's first");
     visit.own("task", deck.task.own);
 
     auto& optimizer = deck.optimizer;
@@ -127,78 +128,82 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "update rule");
     visit("optimizer.learning-rate", optimizer.learning_rate, at_least(0, fixed), "peak rate");
     visit("optimizer.scale-learning-rate", optimizer.scale_learning_rate,
-          one_of({"none", "linear", "sqrt"}, fixed), "by replicas / reference-replicas");
+          one_of({"none", "linear", "sqrt"}, fixed),
+          "multiplies learning-rate by replicas / reference-replicas, or its square root");
     visit("optimizer.reference-replicas", optimizer.reference_replicas, at_least(1, fixed),
-          "the replicas that learning-rate was chosen for");
+          "number of replicas that learning-rate was chosen for");
     visit("optimizer.weight-decay", optimizer.weight_decay, at_least(0, fixed),
-          "but of what no-decay names");
+          "does not apply to what no-decay names");
     visit("optimizer.no-decay", optimizer.no_decay, any(fixed),
-          "without weight decay and trust ratio: biases, norms, patterns of names (*.weight); "
-          "or none");
+          "parameters without weight decay and trust ratio: biases, norms, name patterns "
+          "(*.weight); or none");
     visit("optimizer.ema", optimizer.ema, between(0, below_1, fixed),
-          "decay of the averaged weights that are measured and exported; 0: off");
-    visit("optimizer.momentum", optimizer.momentum, between(0, below_1, fixed), "of sgd and lars");
-    visit("optimizer.nesterov", optimizer.nesterov, any(fixed), "of sgd");
+          "decay of the averaged weights (EMA), which are evaluated and exported; 0: off");
+    visit("optimizer.momentum", optimizer.momentum, between(0, below_1, fixed),
+          "momentum of sgd and lars");
+    visit("optimizer.nesterov", optimizer.nesterov, any(fixed), "Nesterov momentum in sgd");
     visit("optimizer.betas", optimizer.betas, between(0, below_1, fixed),
-          "of adamw, adam and lamb");
+          "for adamw, adam and lamb");
     visit("optimizer.epsilon", optimizer.epsilon, at_least(1e-30, fixed),
-          "of adamw, adam and lamb");
+          "for adamw, adam and lamb");
     visit("optimizer.trust-coefficient", optimizer.trust_coefficient, at_least(0, fixed),
-          "of lars: share of a weight's norm that a step may change");
+          "lars: largest change per step, relative to the weight's norm");
     visit("optimizer.clip-norm", optimizer.clip_norm, at_least(0, fixed),
-          "largest norm of the gradient; 0: off");
+          "gradient norm above which gradients are clipped; 0: off");
     visit("optimizer.accumulate", optimizer.accumulate, between(1, 1 << 20, fixed),
           "micro-batches per step");
     visit("optimizer.update", optimizer.update, one_of({"sharded", "replicated"}),
-          "each rank its part, or each rank all of it");
+          "each rank updates its shard, or each rank updates all parameters");
 
     visit("schedule.name", deck.schedule.name, one_of({"constant", "cosine", "step"}, fixed),
           "of the learning rate");
     visit("schedule.warmup-epochs", deck.schedule.warmup_epochs, between(0, max_epochs, fixed),
-          "linear from 0 to the peak");
+          "linear warm-up from 0 to the peak");
     visit("schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
-          "the same, in steps");
+          "the same, in steps; the longer of both counts");
     visit("schedule.minimum", deck.schedule.minimum, between(0, 1, fixed),
-          "cosine's end, as a share of the peak");
+          "final rate of cosine, relative to the peak");
     visit("schedule.step-epochs", deck.schedule.step_epochs, between(1, max_epochs, fixed),
-          "epochs between falls of step");
-    visit("schedule.factor", deck.schedule.factor, between(0, 1, fixed), "of each fall of step");
+          "schedule step: epochs between reductions");
+    visit("schedule.factor", deck.schedule.factor, between(0, 1, fixed),
+          "schedule step: factor of each reduction");
 
     auto& precision = deck.precision;
     visit("precision.compute", precision.compute, one_of({"fp32", "bf16", "fp16"}, fixed),
           "type that operators compute in; weights stay fp32");
     visit("precision.loss-scale", precision.loss_scale, any(fixed),
-          "of fp16: dynamic, or a number");
-    visit("precision.tf32", precision.tf32, any(fixed), "GPUs may round inputs of products");
+          "loss scale for fp16: dynamic, or a number");
+    visit("precision.tf32", precision.tf32, any(fixed),
+          "GPUs may round the inputs of matrix products to TF32");
     visit("precision.cudnn-benchmark", precision.cudnn_benchmark, any(),
-          "fastest algorithms; off where run.deterministic");
+          "cuDNN picks the fastest algorithms; off if run.deterministic");
     visit("precision.gradient-checkpointing", precision.gradient_checkpointing, any(),
-          "keep less for backward, compute it again");
+          "save memory: recompute activations during backward");
 
     visit("communication.backend", deck.communication.backend, one_of({"auto", "mpi", "nccl"}),
-          "what carries gradients");
+          "library that exchanges gradients");
     auto& communication = deck.communication;
     visit("communication.bucket-mb", communication.bucket_mb, buckets(),
-          "megabytes of gradients that leave together");
+          "megabytes of gradients that are sent together");
     visit("communication.first-bucket-mb", communication.first_bucket_mb, buckets(),
-          "the same, of the bucket that is ready first");
+          "the same, for the bucket that is ready first");
     visit("communication.compression", communication.compression,
           one_of({"none", "fp16", "bf16", "powersgd"}, fixed),
           "fp16, bf16: every sum is rounded to 16 bits; powersgd: matrices of low rank");
     visit("communication.powersgd-rank", communication.powersgd_rank, between(1, 64, fixed),
-          "of powersgd's matrices");
+          "rank of powersgd's matrices");
     visit("communication.reduction", communication.reduction, one_of({"ordered", "native"}, fixed),
           "ordered: the same bits on any number of ranks; native: the library's order");
     visit("communication.unused-parameters", communication.unused_parameters, any(fixed),
-          "parameters may have no gradient; they are left as they are then");
+          "parameters may have no gradient; such parameters are not updated");
     visit("communication.static-graph", communication.static_graph, any(fixed),
           "the same parameters get gradients in every step");
     visit("communication.broadcast-buffers", communication.broadcast_buffers, any(fixed),
-          "every replica starts a step from replica 0's buffers; or keeps its own");
+          "every replica starts a step from replica 0's buffers; false: it keeps its own");
     visit("communication.sync-batch-norm", communication.sync_batch_norm, any(fixed),
           "batch norm over all replicas together");
     visit("communication.timeout-seconds", deck.communication.timeout_seconds,
-          between(1, longest_s), "longest wait for another rank's device");
+          between(1, longest_s), "longest wait for another rank or its device");
     visit("communication.check-replicas-every", deck.communication.check_replicas_every,
           at_least(0), "steps between comparisons of all ranks' weights; 0: never");
 
@@ -214,25 +219,27 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "auto, none, or a file");
     visit("checkpoint.best", deck.checkpoint.best, any(), "metric of best.h5; task.metric");
     visit("checkpoint.local", deck.checkpoint.local, such_as(check_run_directory),
-          "a fast directory written first, then copied to the run's");
+          "fast directory that checkpoints are written to first, then copied to the run's");
 
-    visit("fault-tolerance.restarts", deck.fault_tolerance.restarts, at_least(0),
-          "of lockstep launch after the loss of a rank, in a row without progress");
+    visit(
+        "fault-tolerance.restarts", deck.fault_tolerance.restarts, at_least(0),
+        "consecutive restarts by lockstep launch after losing a rank, without progress in between");
     visit("fault-tolerance.recovery-timeout-seconds", deck.fault_tolerance.recovery_timeout_seconds,
           between(1, longest_s), "longest time from a restart to its first step");
 
     visit("monitor.log-every", deck.monitor.log_every, at_least(1), "steps between step records");
     visit("monitor.progress", deck.monitor.progress, one_of({"auto", "bar", "plain", "none"}),
-          "what is shown while training");
+          "progress display during training");
     visit("monitor.tensorboard", deck.monitor.tensorboard, any(),
           "event files in the run's directory");
     visit("monitor.histograms", deck.monitor.histograms, one_of({"none", "weights", "gradients"}),
-          "in event files at the end of an epoch; gradients: of weights and gradients");
+          "histograms in event files at the end of each epoch: of weights, or of weights and "
+          "gradients");
     visit("monitor.images", deck.monitor.images, between(0, 1 << 20),
           "samples of a run's first batch shown in event files, where they are images");
-    visit("monitor.plots", deck.monitor.plots, any(), "pictures of the metrics when a run ends");
+    visit("monitor.plots", deck.monitor.plots, any(), "plots of the metrics when a run ends");
     visit("monitor.weight-hash", deck.monitor.weight_hash, any(),
-          "a hash of the weights in each step record, to find where two runs part");
+          "a hash of the weights in each step record, to find where two runs diverge");
 
     visit("train.epochs", deck.train.epochs, between(0, max_epochs),
           "passes over data.train; 0: no limit");

@@ -73,8 +73,8 @@ void check_run_name(std::string const& text) {
     check_run_directory(text);
     for (auto const& part : std::filesystem::path(text)) {
         if (part == "." || part == ".." || part == "/") {
-            throw std::string("a name, as the directory below runs/ has it; run.directory takes "
-                              "any path");
+            throw std::string(
+                "a name for the directory below runs/ (run.directory takes any path)");
         }
     }
 }
@@ -82,7 +82,7 @@ void check_run_name(std::string const& text) {
 void check_files(std::string const& text) {
     for (auto const& path : split(text, ',')) {
         if (share_of(path)) {
-            throw std::string("files: a share of the training set is for data.validation alone");
+            throw std::string("files: only data.validation can be a share of the training set");
         }
     }
     check_paths(text);
@@ -90,8 +90,8 @@ void check_files(std::string const& text) {
 
 void check_files_or_share(std::string const& text) {
     if (auto const percent = share_of(text); percent && !(*percent > 0 && *percent < 100)) {
-        throw std::string("files, or a share of data.train above 0 % and below 100 %; to have "
-                          "none, leave the key out");
+        throw std::string("files, or a share of data.train above 0 % and below 100 %; for none, "
+                          "leave the key out");
     }
     if (!share_of(text)) {
         check_files(text);
@@ -149,7 +149,7 @@ void assign(std::vector<double>& into, std::string const& text, Rule const& rule
         assign(values.emplace_back(), part, rule);
     }
     if (values.size() != into.size()) {
-        throw concat(into.size(), " numbers with a comma between them");
+        throw concat(into.size(), " numbers separated by commas");
     }
     into = values;
 }

@@ -105,7 +105,7 @@ ModelKind cnn_kind() {
             {{"channels", "16, 32", "channels of the blocks; each halves height and width"},
              {"hidden", "64", "width of the hidden fully connected layer"},
              {"batch-norm", "true", "batch norm after each convolution"},
-             {"dropout", "0", "share of hidden activations that is dropped"},
+             {"dropout", "0", "dropout on hidden activations"},
              SampleLayout::key()},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Cnn>(values, interface);

@@ -69,11 +69,11 @@ Rows rows_of(Interface const& interface) {
     auto const dimensions = shape.size() + (rows.ragged ? 1 : 0); // of a sample
     bool const real_values = inputs.empty() || (inputs.size() == 1 && !inputs.front().whole);
     if (!real_values || dimensions < 1 || dimensions > 2) {
-        throw Error(ExitCode::data,
-                    {"model.name = cnn1d",
-                     "it takes one input of [rows, features] or [rows] a sample, of any number of "
-                     "rows",
-                     "Import recordings: lockstep data import speech"});
+        throw Error(
+            ExitCode::data,
+            {"model.name = cnn1d",
+             "it takes one input of [rows, features] or [rows] per sample, with any number of rows",
+             "Import recordings: lockstep data import speech"});
     }
     rows.features = dimensions == 2;
     rows.width = rows.features ? shape.back() : 1;
@@ -99,9 +99,8 @@ class Cnn1d : public Model {
         auto width = rows.width;
         for (auto const wider : values.integers("channels", 1)) {
             if (step.kernel % 2 == 0) {
-                throw Error(ExitCode::usage,
-                            {concat("a convolution over ", step.kernel, " rows"),
-                             "it needs a row in its middle", "Set an odd model.kernel"});
+                throw Error(ExitCode::usage, {concat("a convolution over ", step.kernel, " rows"),
+                                              "it needs a middle row", "Set an odd model.kernel"});
             }
             blocks_.push_back(register_module(concat("block", blocks_.size() + 1),
                                               FrameBlock(width, wider, step)));
@@ -163,19 +162,21 @@ double cnn1d_parameters(config::OwnValues const& values, Interface const& interf
 } // namespace
 
 ModelKind cnn1d_kind() {
-    return {"cnn1d",
-            "convolutions along time, of samples with a number of rows each: recordings of words, "
-            "or features of them",
-            {{"channels", "64, 64, 96, 128", "of the blocks; each but the first halves the rows"},
-             {"kernel", "3", "rows that a convolution sees; odd"},
-             {"first-kernel", "0", "rows that the first sees; 0: 5 of features, 81 of recordings"},
-             {"first-stride", "0", "rows from place to place; 0: 1 of features, 16 of recordings"},
-             {"dropout", "0", "share of what is left of a sample that is dropped"}},
-            [](config::OwnValues const& values, Interface const& interface) {
-                return std::make_shared<Cnn1d>(values, interface);
-            },
-            cnn1d_parameters,
-            true};
+    return {
+        "cnn1d",
+        "convolutions along time, for samples of any number of rows: recordings of words, or their "
+        "features",
+        {{"channels", "64, 64, 96, 128",
+          "channels of the blocks; each but the first halves the rows"},
+         {"kernel", "3", "kernel size of a convolution, in rows; odd"},
+         {"first-kernel", "0", "kernel size of the first; 0: 5 for features, 81 for recordings"},
+         {"first-stride", "0", "stride of the first; 0: 1 for features, 16 for recordings"},
+         {"dropout", "0", "dropout before the output layer"}},
+        [](config::OwnValues const& values, Interface const& interface) {
+            return std::make_shared<Cnn1d>(values, interface);
+        },
+        cnn1d_parameters,
+        true};
 }
 
 } // namespace lockstep::nn

@@ -178,13 +178,14 @@ ModelKind cnn3d_kind() {
             "three-dimensional convolution over clips or boxes, batch norm, then fully connected "
             "layers",
             {{"channels", "12, 24, 48", "channels of the blocks; each halves height and width"},
-             {"time-strides", "1, 2", "of the blocks along frames or depth; the last one stays"},
+             {"time-strides", "1, 2",
+              "strides of the blocks along frames or depth; the last one is repeated"},
              {"downsample", "stride", "stride: of the convolution; pool: max-pooling after it"},
              {"activation", "relu", "relu or leaky-relu"},
-             {"head", "average", "average over all places, or flatten"},
+             {"head", "average", "average over all positions, or flatten"},
              {"hidden", "0", "width of a hidden fully connected layer; 0: none"},
              {"bound", "0", "outputs are this times tanh; 0: unbounded"},
-             {"dropout", "0", "share of activations before the output that is dropped"},
+             {"dropout", "0", "dropout before the output layer"},
              SampleLayout::key()},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Cnn3d>(values, interface);

@@ -58,7 +58,7 @@ void require_one_input(Interface const& interface) {
     if (!simple) {
         throw Error(ExitCode::usage,
                     {"this model cannot be exported as TorchScript",
-                     "it takes several inputs, whole numbers, or samples of unlike lengths",
+                     "it takes several inputs, whole numbers, or samples of different lengths",
                      "Export --format safetensors and load the weights by name"});
     }
 }
@@ -75,12 +75,12 @@ void require_same(Model& model, torch::jit::Module script,
             same = false; // a shape of the traced batch stands in the graph
         }
         if (!same) {
-            throw Error(ExitCode::usage,
-                        {"this model cannot be exported as TorchScript",
-                         concat("what its forward does depends on the batch: the trace gives other "
-                                "results for ",
-                                count, count == 1 ? " sample" : " samples"),
-                         "Export --format safetensors and load the weights by name"});
+            throw Error(
+                ExitCode::usage,
+                {"this model cannot be exported as TorchScript",
+                 concat("its forward depends on the batch: the trace gives other results for ",
+                        count, count == 1 ? " sample" : " samples"),
+                 "Export --format safetensors and load the weights by name"});
         }
     }
 }

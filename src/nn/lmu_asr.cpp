@@ -79,7 +79,7 @@ std::int64_t features_of(Interface const& interface) {
     if (interface.sample_shape.size() != 1 || !recordings) {
         throw Error(ExitCode::data,
                     {"model.name = lmu-asr",
-                     "it takes samples of a number of frames each, with features in a frame",
+                     "it takes samples of any number of frames, [frames, features]",
                      "Import recordings: lockstep data import speech, without --raw"});
     }
     return interface.sample_shape[0];
@@ -176,23 +176,24 @@ double lmu_asr_parameters(config::OwnValues const& values, Interface const& inte
 } // namespace
 
 ModelKind lmu_asr_kind() {
-    return {
-        "lmu-asr",
-        "convolution over frames of features, then blocks of Legendre memory and feed-forward",
-        {{"width", "144", "values of a frame between blocks"},
-         {"theta", "8, 16, 24", "frames that each block's memory reaches back; a block for each"},
-         {"signals", "16", "signals of a block that are remembered"},
-         {"order", "8", "Legendre coefficients of each"},
-         {"hidden", "288", "width of a block's hidden layer"},
-         {"kernel", "5", "frames that the convolution sees"},
-         {"stride", "3", "every so many frames one is left"},
-         {"dropout", "0", "share of what a block adds that is dropped"},
-         {"form", "parallel", "of the memory: parallel, by Fourier transform, or recurrent"}},
-        [](config::OwnValues const& values, Interface const& interface) {
-            return std::make_shared<LmuAsr>(values, interface);
-        },
-        lmu_asr_parameters,
-        true};
+    return {"lmu-asr",
+            "convolution over frames of features, then blocks of Legendre memory and feed-forward",
+            {{"width", "144", "features of a frame between blocks"},
+             {"theta", "8, 16, 24",
+              "frames that each block's memory reaches back; one block per number"},
+             {"signals", "16", "signals that each block remembers"},
+             {"order", "8", "Legendre coefficients per signal"},
+             {"hidden", "288", "width of a block's hidden layer"},
+             {"kernel", "5", "kernel size of the convolution, in frames"},
+             {"stride", "3", "stride of the convolution, in frames"},
+             {"dropout", "0", "dropout on the output of each block"},
+             {"form", "parallel",
+              "how the memory is computed: in parallel by Fourier transform, or recurrently"}},
+            [](config::OwnValues const& values, Interface const& interface) {
+                return std::make_shared<LmuAsr>(values, interface);
+            },
+            lmu_asr_parameters,
+            true};
 }
 
 } // namespace lockstep::nn

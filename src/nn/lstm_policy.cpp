@@ -144,7 +144,7 @@ class CascadedLstmPolicy : public LstmPolicy {
 
 std::vector<config::OwnKey> memory_keys(std::string const& units, std::string const& hidden) {
     auto keys = head_keys(hidden);
-    keys.push_back({"units", units, "of the LSTMs of actor and critic"});
+    keys.push_back({"units", units, "width of the LSTMs of actor and critic"});
     return keys;
 }
 
@@ -164,7 +164,8 @@ ModelKind lstm_policy_kind() {
 
 ModelKind clstm_policy_kind() {
     auto keys = memory_keys("512", "64, 64");
-    keys.push_back({"window-units", "128", "of the LSTM over the moments of an observation"});
+    keys.push_back(
+        {"window-units", "128", "width of the LSTM over the time steps of an observation"});
     keys.push_back({"features", "128", "widths of the three layers after it"});
     return {"clstm-policy", "cascaded LSTMs over windows of observations, for task ppo", keys,
             [](config::OwnValues const& values, Interface const& interface) {

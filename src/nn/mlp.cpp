@@ -70,7 +70,7 @@ ModelKind mlp_kind() {
     return {"mlp",
             "fully connected layers over the flattened sample",
             {{"hidden", "256, 128", "widths of the hidden layers"},
-             {"dropout", "0", "share of activations that is dropped"}},
+             {"dropout", "0", "dropout on activations"}},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Mlp>(values, interface);
             },

@@ -20,7 +20,7 @@ std::string library_of(PluginUse const& use, std::string const& value) {
     if (colon <= prefix.size() || colon + 1 == value.size()) {
         throw Error(ExitCode::usage,
                     {concat(use.key, " = ", value), "a plug-in is named plugin:LIBRARY:NAME",
-                     "Name the shared library and what it has"});
+                     "Name the shared library and one of the things that it defines"});
     }
     return value.substr(prefix.size(), colon - prefix.size());
 }
@@ -63,10 +63,10 @@ PluginHead const& open_plugin(PluginUse const& use, std::string const& value) {
     auto const* const head = static_cast<PluginHead const*>(::dlsym(opened(use, file), use.symbol));
     if (head == nullptr || head->form != PluginHead{}.form) {
         throw Error(ExitCode::unavailable,
-                    {concat(file, " is no plug-in for ", use.key),
+                    {concat(file, " is not a plug-in for ", use.key),
                      head == nullptr ? concat("it does not show ", use.symbol)
                                      : std::string("its form is another"),
-                     concat("Define what it has with ", use.macro)});
+                     concat("Define its contents with ", use.macro)});
     }
     require_same(file, "headers", head->build_id, LOCKSTEP_BUILD_ID);
     require_same(file, "LibTorch", head->torch_version, TORCH_VERSION);

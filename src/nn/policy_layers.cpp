@@ -137,7 +137,7 @@ torch::Tensor run_cell(torch::nn::LSTMCell& cell, torch::Tensor const& inputs,
 
 std::vector<config::OwnKey> head_keys(std::string const& hidden) {
     return {{"hidden", hidden, "widths of the hidden layers, of actor and critic each"},
-            {"activation", "tanh", "between layers: tanh or relu"}};
+            {"activation", "tanh", "activation between layers: tanh or relu"}};
 }
 
 } // namespace lockstep::nn

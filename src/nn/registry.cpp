@@ -37,12 +37,11 @@ void require_one_plain_input(ModelKind const& kind, Interface const& interface) 
     if (interface.inputs.size() == 1 && !first.whole && !first.ragged) {
         return;
     }
-    throw Error(
-        ExitCode::data,
-        {concat("model.name = ", kind.name),
-         "it takes one input of real values per sample, alike in shape; data.inputs has others",
-         "Name such a dataset in data.inputs, or take a model that lockstep models says "
-         "takes any"});
+    throw Error(ExitCode::data, {concat("model.name = ", kind.name),
+                                 "it takes one input of real values per sample, all of the same "
+                                 "shape; data.inputs is different",
+                                 "Name such a dataset in data.inputs, or choose a model that takes "
+                                 "any inputs (see lockstep models)"});
 }
 
 } // namespace

@@ -6,7 +6,8 @@
 namespace lockstep::nn {
 
 config::OwnKey SampleLayout::key() {
-    return {"layout", "channels-first", "of a sample: channels-first or channels-last"};
+    return {"layout", "channels-first",
+            "memory order of a sample: channels-first or channels-last"};
 }
 
 SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& interface,

@@ -100,7 +100,7 @@ torch::jit::Module loaded(std::string const& file) {
     }();
     if (module.parameters().size() == 0) {
         throw Error(ExitCode::usage,
-                    {concat(file, " has no parameters"), "it is frozen, or has nothing to learn",
+                    {concat(file, " has no parameters"), "it is frozen, or has no parameters",
                      "Save it without torch.jit.freeze and torch.jit.optimize_for_inference"});
     }
     return module;
@@ -141,7 +141,7 @@ class Script : public Mirror<Model> {
                         {concat(interface.recompute ? "precision.gradient-checkpointing"
                                                     : "communication.sync-batch-norm",
                                 " with model.name = script"),
-                         "it needs layers of ours, and a script brings its own",
+                         "it needs layers of this program, and a script brings its own",
                          "Switch it off, or write the model as a plug-in"});
         }
     }

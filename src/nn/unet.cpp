@@ -117,8 +117,8 @@ double unet_parameters(config::OwnValues const& values, Interface const& interfa
 
 ModelKind unet_kind() {
     return {"unet",
-            "U-Net: outputs for each place of an image",
-            {{"channels", "16, 32, 64", "of the levels; each halves height and width"},
+            "U-Net: outputs for each pixel",
+            {{"channels", "16, 32, 64", "channels of the levels; each halves height and width"},
              SampleLayout::key()},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<UNet>(values, interface);

@@ -107,7 +107,7 @@ void EnvironmentSet::throw_not_finite(std::size_t environment, char const* what)
                 {concat("the ", what, " of environment ", environment, " of replica ", replica_,
                         " is not finite in episode ", static_cast<std::int64_t>(running.episode),
                         ", step ", static_cast<std::int64_t>(running.steps)),
-                 "nothing can be learnt from it",
+                 "the policy cannot learn from it",
                  "Look at the environment's data, and at actions without bounds"});
 }
 

@@ -165,13 +165,14 @@ std::vector<double> turbulence(std::span<double const> prices, std::size_t asset
         }
         auto weighted = off;
         if (!solve(covariance, weighted)) {
-            throw Error(ExitCode::data,
-                        {concat("the turbulence of day ", day),
-                         concat("over the ", history,
-                                " days before it, some price never moves, or moves as others do"),
-                         "Leave such series out, look back over more days than there are series "
-                         "(task.turbulence-history), or switch it off with "
-                         "task.turbulence-quantile = 1"});
+            throw Error(
+                ExitCode::data,
+                {concat("the turbulence of day ", day),
+                 concat("over the ", history,
+                        " days before it, some price never moves, or moves exactly as others do"),
+                 "Leave such series out, look back over more days than there are series "
+                 "(task.turbulence-history), or switch it off with "
+                 "task.turbulence-quantile = 1"});
         }
         for (std::size_t i = 0; i < assets; ++i) {
             result[day] += off[i] * weighted[i];

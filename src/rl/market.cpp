@@ -45,7 +45,8 @@ Series read_series(std::filesystem::path const& path) {
     series.columns = file.texts_attribute("/", "columns").value_or(std::vector<std::string>{});
     for (auto const* const name : {"inputs", "inputs_offsets", "time", "targets"}) {
         if (!file.exists(name)) {
-            refuse(path, concat("it has no dataset ", name, ": no series with times and names"));
+            refuse(path,
+                   concat("it has no dataset ", name, ": it has no series with times and names"));
         }
     }
     auto const shape = file.info("inputs").shape;
@@ -194,7 +195,7 @@ Market read_market(std::filesystem::path const& file, config::OwnValues const& v
                      concat("of the ", market.days, " days that all ", market.assets,
                             " series have, ", training, " are for training and ",
                             market.days - market.first_evaluated, " for trading"),
-                     "Take a day that leaves some on either side"});
+                     "Choose a day that leaves some days on either side"});
     }
     auto const share = values.number("turbulence-quantile", 0, 1);
     auto const history = static_cast<std::size_t>(values.integer("turbulence-history", 2));

@@ -20,7 +20,7 @@ class Scaled : public Environment {
                 ExitCode::usage,
                 {concat("task.observation-scale has ", scale_.size(), " numbers"),
                  concat("an observation has ", numbers, spaces.window > 1 ? " a moment" : ""),
-                 "give one for each, or one for all"});
+                 "set one for each, or one for all"});
         }
     }
 

@@ -183,15 +183,17 @@ EnvironmentKind trading_kind() {
               "trading: YYYY-MM-DD, the first day of evaluation; days before it "
               "are for training; empty: all are for both"},
              {"episode-days", "0",
-              "trading: of an episode of training, which begins anywhere; 0: "
-              "all days"},
+              "trading: days of a training episode, which begins anywhere; 0: all days"},
              {"window", "1", "trading: days that an observation shows"},
              {"cash", "1000000", "trading: at the start"},
-             {"cost", "0.001", "trading: part of what is traded"},
-             {"largest-trade", "100", "trading: shares of an asset that an action trades"},
+             {"cost", "0.001", "trading: fee, as a share of the amount traded"},
+             {"largest-trade", "100",
+              "trading: largest number of shares of an asset that an action trades"},
              {"turbulence-quantile", "0.9",
-              "trading: of the training days' turbulence, at which all is sold; 1: never"},
-             {"turbulence-history", "252", "trading: days that a day is compared with"}},
+              "trading: quantile of the training days' turbulence from which everything is sold; "
+              "1: never"},
+             {"turbulence-history", "252",
+              "trading: number of days before that turbulence compares a day with"}},
             open_trading};
 }
 

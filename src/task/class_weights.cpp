@@ -52,7 +52,7 @@ std::vector<double> class_weights(std::string const& wanted,
     auto const total =
         static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
     if (total == 0) {
-        refuse(wanted, "how often each class occurs is known of data with a class a sample only");
+        refuse(wanted, "class counts are known only where data has one class per sample");
     }
     std::vector<double> shares;
     for (auto const count : counts) {

@@ -12,7 +12,8 @@ namespace {
 void require_labels(Samples const& samples) {
     if (samples.targets.size() != 1 || !samples.targets.front().is_label()) {
         throw Error(ExitCode::data,
-                    {"the samples' targets", "task.kind = classification learns one label a sample",
+                    {"the samples' targets",
+                     "task.kind = classification learns one label per sample",
                      "Name a dataset of whole numbers, one per sample, in data.targets"});
     }
 }
@@ -69,8 +70,8 @@ class Classification : public Task {
         if (logits.dim() != 2) {
             throw Error(ExitCode::usage,
                         {"task.kind = classification",
-                         concat("it learns one label a sample, and the model gives a score of each "
-                                "class in ",
+                         concat("it learns one label per sample, and the model gives a score of "
+                                "each class in ",
                                 logits.dim() - 2,
                                 logits.dim() == 3 ? " more dimension" : " more dimensions"),
                          "Set task.kind = ctc or segmentation, or a model such as cnn1d"});
@@ -98,8 +99,8 @@ TaskKind classification_kind() {
             "cross entropy over classes",
             {{"label-smoothing", "0", "share of the target spread over all classes"},
              {"class-weights", "none",
-              "none, balanced, median or a list: of the training loss, by the training set's "
-              "counts"}},
+              "class weights of the training loss: none; balanced or median, by the training set's "
+              "counts; or a list"}},
             {{"accuracy"}, {"f1"}, {"loss", false}},
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Classification>(values, samples);

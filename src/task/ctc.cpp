@@ -25,12 +25,11 @@ void require_transcripts(Samples const& samples) {
                       samples.targets.front().shape.empty() && !samples.inputs.empty() &&
                       fits(samples.inputs.front(), false) && !samples.class_names.empty();
     if (!good) {
-        throw Error(
-            ExitCode::data,
-            {"the samples of data.train",
-             "task.kind = ctc learns a transcript a sample, of symbols that the files name, "
-             "from a number of frames",
-             "Import recordings: lockstep data import speech … --transcripts FILE"});
+        throw Error(ExitCode::data,
+                    {"the samples of data.train",
+                     "task.kind = ctc learns one transcript per sample, of symbols that the files "
+                     "name, from samples with a number of frames each",
+                     "Import recordings: lockstep data import speech … --transcripts FILE"});
     }
 }
 
@@ -121,7 +120,7 @@ class Ctc : public Task, public Remarks {
                                  " transcripts of data.train are too long for their recordings");
         if (all) {
             throw Error(ExitCode::data,
-                        {text, "each symbol takes a frame of what the model gives",
+                        {text, "each symbol needs one frame of the model's output",
                          "Check that recordings and transcripts belong together, or lower "
                          "model.stride"});
         }
@@ -132,7 +131,7 @@ class Ctc : public Task, public Remarks {
                 break;
             }
         }
-        return concat(text, " and are not learnt: samples ", joined(some, ", "));
+        return concat(text, " and are left out: samples ", joined(some, ", "));
     }
 
     std::int64_t outputs() const override { return symbols_ + 1; }
@@ -241,8 +240,7 @@ class Ctc : public Task, public Remarks {
 TaskKind ctc_kind() {
     return {"ctc",
             "transcripts of recordings by connectionist temporal classification",
-            {{"beam", "0",
-              "beginnings of transcripts that decoding keeps in mind; 0: greedy decoding"}},
+            {{"beam", "0", "beam width of decoding; 0: greedy decoding"}},
             {{"error-rate", false}, {"wer", false}, {"loss", false}},
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Ctc>(values, samples);

@@ -63,7 +63,7 @@ class Ppo : public Task {
     }
 
     Tally evaluate(nn::Model&, Tensors const&) const override {
-        throw Error(ExitCode::software, {"a batch was to be measured by task ppo",
+        throw Error(ExitCode::software, {"task ppo was asked to evaluate a batch",
                                          "it measures episodes", "Please report this"});
     }
     std::int64_t outputs() const override { return spaces_.actions; }
@@ -96,27 +96,26 @@ class Ppo : public Task {
 
 std::vector<config::OwnKey> ppo_keys() {
     std::vector<config::OwnKey> keys{
-        {"environment", "cart-pole", "what it acts in"},
-        {"environments", "4", "of each replica, which step together"},
-        {"rollout-steps", "128", "of each environment before the policy learns from them"},
-        {"passes", "4", "PPO epochs over what was collected"},
-        {"sequence", "0",
-         "steps that a policy with a memory learns from as one sequence; 0: rollout-steps"},
+        {"environment", "cart-pole", "environment that the agent acts in"},
+        {"environments", "4", "environments per replica, stepped together"},
+        {"rollout-steps", "128",
+         "steps of each environment per iteration, before the policy learns from them"},
+        {"passes", "4", "PPO epochs over the collected transitions"},
+        {"sequence", "0", "sequence length for recurrent policies; 0: rollout-steps"},
         {"gamma", "0.99", "discount of later rewards"},
-        {"lambda", "0.95", "of generalised advantage estimation"},
-        {"observation-scale", "1",
-         "what observations are multiplied by: a number for all, or one for each"},
-        {"reward-scale", "1", "of rewards that are learnt from; returns are told unscaled"},
+        {"lambda", "0.95", "lambda of generalised advantage estimation"},
+        {"observation-scale", "1", "factor on observations: one number for all, or one for each"},
+        {"reward-scale", "1", "factor on rewards in training; returns are reported unscaled"},
         {"clip", "0.2",
-         "clipping of the probability ratio, 1 - clip to 1 + clip, and of how far a value moves"},
+         "clipping of the probability ratio, 1 - clip to 1 + clip, and of the change of a value"},
         {"clip-values", "true", "whether values are clipped too"},
-        {"value-weight", "0.5", "of the values' loss"},
-        {"entropy-weight", "0.01", "of the reward for being undecided"},
-        {"normalise-advantages", "true", "over the global batch of each step"},
-        {"episodes", "0", "over all replicas, after which the run ends; 0: no limit"},
-        {"evaluation-episodes", "20", "of a validation; 0: none"},
-        {"test-episodes", "100", "after training; 0: none"},
-        {"greedy", "true", "evaluation takes the likeliest actions, else it draws them"}};
+        {"value-weight", "0.5", "weight of the value loss"},
+        {"entropy-weight", "0.01", "weight of the entropy bonus"},
+        {"normalise-advantages", "true", "normalize advantages over the global batch of each step"},
+        {"episodes", "0", "episodes over all replicas after which the run ends; 0: no limit"},
+        {"evaluation-episodes", "20", "episodes per validation; 0: none"},
+        {"test-episodes", "100", "test episodes after training; 0: none"},
+        {"greedy", "true", "evaluation uses the most probable actions; false: it draws them"}};
     for (auto const& kind : rl::environment_kinds()) {
         keys.insert(keys.end(), kind.keys.begin(), kind.keys.end());
     }

@@ -16,11 +16,10 @@ class Regression : public Task {
     Regression(config::OwnValues const& values, Samples const& samples)
         : loss_(values.text("loss")), names_(samples.class_names) {
         if (samples.targets.size() != 1 || samples.targets.front().ragged) {
-            throw Error(ExitCode::data,
-                        {"the samples' targets",
-                         "task.kind = regression learns one set of real values, alike "
-                         "in shape",
-                         "Name one such dataset in data.targets"});
+            throw Error(ExitCode::data, {"the samples' targets",
+                                         "task.kind = regression learns one dataset of real "
+                                         "values, all samples of the same shape",
+                                         "Name one such dataset in data.targets"});
         }
         if (loss_ != "mse" && loss_ != "mae" && loss_ != "huber") {
             throw Error(ExitCode::usage, {concat("task.loss = ", loss_),

@@ -15,7 +15,7 @@ std::int64_t classes_of(config::OwnValues const& values, Samples const& samples)
     if (given == 0 && named == 0) {
         throw Error(ExitCode::usage,
                     {"task.classes is not set", "the files do not name their classes",
-                     "Set it to how many classes a place may have"});
+                     "Set it to the number of classes"});
     }
     return given == 0 ? named : given;
 }
@@ -31,7 +31,7 @@ class Segmentation : public Task {
             samples.targets.front().shape.empty()) {
             throw Error(ExitCode::data,
                         {"the samples' targets",
-                         "task.kind = segmentation learns a class for each place of a sample",
+                         "task.kind = segmentation learns a class for each position in a sample",
                          "Name one dataset [samples, places...] in data.targets"});
         }
     }
@@ -104,9 +104,10 @@ class Segmentation : public Task {
 
 TaskKind segmentation_kind() {
     return {"segmentation",
-            "cross entropy over the classes of each place of a sample",
-            {{"classes", "0", "of a place; 0: those that the files name"},
-             {"class-weights", "none", "none, or a number for each class: of the training loss"}},
+            "cross entropy over the classes at each position of a sample",
+            {{"classes", "0", "number of classes; 0: those that the files name"},
+             {"class-weights", "none",
+              "class weights of the training loss: none, or a number for each class"}},
             {{"iou"}, {"accuracy"}, {"loss", false}},
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Segmentation>(values, samples);

@@ -21,7 +21,7 @@ void require_nccl(config::Communication const& options, bool all_on_gpus) {
     }
     if (!comm::nccl_available()) {
         throw Error(ExitCode::unavailable,
-                    {"communication.backend = nccl", "the program was built without NCCL",
+                    {"communication.backend = nccl", "this program was built without NCCL",
                      "Configure with -DLOCKSTEP_WITH_NCCL=ON, or set communication.backend = mpi"});
     }
     if (!all_on_gpus) {

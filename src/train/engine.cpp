@@ -293,8 +293,8 @@ void Engine::settle_unused(StepSums& sums, std::int64_t step) {
             throw AgreedError(
                 ExitCode::usage,
                 {concat("parameter ", layout_.entries[entry].name, " got no gradient"),
-                 "it took no part in the loss on any replica",
-                 "Set communication.unused-parameters = true, or take it out of the model"},
+                 "no replica's loss depends on it",
+                 "Set communication.unused-parameters = true, or remove it from the model"},
                 0, concat(comm::place_of_rank(world_, 0), " in training at step ", step));
         }
         any = any || idle_[entry] != 0;

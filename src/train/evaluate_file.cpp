@@ -43,7 +43,7 @@ Measured measured(char const* set, Evaluation result) {
 data::Dataset const& required(std::unique_ptr<data::Dataset> const& dataset) {
     if (!dataset) {
         throw Error(ExitCode::usage, {"data.test and data.validation are not set",
-                                      "there is nothing to measure", "Set one of them"});
+                                      "there is nothing to evaluate", "Set one of them"});
     }
     return *dataset;
 }
@@ -59,8 +59,9 @@ std::unique_ptr<data::Dataset> training_set(config::Data const& data, bool scale
         }
         auto text = error.text();
         text.what = concat("data.train: ", text.what);
-        text.next = concat(text.next, "; or set data.train to nothing, to take the set as its own "
-                                      "file says");
+        text.next =
+            concat(text.next,
+                   "; or set data.train to nothing, to use the set as its own file describes it");
         throw Error(error.code(), text);
     }
 }

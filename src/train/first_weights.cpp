@@ -43,14 +43,14 @@ std::string load_first_weights(comm::Communicator const& world, nn::Model& model
         if (own != roots) {
             throw Error(ExitCode::no_input,
                         {concat("model.weights = ", path.string()),
-                         "this rank's file holds other weights than rank 0's",
+                         "this rank's file holds different weights than rank 0's",
                          "Put the same file on all hosts, or on a file system that they share"});
         }
     });
     auto const remark = concat("the first weights are those of ", path.string());
     return without_place.empty()
                ? remark
-               : concat(remark, ", which has no use for ", joined(without_place, ", "));
+               : concat(remark, ", which does not use ", joined(without_place, ", "));
 }
 
 } // namespace lockstep::train

@@ -84,9 +84,9 @@ void GradientSink::arrived(std::size_t index) {
     if (ready_ && (state.settled || !state.expected)) {
         throw Error(ExitCode::usage,
                     {concat("parameter ", layout_.entries[index].name,
-                            state.settled ? " gets its gradient twice in one backward"
+                            state.settled ? " gets its gradient twice in one backward pass"
                                           : " gets a gradient, but had none in the first step"),
-                     "its bucket may be on its way already",
+                     "its bucket may already have been sent",
                      state.settled ? "Use the parameter in one checkpointed block only"
                                    : "Set communication.static-graph = false"});
     }

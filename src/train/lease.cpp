@@ -67,18 +67,18 @@ Claim read_claim(std::filesystem::path const& file) {
 
 std::string described(Claim const& claim) {
     if (claim.number == 0) { // it has the lock, and has not come to write its claim yet
-        return "a process on this host, which has just begun";
+        return "a process on this host, which has just started";
     }
     return concat(claim.job.empty() ? std::string("a process") : "job " + claim.job, " on ",
                   claim.host, ", process ", claim.process, ", since ", claim.since);
 }
 
 Error superseded(std::filesystem::path const& directory, Claim const& newer) {
-    return {ExitCode::superseded,
-            {concat("run directory ", directory.string(), " is no longer ours"),
-             concat("a newer attempt of this run has taken it over: ", described(newer)),
-             "Nothing is to be done, and nothing to be requeued: the newer one resumes from the "
-             "newest checkpoint"}};
+    return {
+        ExitCode::superseded,
+        {concat("run directory ", directory.string(), " is no longer ours"),
+         concat("a newer attempt of this run has taken it over: ", described(newer)),
+         "Do nothing and requeue nothing: the newer attempt resumes from the newest checkpoint"}};
 }
 
 /// Which attempt of its job this one is, where the scheduler counts them.
@@ -154,8 +154,8 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
     if (std::filesystem::exists(file_) && !std::filesystem::is_regular_file(file_)) {
         throw Error(ExitCode::cannot_create,
                     {concat("run directory ", directory.string()),
-                     concat("its ", file_name, " is no file: something else has that name"),
-                     "Remove it: it is made again at each start"});
+                     concat("its ", file_name, " is not a file: something else has that name"),
+                     "Remove it: each start makes it again"});
     }
     auto const before = read_claim(file_);
     auto const job = job_id();
@@ -202,7 +202,8 @@ void Lease::require() const {
              there ? concat("its file ", file_name,
                             " is damaged: something has written to it, cut it short or taken its "
                             "name")
-                   : concat("its file ", file_name, " is gone: it was moved or removed meanwhile"),
+                   : concat("its file ", file_name,
+                            " is gone: it was moved or removed during the run"),
              concat(there ? "Remove it" : "Bring it back",
                     ", and start again: it resumes from the newest checkpoint there")});
     }

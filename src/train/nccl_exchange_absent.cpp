@@ -7,7 +7,7 @@ namespace lockstep::train {
 std::unique_ptr<comm::Exchange> nccl_exchange(comm::Communicator const&, torch::Device,
                                               NcclExchangeOptions const&) {
     throw Error(ExitCode::unavailable,
-                {"communication.backend = nccl", "the program was built without NCCL",
+                {"communication.backend = nccl", "this program was built without NCCL",
                  "Configure with -DLOCKSTEP_WITH_NCCL=ON, or set communication.backend = mpi"});
 }
 

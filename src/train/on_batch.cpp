@@ -31,12 +31,11 @@ void rethrow_of_batch(task::Tensors const& batch) {
         std::vector<std::string> texts;
         describe(texts, "inputs", batch.inputs);
         describe(texts, "targets", batch.targets);
-        throw Error(
-            ExitCode::usage,
-            {concat("a batch does not go through the model and the loss: ", why),
-             concat("it has ", joined(texts, ", ")),
-             "Look whether model.name, its keys, task.kind and precision fit the data's shapes "
-             "and types; see lockstep data info and lockstep models"});
+        throw Error(ExitCode::usage,
+                    {concat("a batch does not fit the model and the loss: ", why),
+                     concat("it has ", joined(texts, ", ")),
+                     "Check that model.name, its keys, task.kind and precision fit the data's "
+                     "shapes and types; see lockstep data info and lockstep models"});
     }
 }
 

@@ -35,7 +35,7 @@ void restore_replica_arrays(checkpoint::Reader const& reader,
         if (!reader.has(name) || reader.array(name).elements != whole) {
             throw Error(ExitCode::data,
                         {concat(name, " in ", reader.path().string()),
-                         concat("it is not there, or not that of ", replicas,
+                         concat("it is missing, or does not belong to ", replicas,
                                 " replicas of this deck's task"),
                          "Resume with the replicas, the task and the policy that were trained, or "
                          "start over with --checkpoint.resume none"});

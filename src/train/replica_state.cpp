@@ -139,12 +139,12 @@ void ReplicaState::require_same_model(checkpoint::Reader const& reader) const {
     for (auto const& view : parts_.layout.views("model", parameters_name)) {
         auto const found = there.find(view.path);
         if (found == there.end()) {
-            throw_other(view.path, "it is not there, the deck's model has such a parameter");
+            throw_other(view.path, "it is missing, but the deck's model has such a parameter");
         }
         if (found->second != view.shape) {
             throw_other(view.path,
                         concat("it is of shape ", h5::shape_text(found->second),
-                               ", that of the deck's model ", h5::shape_text(view.shape)));
+                               ", but that of the deck's model is ", h5::shape_text(view.shape)));
         }
         there.erase(found);
     }

@@ -15,8 +15,8 @@ ThreadReplicaSums::ThreadReplicaSums(comm::TreeNode own, int replicas, AskOthers
 void ThreadReplicaSums::sum(int replica, std::span<double> values) {
     auto const failed = [] {
         return Error(ExitCode::rank_lost,
-                     {"a layer over all replicas was left by one of them",
-                      "that replica has failed, or does other layers than this one",
+                     {"one replica has left a layer that spans all replicas",
+                      "that replica has failed, or runs other layers than this one",
                       "See what it says; every replica must run the same layers"});
     };
     std::unique_lock lock(mutex_);

@@ -145,7 +145,7 @@ with Scratch() as scratch:
 
     refused(f"plugin:{library}:skp", 64, "Did you mean skip?")
     refused(f"plugin:{scratch}/none.so:skip", 66, "there is no such file")
-    refused(f"plugin:{BUILD}/liblockstep_core.so:skip", 69, "is no plug-in")
+    refused(f"plugin:{BUILD}/liblockstep_core.so:skip", 69, "is not a plug-in")
     refused("plugin:skip", 64, "plugin:LIBRARY:NAME")
     # As one that was built against other headers: its id is another text of the same length.
     bytes_ = library.read_bytes()

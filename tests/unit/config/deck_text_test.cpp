@@ -30,14 +30,14 @@ TEST_CASE("a line that is none of a deck is named") {
     test::ScratchDir const scratch;
     auto const path = scratch / "deck.ini";
     for (auto const& [text, line, why] :
-         {std::tuple{std::string("[data]\nbatch\n"), 2, "is no section and has no ="},
-          {"[data\nbatch = 1\n", 1, "is no section and has no ="},
+         {std::tuple{std::string("[data]\nbatch\n"), 2, "is not a section and has no ="},
+          {"[data\nbatch = 1\n", 1, "is not a section and has no ="},
           {"# fine\n\n[data]\n = 5\n", 4, "has no name"},
           {"[]\n", 1, "has no name"},
-          {std::string("[run]\nname = a\0b\n", 17), 2, "no UTF-8 text"},
-          {"[run]\nname = a\x1b[2J\n", 2, "no UTF-8 text"},
-          {"[run]\nname = caf\xe9\n", 2, "no UTF-8 text"},
-          {std::string("\xff\xfe[\0d\0]\0\n\0", 10), 1, "no UTF-8 text"},
+          {std::string("[run]\nname = a\0b\n", 17), 2, "not UTF-8 text"},
+          {"[run]\nname = a\x1b[2J\n", 2, "not UTF-8 text"},
+          {"[run]\nname = caf\xe9\n", 2, "not UTF-8 text"},
+          {std::string("\xff\xfe[\0d\0]\0\n\0", 10), 1, "not UTF-8 text"},
           {"[data]\ntrain = " + std::string(70'000, 'x') + "\n", 2, "70,008 characters"},
           {"[" + std::string(300, 's') + "]\n", 1, "its name has 300 characters"},
           {std::string(300, 'k') + " = 1\n", 1, "its name has 300 characters"}}) {
@@ -98,7 +98,7 @@ TEST_CASE("decks that take each other in, or very many, are told where") {
     auto const cycle = failure_of(scratch / "a.ini");
     CHECK(cycle.code() == ExitCode::usage);
     CHECK(test::says(cycle, "a.ini:2)"));
-    CHECK(test::says(cycle, "include each other without end"));
+    CHECK(test::says(cycle, "include each other in a cycle"));
     std::string many;
     for (int i = 0; i < 100; ++i) {
         many += "include = empty.ini\n";
@@ -173,7 +173,7 @@ TEST_CASE("validation is files, or a share above 0 % and below 100 %") {
     }
     for (auto const* const key : {"data.train", "data.test"}) {
         CHECK(test::says(test::error_of([&] { with(key, "10 %").parse(); }),
-                         "for data.validation alone"));
+                         "only data.validation can"));
     }
 }
 

@@ -94,7 +94,7 @@ TEST_CASE("of two starts at once the second says what it knows of the first") {
     test::ScratchDir const scratch;
     auto const error = test::error_of([&] { Lease(scratch.path(), true, period_s); });
     CHECK(error.code() == ExitCode::cannot_create);
-    CHECK(test::says(error, "a process on this host, which has just begun"));
+    CHECK(test::says(error, "a process on this host, which has just started"));
 }
 
 TEST_CASE("a claim that is gone is told from one that is damaged or no file") {
