@@ -78,7 +78,7 @@ std::vector<std::string> settle(BenchLoaderTold& told) {
         return variants;
     }
     if (std::find(variants.begin(), variants.end(), told.variant) == variants.end()) {
-        throw Error(ExitCode::usage, {concat("--variant ", told.variant), "there is no such one",
+        throw Error(ExitCode::usage, {concat("--variant ", told.variant), "there is no such value",
                                       concat("There are ", joined(variants, ", "))});
     }
     return {told.variant};

@@ -21,7 +21,7 @@ double real_number(std::string const& text, RealLimits limits) {
 
 void require_one(std::vector<std::string> const& values, std::string const& value) {
     if (std::ranges::find(values, value) == values.end()) {
-        throw RefusedValue{"there is no such one", concat("There are ", joined(values, ", "))};
+        throw RefusedValue{"there is no such value", concat("There are ", joined(values, ", "))};
     }
 }
 

@@ -125,9 +125,9 @@ TEST_CASE("what is wrong is said in the same words for every command") {
     check(refused({"a", "--watts", "nan"}), "--watts nan", "expected a number from 0", usage);
     check(refused({"a", "--split", "0.8;0.2"}), "--split 0.8;0.2", "expected numbers with commas",
           usage);
-    check(refused({"a", "--mode", "ring"}), "--mode ring", "there is no such one",
+    check(refused({"a", "--mode", "ring"}), "--mode ring", "there is no such value",
           "There are dp, ddp");
-    check(refused({"a", "--format", "png,bmp"}), "--format png,bmp", "there is no such one",
+    check(refused({"a", "--format", "png,bmp"}), "--format png,bmp", "there is no such value",
           "There are png, pdf");
     check(refused({"a", "--json", "--quiet"}), "--json and --quiet", "they exclude each other",
           "Choose one of them");
