@@ -3,15 +3,11 @@
 #include "base/text.hpp"
 #include "comm/collectives.hpp"
 #include "comm/heartbeats.hpp"
+#include "comm/native.hpp"
 
 #include <array>
 
 namespace lockstep::comm {
-
-namespace {
-
-// The parts of a failure travel as one text; this character occurs in none of them.
-} // namespace
 
 std::optional<Error> failure_of(std::function<void()> const& work) {
     try {

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "comm/heartbeats.hpp"
+#include "comm/native.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ template <Element T>
 void broadcast(Communicator const& comm, std::span<T> values, int root) {
     WaitScope const wait(comm, Wait::broadcast);
     in_parts(values.size(), max_of_<T>, [&](std::size_t first, int length) {
-        check(MPI_Bcast(values.data() + first, length, datatype<T>(), root, comm.raw()),
+        check(MPI_Bcast(values.data() + first, length, datatype<T>(), root, raw(comm)),
               "MPI_Bcast");
     });
 }
@@ -51,7 +52,7 @@ void all_reduce(Communicator const& comm, std::span<T> values, Reduce operation)
     WaitScope const wait(comm, Wait::all_reduce);
     in_parts(values.size(), max_of_<T>, [&](std::size_t first, int length) {
         check(MPI_Allreduce(MPI_IN_PLACE, values.data() + first, length, datatype<T>(),
-                            raw(operation), comm.raw()),
+                            raw(operation), raw(comm)),
               "MPI_Allreduce");
     });
 }
@@ -60,7 +61,7 @@ template <Element T>
 std::vector<T> all_gather(Communicator const& comm, T value) {
     WaitScope const wait(comm, Wait::all_gather);
     std::vector<T> values(static_cast<std::size_t>(comm.size()));
-    check(MPI_Allgather(&value, 1, datatype<T>(), values.data(), 1, datatype<T>(), comm.raw()),
+    check(MPI_Allgather(&value, 1, datatype<T>(), values.data(), 1, datatype<T>(), raw(comm)),
           "MPI_Allgather");
     return values;
 }
@@ -77,7 +78,7 @@ void all_gather_slices(Communicator const& comm, std::span<T> whole,
     }
     WaitScope const wait(comm, Wait::all_gather);
     check(MPI_Allgatherv(MPI_IN_PLACE, 0, datatype<T>(), whole.data(), counts.data(),
-                         offsets.data(), datatype<T>(), comm.raw()),
+                         offsets.data(), datatype<T>(), raw(comm)),
           "MPI_Allgatherv");
 }
 
@@ -99,7 +100,7 @@ std::vector<std::string> all_gather_text(Communicator const& comm, std::string c
 
 void barrier(Communicator const& comm) {
     WaitScope const wait(comm, Wait::barrier);
-    check(MPI_Barrier(comm.raw()), "MPI_Barrier");
+    check(MPI_Barrier(raw(comm)), "MPI_Barrier");
 }
 
 bool all_ranks(Communicator const& comm, bool condition) {

@@ -17,24 +17,6 @@ concept Element =
     std::same_as<T, std::byte> || std::same_as<T, int> || std::same_as<T, std::int64_t> ||
     std::same_as<T, std::uint64_t> || std::same_as<T, float> || std::same_as<T, double>;
 
-/// The MPI type of an element.
-template <Element T>
-MPI_Datatype datatype() {
-    if constexpr (std::same_as<T, std::byte>) {
-        return MPI_BYTE;
-    } else if constexpr (std::same_as<T, int>) {
-        return MPI_INT;
-    } else if constexpr (std::same_as<T, std::int64_t>) {
-        return MPI_INT64_T;
-    } else if constexpr (std::same_as<T, std::uint64_t>) {
-        return MPI_UINT64_T;
-    } else if constexpr (std::same_as<T, float>) {
-        return MPI_FLOAT;
-    } else {
-        return MPI_DOUBLE;
-    }
-}
-
 enum class Reduce { sum, minimum, maximum };
 
 /// Copies `values` of rank `root` to all ranks, in calls of at most 1 GiB.

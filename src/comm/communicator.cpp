@@ -3,6 +3,7 @@
 #include "base/code_place.hpp"
 #include "base/text.hpp"
 #include "comm/heartbeats.hpp"
+#include "comm/native.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <array>
@@ -23,35 +24,38 @@ void check(int code, std::string_view call, std::source_location at) {
                  "Check the network and the MPI installation on the hosts of this job"});
 }
 
-Communicator::Communicator(Adopt, MPI_Comm handle) : raw_(handle) {
-    check(MPI_Comm_set_errhandler(raw_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    check(MPI_Comm_rank(raw_, &rank_), "MPI_Comm_rank");
-    check(MPI_Comm_size(raw_, &size_), "MPI_Comm_size");
+MPI_Comm raw(Communicator const& comm) noexcept {
+    return comm.native().handle;
 }
 
-Communicator::Communicator(Adopt, MPI_Comm handle, Communicator const& parent)
-    : Communicator(Adopt{}, handle) {
+Communicator::Communicator(Adopt, Native native) : native_(std::make_unique<Native>(native)) {
+    MPI_Comm const handle = native.handle;
+    check(MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check(MPI_Comm_rank(handle, &rank_), "MPI_Comm_rank");
+    check(MPI_Comm_size(handle, &size_), "MPI_Comm_size");
+}
+
+Communicator::Communicator(Adopt, Native native, Communicator const& parent)
+    : Communicator(Adopt{}, native) {
     device_ = parent.device_;
     heartbeats_ = parent.heartbeats_;
 }
 
-Communicator::Communicator(MPI_Comm parent)
+Communicator::Communicator(Native parent)
     : Communicator(Adopt{}, [parent] {
-          MPI_Comm copy = MPI_COMM_NULL;
-          check(MPI_Comm_dup(parent, &copy), "MPI_Comm_dup");
+          Native copy;
+          check(MPI_Comm_dup(parent.handle, &copy.handle), "MPI_Comm_dup");
           return copy;
       }()) {}
 
 Communicator Communicator::self() {
-    return Communicator(MPI_COMM_SELF);
+    return Communicator(Native{MPI_COMM_SELF});
 }
 
-Communicator::Communicator(Communicator&& other) noexcept
-    : raw_(std::exchange(other.raw_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_),
-      device_(std::move(other.device_)), heartbeats_(std::move(other.heartbeats_)) {}
+Communicator::Communicator(Communicator&& other) noexcept = default;
 
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
-    std::swap(raw_, other.raw_);
+    std::swap(native_, other.native_);
     std::swap(rank_, other.rank_);
     std::swap(size_, other.size_);
     std::swap(device_, other.device_);
@@ -62,30 +66,31 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
 Communicator::~Communicator() {
     // While an error that was not agreed unwinds this rank the others may never come to free
     // theirs, and freeing waits for them: leave the handle to the end of the process.
-    if (raw_ != MPI_COMM_NULL && std::uncaught_exceptions() == 0) {
+    if (native_ && std::uncaught_exceptions() == 0) {
         WaitScope const wait(*this, Wait::communicator);
-        MPI_Comm_free(&raw_);
+        MPI_Comm_free(&native_->handle);
     }
 }
 
 Communicator Communicator::duplicate() const {
     WaitScope const wait(*this, Wait::communicator);
-    MPI_Comm copy = MPI_COMM_NULL;
-    check(MPI_Comm_dup(raw_, &copy), "MPI_Comm_dup");
+    Native copy;
+    check(MPI_Comm_dup(native_->handle, &copy.handle), "MPI_Comm_dup");
     return {Adopt{}, copy, *this};
 }
 
 Communicator Communicator::split(int group) const {
     WaitScope const wait(*this, Wait::communicator);
-    MPI_Comm part = MPI_COMM_NULL;
-    check(MPI_Comm_split(raw_, group, rank_, &part), "MPI_Comm_split");
+    Native part;
+    check(MPI_Comm_split(native_->handle, group, rank_, &part.handle), "MPI_Comm_split");
     return {Adopt{}, part, *this};
 }
 
 Communicator Communicator::split_by_host() const {
     WaitScope const wait(*this, Wait::communicator);
-    MPI_Comm part = MPI_COMM_NULL;
-    check(MPI_Comm_split_type(raw_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &part),
+    Native part;
+    check(MPI_Comm_split_type(native_->handle, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL,
+                              &part.handle),
           "MPI_Comm_split_type");
     return {Adopt{}, part, *this};
 }

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "comm/collectives.hpp"
+#include "comm/native.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,7 @@
 #include "comm/messages.hpp"
 
+#include "comm/native.hpp"
+
 #include "counts.hpp"
 
 namespace lockstep::comm {
@@ -12,13 +14,13 @@ constexpr int tag = 1;
 
 void send(Communicator const& comm, std::span<std::byte const> bytes, int to) {
     in_parts(bytes.size(), call_bytes, [&](std::size_t first, int length) {
-        check(MPI_Send(bytes.data() + first, length, MPI_BYTE, to, tag, comm.raw()), "MPI_Send");
+        check(MPI_Send(bytes.data() + first, length, MPI_BYTE, to, tag, raw(comm)), "MPI_Send");
     });
 }
 
 void receive(Communicator const& comm, std::span<std::byte> into, int from) {
     in_parts(into.size(), call_bytes, [&](std::size_t first, int length) {
-        check(MPI_Recv(into.data() + first, length, MPI_BYTE, from, tag, comm.raw(),
+        check(MPI_Recv(into.data() + first, length, MPI_BYTE, from, tag, raw(comm),
                        MPI_STATUS_IGNORE),
               "MPI_Recv");
     });

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "comm/heartbeats.hpp"
+#include "comm/native.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <chrono>
@@ -29,7 +30,7 @@ template <class T>
 void post_sends(std::vector<MPI_Request>& requests, Communicator const& comm, int to,
                 std::span<T const> values) {
     in_parts(std::ssize(values), max_elements, [&](std::int64_t first, int length) {
-        check(MPI_Isend(values.data() + first, length, sent_as<T>(), to, 0, comm.raw(),
+        check(MPI_Isend(values.data() + first, length, sent_as<T>(), to, 0, raw(comm),
                         &requests.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Isend");
     });
@@ -39,7 +40,7 @@ template <class T>
 void post_receives(std::vector<MPI_Request>& requests, Communicator const& comm, int from,
                    std::span<T> values) {
     in_parts(std::ssize(values), max_elements, [&](std::int64_t first, int length) {
-        check(MPI_Irecv(values.data() + first, length, sent_as<T>(), from, 0, comm.raw(),
+        check(MPI_Irecv(values.data() + first, length, sent_as<T>(), from, 0, raw(comm),
                         &requests.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Irecv");
     });
@@ -86,44 +87,62 @@ void Backoff::pause() {
     }
 }
 
+/// The requests, and what MPI reads and writes meanwhile.
+struct Pending::UnderWay {
+    std::shared_ptr<void const> memory;
+    std::vector<std::unique_ptr<std::vector<int>>> counts{}; ///< of what is gathered
+    std::vector<MPI_Request> receives{};
+    std::vector<MPI_Request> others{}; ///< sends, and what all ranks do
+};
+
+Pending::Pending(std::shared_ptr<void const> memory)
+    : under_way_(std::make_unique<UnderWay>(UnderWay{std::move(memory)})) {}
+
+Pending::Pending(Pending&& other) noexcept = default;
+
 Pending::~Pending() {
-    for (auto& request : receives_) {
+    if (!under_way_) {
+        return;
+    }
+    for (auto& request : under_way_->receives) {
         if (request != MPI_REQUEST_NULL) {
             MPI_Cancel(&request);
         }
     }
     int received = 0;
     int sent = 0;
-    bool const settled = test_all(receives_, received) == MPI_SUCCESS && received != 0 &&
-                         test_all(others_, sent) == MPI_SUCCESS && sent != 0;
+    bool const settled = test_all(under_way_->receives, received) == MPI_SUCCESS && received != 0 &&
+                         test_all(under_way_->others, sent) == MPI_SUCCESS && sent != 0;
     if (!settled) { // MPI can take back neither a send nor what all ranks do
-        static_cast<void>(kept_.release());
+        static_cast<void>(under_way_.release());
     }
 }
 
 void Pending::send(Communicator const& comm, int to, float const* values, std::int64_t count) {
-    post_sends(others_, comm, to, std::span(values, static_cast<std::size_t>(count)));
+    post_sends(under_way_->others, comm, to, std::span(values, static_cast<std::size_t>(count)));
 }
 
 void Pending::send(Communicator const& comm, int to, std::uint16_t const* values,
                    std::int64_t count) {
-    post_sends(others_, comm, to, std::span(values, static_cast<std::size_t>(count)));
+    post_sends(under_way_->others, comm, to, std::span(values, static_cast<std::size_t>(count)));
 }
 
 void Pending::receive(Communicator const& comm, int from, float* values, std::int64_t count) {
-    post_receives(receives_, comm, from, std::span(values, static_cast<std::size_t>(count)));
+    post_receives(under_way_->receives, comm, from,
+                  std::span(values, static_cast<std::size_t>(count)));
 }
 
 void Pending::receive(Communicator const& comm, int from, std::uint16_t* values,
                       std::int64_t count) {
-    post_receives(receives_, comm, from, std::span(values, static_cast<std::size_t>(count)));
+    post_receives(under_way_->receives, comm, from,
+                  std::span(values, static_cast<std::size_t>(count)));
 }
 
 template <Element T>
 void Pending::sum(Communicator const& comm, std::span<T> values) {
     in_parts(std::ssize(values), max_elements, [&](std::int64_t first, int length) {
         check(MPI_Iallreduce(MPI_IN_PLACE, values.data() + first, length, datatype<T>(), MPI_SUM,
-                             comm.raw(), &others_.emplace_back(MPI_REQUEST_NULL)),
+                             raw(comm), &under_way_->others.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Iallreduce");
     });
 }
@@ -133,32 +152,33 @@ template void Pending::sum(Communicator const&, std::span<double>);
 
 void Pending::gather(Communicator const& comm, float* whole,
                      std::vector<std::int64_t> const& bounds) {
-    auto& begins = *kept_->counts.emplace_back(std::make_unique<std::vector<int>>());
-    auto& counts = *kept_->counts.emplace_back(std::make_unique<std::vector<int>>());
+    auto& begins = *under_way_->counts.emplace_back(std::make_unique<std::vector<int>>());
+    auto& counts = *under_way_->counts.emplace_back(std::make_unique<std::vector<int>>());
     for (std::size_t rank = 0; rank + 1 < bounds.size(); ++rank) {
         begins.push_back(mpi_count(bounds[rank]));
         counts.push_back(mpi_count(bounds[rank + 1] - bounds[rank]));
     }
     check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_FLOAT, whole, counts.data(), begins.data(),
-                          MPI_FLOAT, comm.raw(), &others_.emplace_back(MPI_REQUEST_NULL)),
+                          MPI_FLOAT, raw(comm), &under_way_->others.emplace_back(MPI_REQUEST_NULL)),
           "MPI_Iallgatherv");
 }
 
 void Pending::broadcast(Communicator const& comm, std::span<std::byte> bytes) {
     in_parts(std::ssize(bytes), max_elements, [&](std::int64_t first, int length) {
-        check(MPI_Ibcast(bytes.data() + first, length, MPI_BYTE, 0, comm.raw(),
-                         &others_.emplace_back(MPI_REQUEST_NULL)),
+        check(MPI_Ibcast(bytes.data() + first, length, MPI_BYTE, 0, raw(comm),
+                         &under_way_->others.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Ibcast");
     });
 }
 
 void Pending::barrier(Communicator const& comm) {
-    check(MPI_Ibarrier(comm.raw(), &others_.emplace_back(MPI_REQUEST_NULL)), "MPI_Ibarrier");
+    check(MPI_Ibarrier(raw(comm), &under_way_->others.emplace_back(MPI_REQUEST_NULL)),
+          "MPI_Ibarrier");
 }
 
 bool Pending::done() {
-    bool const received = all_done(receives_);
-    return all_done(others_) && received;
+    bool const received = all_done(under_way_->receives);
+    return all_done(under_way_->others) && received;
 }
 
 void Pending::wait(double timeout_seconds, std::string const& what) {
@@ -166,7 +186,7 @@ void Pending::wait(double timeout_seconds, std::string const& what) {
     while (!done()) {
         backoff.pause();
     }
-    kept_->counts.clear();
+    under_way_->counts.clear();
 }
 
 void sum_with_deadline(Communicator const& comm, std::span<double> values, double timeout_seconds) {

@@ -32,9 +32,8 @@ class Backoff {
 class Pending {
   public:
     /// `memory` holds all that its messages read and write.
-    explicit Pending(std::shared_ptr<void const> memory)
-        : kept_(std::make_unique<Kept>(Kept{.memory = std::move(memory), .counts = {}})) {}
-    Pending(Pending&& other) noexcept = default;
+    explicit Pending(std::shared_ptr<void const> memory);
+    Pending(Pending&& other) noexcept;
     Pending& operator=(Pending&&) = delete;
     ~Pending();
 
@@ -67,15 +66,9 @@ class Pending {
               std::string const& what = "gradients or parameters of other ranks");
 
   private:
-    /// What MPI reads and writes.
-    struct Kept {
-        std::shared_ptr<void const> memory;
-        std::vector<std::unique_ptr<std::vector<int>>> counts; ///< of what is gathered
-    };
+    struct UnderWay;
 
-    std::unique_ptr<Kept> kept_;
-    std::vector<MPI_Request> receives_;
-    std::vector<MPI_Request> others_; ///< sends, and what all ranks do
+    std::unique_ptr<UnderWay> under_way_; ///< null where it was moved from
 };
 
 } // namespace lockstep::comm

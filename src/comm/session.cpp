@@ -4,6 +4,7 @@
 #include "base/environment.hpp"
 #include "base/text.hpp"
 #include "comm/heartbeats.hpp"
+#include "comm/native.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <csignal>
@@ -103,7 +104,7 @@ MpiSession::Environment::~Environment() {
 }
 
 MpiSession::MpiSession(int& argc, char**& argv)
-    : environment_(argc, argv), world_(MPI_COMM_WORLD),
+    : environment_(argc, argv), world_(Communicator::Native{MPI_COMM_WORLD}),
       heartbeats_(std::make_shared<HeartbeatTable>(world_)),
       thread_level_(environment_.thread_level) {
     world_.set_heartbeats(heartbeats_);

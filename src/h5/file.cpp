@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
 #include "base/text.hpp"
+#include "comm/native.hpp"
 #include "h5/version.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -156,7 +157,7 @@ File File::open(std::filesystem::path const& path) {
 
 File File::open_parallel(std::filesystem::path const& path, comm::Communicator const& comm) {
     auto const access = property_list(H5P_FILE_ACCESS);
-    check(H5Pset_fapl_mpio(access.id(), comm.raw(), MPI_INFO_NULL), Doing::planning,
+    check(H5Pset_fapl_mpio(access.id(), comm::raw(comm), MPI_INFO_NULL), Doing::planning,
           "H5Pset_fapl_mpio");
     check(H5Pset_coll_metadata_write(access.id(), true), Doing::planning,
           "H5Pset_coll_metadata_write");

@@ -1,6 +1,6 @@
 #include "refused_writes.hpp"
 
-#include <mpi.h>
+#include "comm/native.hpp"
 
 #include <cerrno>
 

@@ -1,30 +1,21 @@
 #pragma once
 
 #include <memory>
-#include <source_location>
 #include <string>
-#include <string_view>
 #include <utility>
-
-// Open MPI's removed C++ bindings would come in with mpi.h.
-#define OMPI_SKIP_MPICXX 1
-#define MPICH_SKIP_MPICXX 1
-#include <mpi.h>
 
 namespace lockstep::comm {
 
 class HeartbeatTable;
 
-/// Throws an `Error` (69) that names the call and says MPI's own text, unless `code` is success.
-/// Works because every communicator of ours has MPI_ERRORS_RETURN set.
-void check(int code, std::string_view call,
-           std::source_location at = std::source_location::current());
-
 /// A duplicate of an MPI communicator, freed when this object dies, with errors returned instead
-/// of fatal. Move-only: copying would be a collective call in disguise. `raw()` lends the handle,
-/// never gives it away. Freeing is collective: destroy on all ranks in the same order.
+/// of fatal. Move-only: copying would be a collective call in disguise. Freeing is collective:
+/// destroy on all ranks in the same order.
 class Communicator {
   public:
+    /// MPI's handle, which only the sources that call MPI know.
+    struct Native;
+
     /// This process alone; no other rank is ever involved.
     static Communicator self();
 
@@ -32,7 +23,7 @@ class Communicator {
     ///
     /// Collective  over `parent`
     /// Throws      Error 69
-    explicit Communicator(MPI_Comm parent);
+    explicit Communicator(Native parent);
 
     Communicator(Communicator const&) = delete;
     Communicator& operator=(Communicator const&) = delete;
@@ -43,7 +34,7 @@ class Communicator {
     int rank() const noexcept { return rank_; }
     int size() const noexcept { return size_; }
     bool is_root() const noexcept { return rank_ == 0; }
-    MPI_Comm raw() const noexcept { return raw_; }
+    Native const& native() const noexcept { return *native_; }
 
     /// The device that this rank computes on, for messages that name a rank: "cpu", "cuda:1".
     std::string const& device() const noexcept { return device_; }
@@ -73,11 +64,11 @@ class Communicator {
 
   private:
     struct Adopt {};
-    Communicator(Adopt, MPI_Comm handle);
+    Communicator(Adopt, Native native);
     /// Not collective
-    Communicator(Adopt, MPI_Comm handle, Communicator const& parent);
+    Communicator(Adopt, Native native, Communicator const& parent);
 
-    MPI_Comm raw_ = MPI_COMM_NULL;
+    std::unique_ptr<Native> native_; ///< null where it was moved from
     int rank_ = 0;
     int size_ = 1;
     std::string device_ = "cpu";

@@ -36,7 +36,7 @@ class MpiSession {
     struct Environment {
         Environment(int& argc, char**& argv);
         ~Environment();
-        int thread_level = MPI_THREAD_SINGLE;
+        int thread_level = 0;
     };
 
     Environment environment_;

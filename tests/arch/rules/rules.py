@@ -38,6 +38,7 @@ PLACES = {
         ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/train/",
          "src/nn/", "src/task/", "src/train/", "src/measure/train_side/", "src/app/train_side/"],
     ),
+    "mpi": (r"#include <mpi", ["src/comm/native.hpp"]),
     "world": (r"\bMPI_COMM_WORLD\b", ["src/comm/session.cpp"]),
     "hdf5": (r"\bH5[A-Z]{1,2}[a-z]\w*\s*\(|#include <hdf5", ["src/h5/"]),
     "nccl": (r"\bnccl[A-Z]\w*\s*\(|#include <(nccl|rccl|cuda_runtime|hip)", ["src/comm/nccl"]),

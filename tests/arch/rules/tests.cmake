@@ -17,6 +17,7 @@ endfunction()
 
 lockstep_add_rule(rooms "comm/rules.hpp:3: comm must not include h5.*h5/file.hpp is not installed.*data/rules.hpp is a private.*base/table.hpp is for other rooms")
 lockstep_add_rule(torch "comm/rules.hpp:5: torch belongs in")
+lockstep_add_rule(mpi "base/rules.cpp:9: mpi belongs in")
 lockstep_add_rule(world "base/rules.cpp:4: world belongs in")
 lockstep_add_rule(hdf5 "base/rules.cpp:5: hdf5 belongs in")
 lockstep_add_rule(nccl "base/rules.cpp:6: nccl belongs in")

@@ -6,4 +6,6 @@ void everything() {
     ncclCommAbort(nullptr);
 }
 
+#include <mpi.h> // nor anyone but comm
+
 #include "table.hpp" // and by data as one that is for all
