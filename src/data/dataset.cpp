@@ -3,59 +3,21 @@
 #include "base/hash.hpp"
 #include "base/list.hpp"
 #include "base/text.hpp"
-#include "comm/agree.hpp"
 #include "data/class_names.hpp"
-#include "data/convert.hpp"
-#include "data/division.hpp"
 #include "data/format.hpp"
 #include "data/order.hpp"
-#include "data/stage_in.hpp"
 #include "data/weights.hpp"
 #include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <glob.h>
-#include <numeric>
 #include <optional>
-#include <set>
 
 #include "dataset_parts.hpp"
 
 namespace lockstep::data {
 
-std::vector<std::filesystem::path> expand_files(std::string const& files) {
-    std::vector<std::filesystem::path> paths;
-    for (auto const& [part, quoted] : list_entries(files)) {
-        if (part.empty()) {
-            throw Error(ExitCode::usage,
-                        {concat("the list of files ", files), "one of its names is empty",
-                         "Take the comma out, or name the file"});
-        }
-        std::error_code none; // a file of that very name comes before a pattern
-        if (quoted || part.find_first_of("*?[") == std::string::npos ||
-            std::filesystem::exists(part, none)) {
-            paths.emplace_back(part);
-            continue;
-        }
-        glob_t found{};
-        // NOLINTNEXTLINE(concurrency-mt-unsafe): of a name that is opened by one thread
-        if (::glob(part.c_str(), 0, nullptr, &found) == 0) {
-            paths.insert(paths.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
-        } else {
-            ::globfree(&found);
-            throw Error(ExitCode::no_input, {concat("no file matches ", part), "nothing to read",
-                                             "Check the path in [data]"});
-        }
-        ::globfree(&found);
-    }
-    return paths;
-}
-
 namespace {
-
-constexpr std::int64_t labels_at_once = 1 << 16;
 
 std::vector<Field> fields_named(std::string const& names, bool are_inputs) {
     std::vector<Field> fields;
@@ -222,200 +184,6 @@ void Dataset::scale_as(std::vector<double> mean, std::vector<double> std) {
     std_ = std::move(std);
 }
 
-void Dataset::keep_in_memory(comm::Communicator const& host) {
-    if (parts_->memory) {
-        return; // the other part of these files has asked for it
-    }
-    std::vector<Field*> fields;
-    std::size_t bytes = 0;
-    for (auto* const some : {&parts_->inputs, &parts_->targets}) {
-        for (auto& field : *some) {
-            fields.push_back(&field);
-            bytes += field.bytes_on_disk();
-        }
-    }
-    parts_->memory.emplace(host, std::max<std::size_t>(bytes, 1));
-    auto const for_fields = [&](auto use) {
-        std::span memory(parts_->memory->data(), bytes);
-        for (auto* const field : fields) {
-            auto const own = memory.first(field->bytes_on_disk());
-            memory = memory.subspan(own.size());
-            use(*field, own);
-        }
-    };
-    comm::agree(host, "reading data into memory", [&] {
-        for_fields([&](Field& field, std::span<std::byte> own) {
-            field.fill(parts_->source, own, host.rank(), host.size());
-        });
-    });
-    for_fields([](Field& field, std::span<std::byte> own) { field.read_from_memory(own); });
-}
-
-void Dataset::keep_on_disk(std::filesystem::path const& directory, comm::Communicator const& host) {
-    auto& files = parts_->source.files;
-    std::set<std::size_t> numbers;
-    for (auto const* const some : {&parts_->inputs, &parts_->targets}) {
-        for (auto const& field : *some) {
-            field.add_files_on_disk(numbers);
-        }
-    }
-    std::vector<std::filesystem::path> originals;
-    originals.reserve(numbers.size());
-    for (auto const number : numbers) {
-        originals.push_back(files.path(number));
-    }
-    auto const copies = stage_in(originals, directory, host);
-    comm::agree(host, "reading copies of data", [&] {
-        auto copy = copies.begin();
-        for (auto const number : numbers) {
-            files.read_from_copy(number, *copy++);
-        }
-    });
-}
-
-bool Dataset::has_labels() const noexcept {
-    return targets_.front().is_label();
-}
-
-void Dataset::look_through_labels(std::size_t file, Hasher& hasher) {
-    if (!has_labels()) {
-        return;
-    }
-    bool const declared = !parts_->declared_names->empty();
-    auto const count = [&](std::span<std::int64_t const> indices,
-                           std::span<std::int64_t const> labels) {
-        hasher.add(std::as_bytes(labels));
-        auto const largest = *std::max_element(labels.begin(), labels.end());
-        auto const needed =
-            static_cast<std::size_t>(std::clamp<std::int64_t>(largest, -1, max_classes - 1) + 1);
-        counts_.resize(std::max(counts_.size(), declared ? names_.size() : needed), 0);
-        require_labels(indices, labels);
-        for (auto const label : labels) {
-            ++counts_[static_cast<std::size_t>(label)];
-        }
-    };
-    for_labels(parts_->source.first_of_file[file], parts_->source.samples, count);
-}
-
-template <class Visit>
-void Dataset::for_labels(std::int64_t first, std::int64_t end, Visit visit) const {
-    std::vector<std::int64_t> labels;
-    std::vector<std::int64_t> indices;
-    Scratch scratch;
-    for (auto at = first; at < end;) {
-        auto const count = std::min(labels_at_once, end - at);
-        labels.resize(static_cast<std::size_t>(count));
-        indices.resize(labels.size());
-        std::iota(indices.begin(), indices.end(), at);
-        parts_->targets.front().read_wholes(parts_->source, indices, labels, scratch);
-        visit(std::span<std::int64_t const>(indices), std::span<std::int64_t const>(labels));
-        at += count;
-    }
-}
-
-std::pair<Dataset, Dataset> Dataset::divided(double percent, std::uint64_t seed) const {
-    auto const all = samples();
-    auto const by_class = [&](auto const& take) {
-        for_labels(0, all, [&](auto const&, auto const& labels) { take(labels); });
-    };
-    auto const division = std::make_shared<Division const>(
-        has_labels() ? draw_share_of_classes(counts_, percent, seed, by_class)
-                     : draw_share(all, percent, seed));
-    if (division->drawn() == 0) {
-        throw Error(ExitCode::usage,
-                    {concat("data.validation = ", percent, " %"),
-                     concat("of ", all, " samples", has_labels() ? " in their classes" : "",
-                            " that is none, where one of each is left to learn from"),
-                     "Name a larger share, give more samples, or a file of its own"});
-    }
-    return {Dataset(*this, division, false), Dataset(*this, division, true)};
-}
-
-Dataset::Dataset(Dataset const& whole, std::shared_ptr<Division const> division, bool drawn)
-    : parts_(whole.parts_), division_(std::move(division)), drawn_(drawn), inputs_(whole.inputs_),
-      targets_(whole.targets_), mean_(whole.mean_), std_(whole.std_), names_(whole.names_),
-      counts_(whole.counts_.size(), 0), fingerprint_(whole.fingerprint_) {
-    std::int64_t sample = 0; // of ours, the next
-    auto const next = [&] { return sample < samples() ? number_in_files(sample) : -1; };
-    if (has_labels()) {
-        for_labels(0, whole.samples(), [&](auto const& indices, auto const& labels) {
-            for (std::size_t i = 0; i < labels.size(); ++i) {
-                if (indices[i] == next()) {
-                    ++counts_[static_cast<std::size_t>(labels[i])];
-                    ++sample;
-                }
-            }
-        });
-    }
-    if (whole.weights_ && !drawn) {
-        weights_ = std::make_shared<std::vector<double>>();
-        for (sample = 0; sample < samples(); ++sample) {
-            weights_->push_back((*whole.weights_)[static_cast<std::size_t>(next())]);
-        }
-    }
-}
-
-void Dataset::name_classes() {
-    if (has_labels()) {
-        while (names_.size() < counts_.size()) {
-            names_.push_back(std::to_string(names_.size()));
-        }
-    }
-}
-
-void Dataset::require_labels(std::span<std::int64_t const> indices,
-                             std::span<std::int64_t const> labels) const {
-    auto const classes = static_cast<std::int64_t>(counts_.size());
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-        if (labels[i] < 0 || labels[i] >= classes) {
-            auto const file = parts_->source.file_of(indices[i]);
-            throw Error(ExitCode::data,
-                        {concat("label ", whole_text(targets_.front().type, labels[i]),
-                                " of sample ", indices[i] - parts_->source.first_of_file[file],
-                                " in ", parts_->source.path_of(file).string()),
-                         classes == 0 ? std::string("labels are 0 and more")
-                                      : concat("labels are 0 to ", classes - 1),
-                         "Correct the labels, or name all classes at the import"});
-        }
-    }
-}
-
-void Dataset::require_classes(std::span<std::int64_t const> samples, Values const& values) const {
-    auto const& field = targets_.front();
-    auto const refuse = [&](std::size_t element, auto value) {
-        auto const row = element / std::max<std::uint64_t>(h5::elements(field.shape), 1);
-        auto const after = std::ranges::upper_bound(values.offsets, static_cast<std::int64_t>(row));
-        auto const place =
-            field.ragged ? after - values.offsets.begin() - 1 : static_cast<std::ptrdiff_t>(row);
-        auto const sample = samples[static_cast<std::size_t>(place)];
-        auto const file = parts_->source.file_of(sample);
-        throw Error(
-            ExitCode::data,
-            {concat("label ", value, " of sample ", sample - parts_->source.first_of_file[file],
-                    " in dataset ", field.name, " of ", parts_->source.path_of(file).string()),
-             concat("there are ", expected_classes_,
-                    " classes, and labels are whole numbers from 0 to ", expected_classes_ - 1),
-             "Correct the labels, or set task.classes"});
-    };
-    auto const last = static_cast<double>(expected_classes_ - 1);
-    auto const real = std::ranges::find_if(values.reals, [&](float value) {
-        return !(value >= 0 && value <= last && value == std::trunc(value)); // NaN neither
-    });
-    if (real != values.reals.end()) {
-        refuse(static_cast<std::size_t>(real - values.reals.begin()), *real);
-    }
-    auto const whole = std::ranges::find_if(
-        values.wholes, [&](std::int64_t value) { return value < 0 || value >= expected_classes_; });
-    if (whole != values.wholes.end()) {
-        refuse(static_cast<std::size_t>(whole - values.wholes.begin()),
-               whole_text(field.type, *whole));
-    }
-}
-
-std::vector<std::string> const& Dataset::declared_classes() const noexcept {
-    return *parts_->declared_names;
-}
-
 std::vector<std::uint64_t> Dataset::weight_hashes(std::size_t groups) const {
     std::vector<std::uint64_t> hashes;
     auto const files = parts_->source.named.size();
@@ -462,31 +230,6 @@ std::vector<std::string> Dataset::remarks() const {
                                  ": values are taken as they are stored"));
     }
     return remarks;
-}
-
-std::int64_t Dataset::samples() const noexcept {
-    if (!division_) {
-        return parts_->source.samples;
-    }
-    return drawn_ ? division_->drawn() : division_->others();
-}
-
-std::int64_t Dataset::number_in_files(std::int64_t sample) const {
-    if (!division_) {
-        return sample;
-    }
-    return drawn_ ? division_->drawn_at(sample) : division_->other_at(sample);
-}
-
-std::span<std::int64_t const> Dataset::numbers_in_files(std::span<std::int64_t const> own,
-                                                        std::vector<std::int64_t>& buffer) const {
-    if (!division_) {
-        return own;
-    }
-    buffer.resize(own.size());
-    std::transform(own.begin(), own.end(), buffer.begin(),
-                   [&](std::int64_t sample) { return number_in_files(sample); });
-    return buffer;
 }
 
 Blocks Dataset::blocks() const {
