@@ -108,6 +108,17 @@ double granted_cores() {
     return granted;
 }
 
+int numa_nodes(std::filesystem::path const& listed) {
+    int nodes = 0;
+    std::error_code none; // a kernel without NUMA
+    for (auto const& entry : std::filesystem::directory_iterator(listed, none)) {
+        auto const name = entry.path().filename().string();
+        nodes += name.starts_with("node") && name.size() > 4 &&
+                 name.find_first_not_of("0123456789", 4) == std::string::npos;
+    }
+    return nodes;
+}
+
 std::string processor_text() {
     std::ifstream file("/proc/cpuinfo");
     std::string line;
@@ -118,10 +129,7 @@ std::string processor_text() {
             break;
         }
     }
-    int nodes = 0;
-    while (std::filesystem::exists(concat("/sys/devices/system/node/node", nodes))) {
-        ++nodes;
-    }
+    auto const nodes = numa_nodes();
     return concat(name, ", ",
                   nodes <= 1 ? std::string("1 NUMA node") : concat(nodes, " NUMA nodes"));
 }

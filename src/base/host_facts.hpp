@@ -20,6 +20,9 @@ double granted_cores();
 /// This host's name, before MPI could say it.
 std::string own_host();
 
+/// NUMA nodes of this host, as the kernel lists them: their numbers may have gaps.
+int numa_nodes(std::filesystem::path const& listed = "/sys/devices/system/node");
+
 /// "Intel(R) Xeon(R) …, 2 NUMA nodes".
 std::string processor_text();
 

@@ -28,6 +28,16 @@ TEST_CASE("the cores that a process is bound to are told") {
     CHECK(granted_cores() <= host_cores());
 }
 
+TEST_CASE("NUMA nodes are counted whatever their numbers") {
+    test::ScratchDir const scratch;
+    for (char const* name : {"node0", "node8", "node252", "node", "nodes2", "possible"}) {
+        std::filesystem::create_directory(scratch / name);
+    }
+    CHECK(numa_nodes(scratch.path()) == 3);
+    CHECK(numa_nodes(scratch / "none") == 0);
+    CHECK(numa_nodes() >= 0);
+}
+
 TEST_CASE("a file system is named, written and locked") {
     test::ScratchDir const scratch;
     auto const found = file_system_of(scratch / "not/yet/there");
