@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "fault.hpp"
+#include "property_list.hpp"
 
 namespace lockstep::h5 {
 
@@ -39,8 +40,7 @@ H5T_conv_ret_t end_where_lost(H5T_conv_except_t what, hid_t from, hid_t into, vo
 
 } // namespace
 
-Conversion::Conversion()
-    : list_(check(H5Pcreate(H5P_DATASET_XFER), Doing::planning, "H5Pcreate"), H5Pclose) {
+Conversion::Conversion() : list_(property_list(H5P_DATASET_XFER)) {
     check(H5Pset_type_conv_cb(list_.id(), end_where_lost, &lost_), Doing::planning,
           "H5Pset_type_conv_cb");
 }

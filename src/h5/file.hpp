@@ -54,6 +54,13 @@ struct View {
     Shape shape;
 };
 
+/// How a dataset lies in its file.
+struct Layout {
+    std::uint64_t chunk_rows = 0; ///< 0: one block, claimed at once and never filled
+    int deflate = 0;              ///< 1 to 9: chunks are shuffled and deflated
+    bool checksums = false;       ///< of each chunk, as HDF5 verifies them
+};
+
 struct CreateOptions {
     /// Bytes before HDF5's own: a power of two of at least 512, in whole alignments.
     std::uint64_t user_block = 0;
@@ -99,23 +106,9 @@ class File {
 
     /// Groups on the way to a dataset are made by themselves, but hold the time of it.
     void create_group(std::string const& path);
-    void create_dataset(std::string const& path, Type type, Shape const& shape);
-    /// A dataset in chunks of `rows` rows, shuffled and deflated where `level` is above 0.
-    struct Chunking {
-        std::uint64_t rows = 1;
-        int level = 0;
-    };
-    void create_chunked_dataset(std::string const& path, Type type, Shape const& shape,
-                                Chunking chunking);
+    void create_dataset(std::string const& path, Type type, Shape const& shape,
+                        Layout const& layout = {});
     void create_view(View const& view, Type type);
-    /// A dataset in chunks of `chunk_rows` rows, shuffled, deflated and each with a checksum, which
-    /// an `Appender` fills.
-    struct Compression {
-        std::uint64_t chunk_rows = 1;
-        int deflate = 4; ///< 1 to 9
-    };
-    void create_compressed(std::string const& path, Type type, Shape const& shape,
-                           Compression const& how);
 
     /// Writes or reads the whole of a dataset; HDF5 converts from or to `type`.
     ///

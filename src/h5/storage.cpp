@@ -5,10 +5,12 @@
 
 #include <hdf5.h>
 
-#include <array>
 #include <optional>
 
+#include "filters.hpp"
 #include "origin.hpp"
+#include "property_list.hpp"
+#include "raw_files.hpp"
 #include "space.hpp"
 #include "types.hpp"
 
@@ -20,7 +22,7 @@ namespace {
 constexpr std::uint64_t max_chunks = std::uint64_t{1} << 26;
 constexpr std::uint64_t few_chunks = 4096;
 
-std::optional<Filter> filter_of(H5Z_filter_t code) {
+std::optional<Filter> filter_of(int code) {
     switch (code) {
     case H5Z_FILTER_DEFLATE:
         return Filter::deflate;
@@ -39,10 +41,9 @@ std::optional<Filter> filter_of(H5Z_filter_t code) {
 bool forgets_user_block() {
     constexpr hsize_t user_block = 65536;
     constexpr hsize_t one = 1;
-    Handle const access{check(H5Pcreate(H5P_FILE_ACCESS), Doing::planning, "H5Pcreate"), H5Pclose};
+    auto const access = property_list(H5P_FILE_ACCESS);
     check(H5Pset_fapl_core(access.id(), 65536, 0), Doing::planning, "H5Pset_fapl_core");
-    Handle const creation{check(H5Pcreate(H5P_FILE_CREATE), Doing::planning, "H5Pcreate"),
-                          H5Pclose};
+    auto const creation = property_list(H5P_FILE_CREATE);
     check(H5Pset_userblock(creation.id(), user_block), Doing::planning, "H5Pset_userblock");
     Handle const file{
         check(H5Fcreate("user-block-probe", H5F_ACC_TRUNC, creation.id(), access.id()),
@@ -50,8 +51,7 @@ bool forgets_user_block() {
         H5Fclose};
     Handle const space{
         check(H5Screate_simple(1, &one, nullptr), Doing::planning, "H5Screate_simple"), H5Sclose};
-    Handle const layout{check(H5Pcreate(H5P_DATASET_CREATE), Doing::planning, "H5Pcreate"),
-                        H5Pclose};
+    auto const layout = property_list(H5P_DATASET_CREATE);
     check(H5Pset_chunk(layout.id(), 1, &one), Doing::planning, "H5Pset_chunk");
     Handle const dataset{check(H5Dcreate2(file.id(), "x", H5T_STD_U8LE, space.id(), H5P_DEFAULT,
                                           layout.id(), H5P_DEFAULT),
@@ -81,17 +81,10 @@ std::uint64_t chunk_base(Id dataset) {
 
 /// The filters by name where we do not know one.
 std::string read_filters(Id creation, Storage& storage) {
-    int const count = H5Pget_nfilters(creation);
-    for (int i = 0; i < count; ++i) {
-        std::array<char, 64> name{};
-        unsigned flags = 0;
-        unsigned config = 0;
-        std::size_t values = 0;
-        auto const code = H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values,
-                                         nullptr, name.size() - 1, name.data(), &config);
-        auto const filter = filter_of(code);
+    for (auto const& applied : filters_of(creation)) {
+        auto const filter = filter_of(applied.code);
         if (!filter) {
-            return concat("its chunks went through filter ", code, " ", name.data());
+            return concat("its chunks went through filter ", applied.code, " ", applied.name);
         }
         storage.filters.push_back(*filter);
     }
@@ -156,8 +149,7 @@ Storage File::storage(std::string const& path) const {
     auto const dataset = open_to_read(path);
     Handle const type{check(H5Dget_type(dataset.id()), Doing::reading, "H5Dget_type"), H5Tclose};
     auto const space = space_of_dataset(dataset);
-    Handle const creation{
-        check(H5Dget_create_plist(dataset.id()), Doing::reading, "H5Dget_create_plist"), H5Pclose};
+    auto const creation = creation_of(dataset);
     Storage storage;
     auto const known = known_type(type.id());
     auto const swapped = known ? std::nullopt : swapped_type(type.id());

@@ -5,6 +5,7 @@
 
 #include <hdf5.h>
 
+#include "property_list.hpp"
 #include "types.hpp"
 
 namespace lockstep::h5 {
@@ -12,11 +13,8 @@ namespace lockstep::h5 {
 void File::write_text(std::string const& path, std::string const& text) {
     auto const type = text_type(text.size());
     Handle const space{check(H5Screate(H5S_SCALAR), Doing::planning, "H5Screate"), H5Sclose};
-    Handle const links{check(H5Pcreate(H5P_LINK_CREATE), Doing::planning, "H5Pcreate"), H5Pclose};
-    check(H5Pset_create_intermediate_group(links.id(), 1), Doing::planning,
-          "H5Pset_create_intermediate_group");
-    Handle dataset{check(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(), links.id(),
-                                    H5P_DEFAULT, H5P_DEFAULT),
+    Handle dataset{check(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(),
+                                    link_creation().id(), H5P_DEFAULT, H5P_DEFAULT),
                          Doing::writing, concat("H5Dcreate2 of ", named(path))),
                    H5Dclose};
     // An empty text is stored as one NUL, which c_str() has.

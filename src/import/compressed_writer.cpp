@@ -41,8 +41,10 @@ void CompressedWriter::add_stream(ImportField const& field, FieldExtent const& e
     shape.insert(shape.begin(), extent.rows);
     auto const fitting = chunk_bytes / std::max<std::uint64_t>(field.row_bytes(), 1);
     if (extent.rows > 0) {
-        file_->create_compressed(field.name, field.type, shape,
-                                 {std::clamp<std::uint64_t>(fitting, 1, extent.rows), deflate});
+        file_->create_dataset(field.name, field.type, shape,
+                              {.chunk_rows = std::clamp<std::uint64_t>(fitting, 1, extent.rows),
+                               .deflate = deflate,
+                               .checksums = true});
     } else {
         file_->create_dataset(field.name, field.type, shape);
     }

@@ -130,8 +130,8 @@ GeneratedSet packed_set() {
             values[i] = static_cast<float>(i % packed_values) / 64.0F +
                         static_cast<float>(mixed(i) % 16) / 1024.0F;
         }
-        file.create_chunked_dataset("inputs", h5::Type::f32, {packed_samples, packed_values},
-                                    {packed_rows, 4});
+        file.create_dataset("inputs", h5::Type::f32, {packed_samples, packed_values},
+                            {.chunk_rows = packed_rows, .deflate = 4});
         file.write("inputs", h5::Type::f32, values);
         write_labels(file, packed_samples);
         file.close();

@@ -29,8 +29,8 @@ void write(std::filesystem::path const& path, std::uint64_t rows_of_chunk = 0) {
     std::vector<std::int64_t> const labels(audited_samples, 1);
     auto file = h5::File::create(path);
     if (rows_of_chunk > 0) {
-        file.create_chunked_dataset("inputs", h5::Type::f32, {audited_samples, values},
-                                    {rows_of_chunk, 1});
+        file.create_dataset("inputs", h5::Type::f32, {audited_samples, values},
+                            {.chunk_rows = rows_of_chunk, .deflate = 1});
     } else {
         file.create_dataset("inputs", h5::Type::f32, {audited_samples, values});
     }

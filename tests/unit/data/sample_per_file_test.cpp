@@ -31,7 +31,8 @@ void write_scene(std::filesystem::path const& path, std::int64_t number, std::ui
     double const weight = static_cast<double>(number) / 2;
     auto file = h5::File::create(path);
     if (number % 2 == 1) {
-        file.create_chunked_dataset("climate/data", h5::Type::f32, {height, 5, 4}, {4, 4});
+        file.create_dataset("climate/data", h5::Type::f32, {height, 5, 4},
+                            {.chunk_rows = 4, .deflate = 4});
     } else {
         file.create_dataset("climate/data", h5::Type::f32, {height, 5, 4});
     }

@@ -325,7 +325,8 @@ TEST_CASE("a failed write is no damaged file, whatever the dataset is called") {
             CAPTURE(name, compressed);
             auto file = h5::File::create(scratch / "f.h5");
             if (compressed) {
-                file.create_compressed(name, Type::f32, {values.size()}, {1000, 1});
+                file.create_dataset(name, Type::f32, {values.size()},
+                                    {.chunk_rows = 1000, .deflate = 1, .checksums = true});
             } else {
                 file.create_dataset(name, Type::f32, {values.size()});
             }
@@ -354,7 +355,8 @@ TEST_CASE("what an appender could not write is an error at the close at the late
         auto const write = [&] {
             test::FileSizeLimit const limit(room);
             auto file = h5::File::create(path);
-            file.create_compressed("x", Type::f32, {values.size()}, {3'000, 1});
+            file.create_dataset("x", Type::f32, {values.size()},
+                                {.chunk_rows = 3'000, .deflate = 1, .checksums = true});
             h5::Appender rows(file, "x", Type::f32);
             for (std::size_t at = 0; at < bytes.size(); at += 1'000) {
                 rows.append(bytes.subspan(at, 1'000));

@@ -256,7 +256,7 @@ TEST_CASE("what a file says of its values and is not applied is told, and what w
                          "are taken as they are stored");
     {
         auto file = h5::File::create(path);
-        file.create_chunked_dataset("inputs", h5::Type::f32, {4, 1}, {2, 0});
+        file.create_dataset("inputs", h5::Type::f32, {4, 1}, {.chunk_rows = 2});
         file.create_dataset("targets", h5::Type::i64, {4});
         file.write("targets", h5::Type::i64, std::vector<std::int64_t>(4));
         file.close();

@@ -61,7 +61,8 @@ std::string hdf5_bytes(std::filesystem::path const& path) {
     std::vector<float> const values(60, 1.5F);
     std::vector<std::int64_t> const labels{0, 1, 2, 1, 0, 1};
     auto file = h5::File::create(path, {.alignment = 1});
-    file.create_compressed("inputs", h5::Type::f32, {6, 2, 5}, {.chunk_rows = 4});
+    file.create_dataset("inputs", h5::Type::f32, {6, 2, 5},
+                        {.chunk_rows = 4, .deflate = 4, .checksums = true});
     file.write("inputs", h5::Type::f32, values);
     file.create_dataset("targets", h5::Type::i64, {6});
     file.write("targets", h5::Type::i64, labels);

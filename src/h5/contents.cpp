@@ -1,0 +1,105 @@
+#include "base/text.hpp"
+#include "h5/file.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <hdf5.h>
+
+#include <algorithm>
+
+#include "fault.hpp"
+#include "origin.hpp"
+#include "property_list.hpp"
+#include "space.hpp"
+#include "types.hpp"
+
+namespace lockstep::h5 {
+
+namespace {
+
+herr_t collect_link(hid_t, char const* name, H5L_info_t const* info, void* into) {
+    if (info->type == H5L_TYPE_SOFT || info->type == H5L_TYPE_EXTERNAL) {
+        static_cast<std::vector<std::string>*>(into)->emplace_back(name);
+    }
+    return 0;
+}
+
+herr_t collect_name(hid_t, char const* name, H5O_info_t const* info, void* into) {
+    if (info->type == H5O_TYPE_DATASET) {
+        static_cast<std::vector<std::string>*>(into)->emplace_back(name);
+    }
+    return 0;
+}
+
+std::vector<std::string> names_of_datasets(Handle const& file) {
+    std::vector<std::string> names;
+    check(H5Ovisit2(file.id(), H5_INDEX_NAME, H5_ITER_INC, collect_name, &names, H5O_INFO_BASIC),
+          Doing::reading, "H5Ovisit2");
+    return names;
+}
+
+} // namespace
+
+bool File::exists(std::string const& path) const {
+    return exists(path, 0);
+}
+
+bool File::exists(std::string const& path, int links) const {
+    auto const there = [&](std::string const& name) {
+        auto const found = H5Lexists(file_.id(), name.c_str(), H5P_DEFAULT);
+        if (found >= 0) {
+            return found > 0;
+        }
+        // What lies below a dataset is not there; what a disk does not give, nobody knows.
+        auto const fault = take_fault();
+        if (fault.error_number != 0) {
+            throw system_error(concat("cannot look for ", name, " in ", path_.string()),
+                               fault.error_number, "Check the disk's health");
+        }
+        return false;
+    };
+    // Every group on the way must be asked for by itself.
+    for (auto slash = path.find('/', 1); slash != std::string::npos;
+         slash = path.find('/', slash + 1)) {
+        auto const group = path.substr(0, slash);
+        if (H5Lexists(file_.id(), group.c_str(), H5P_DEFAULT) <= 0) {
+            return false;
+        }
+        require_links(group, links);
+    }
+    return there(path);
+}
+
+DatasetInfo File::info(std::string const& path) const {
+    auto const dataset = open_named(path);
+    Handle const type{check(H5Dget_type(dataset.id()), Doing::reading, "H5Dget_type"), H5Tclose};
+    auto const space = space_of_dataset(dataset);
+    auto const creation = creation_of(dataset);
+    DatasetInfo info{path,  known_type(type.id()), readable_type(type.id()), shape_of(space),
+                     false, std::nullopt};
+    auto const offset = H5Dget_offset(dataset.id());
+    bool const own_bytes = H5Pget_external_count(creation.id()) == 0 &&
+                           file_of(dataset.id()) == path_; // links may lead elsewhere
+    if (H5Pget_layout(creation.id()) == H5D_CONTIGUOUS && own_bytes && offset != HADDR_UNDEF) {
+        info.contiguous = true;
+        info.offset = offset;
+    }
+    return info;
+}
+
+std::vector<DatasetInfo> File::datasets() const {
+    std::vector<DatasetInfo> all;
+    for (auto const& name : names_of_datasets(file_)) {
+        all.push_back(info(name));
+    }
+    return all;
+}
+
+std::vector<std::string> File::names() const {
+    auto names = names_of_datasets(file_);
+    check(H5Lvisit(file_.id(), H5_INDEX_NAME, H5_ITER_INC, collect_link, &names), Doing::reading,
+          "H5Lvisit");
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+} // namespace lockstep::h5
