@@ -10,16 +10,14 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cmath>
 #include <iomanip>
 #include <optional>
 #include <sstream>
-#include <sys/stat.h>
 
 #include "join.hpp"
 #include "outputs.hpp"
 #include "part.hpp"
+#include "part_sums.hpp"
 #include "split.hpp"
 
 namespace lockstep::import {
@@ -28,12 +26,6 @@ namespace {
 
 /// Of what `write_part` writes: parts of another version are made again.
 constexpr int part_version = 2;
-
-/// All that spreads hold, as numbers to be summed.
-std::span<double> numbers_of(std::vector<Spread>& spreads) {
-    static_assert(sizeof(Spread) == 3 * sizeof(double));
-    return {reinterpret_cast<double*>(spreads.data()), 3 * spreads.size()};
-}
 
 std::string part_name(std::size_t number) {
     std::ostringstream text;
@@ -91,9 +83,7 @@ class Import {
     void prepare();
     void require_same_source() const;
     void make_parts();
-    void count(std::size_t number, ImportPart const& part);
     void sum_up();
-    void compute_moments();
     void make_files();
     std::uint64_t make_file(ShardPlan const& shard) const;
     void remove_others() const;
@@ -108,11 +98,7 @@ class Import {
     std::vector<ItemSet> sets_;
     std::vector<std::vector<std::int64_t>> items_; ///< of each part
     JoinPlan plan_;
-    // Of each part, zero where another rank has it: sums over ranks are exact.
-    std::vector<std::int64_t> samples_;
-    std::vector<std::int64_t> class_counts_; ///< [sets, classes]
-    std::vector<Spread> spreads_;            ///< [parts, channels]
-    std::vector<std::string> skipped_;
+    PartSums sums_;
     ImportReport report_;
 };
 
@@ -141,9 +127,7 @@ void Import::plan() {
         throw Error(ExitCode::no_input, {"there is nothing to import", "the source has no items",
                                          "Name a source that holds some"});
     }
-    samples_.resize(items_.size());
-    class_counts_.resize(sets_.size() * plan_.form.class_names.size());
-    spreads_.resize(items_.size() * ImportPart(plan_.form).spreads.size());
+    sums_ = PartSums(plan_, sets_.size());
 }
 
 void Import::agree_on_identity() {
@@ -214,7 +198,7 @@ void Import::make_parts() {
                 part = read_items(source_, items_[mine], options_.skip_bad);
                 write_part(path, plan_.identity, *part);
             }
-            count(mine, *part);
+            sums_.count(mine, plan_.parts[mine], *part);
         });
         for (auto i = first; i < std::min(first + ranks, items_.size()); ++i) {
             done += static_cast<std::int64_t>(items_[i].size());
@@ -224,58 +208,18 @@ void Import::make_parts() {
     report_.parts_kept = comm::all_reduce(comm_, kept, comm::Reduce::sum);
 }
 
-void Import::count(std::size_t number, ImportPart const& part) {
-    samples_[number] = static_cast<std::int64_t>(part.samples);
-    auto const classes = part.class_counts.size();
-    for (std::size_t c = 0; c < classes; ++c) {
-        class_counts_[plan_.parts[number].set * classes + c] += part.class_counts[c];
-    }
-    std::copy(part.spreads.begin(), part.spreads.end(),
-              spreads_.begin() + static_cast<std::ptrdiff_t>(number * part.spreads.size()));
-    skipped_.insert(skipped_.end(), part.skipped.begin(), part.skipped.end());
-}
-
 void Import::sum_up() {
-    comm::all_reduce(comm_, std::span(samples_), comm::Reduce::sum);
-    comm::all_reduce(comm_, std::span(class_counts_), comm::Reduce::sum);
-    comm::all_reduce(comm_, numbers_of(spreads_), comm::Reduce::sum);
-    auto const classes = plan_.form.class_names.size();
+    sums_.sum_over_ranks(comm_);
     for (std::size_t s = 0; s < sets_.size(); ++s) {
-        auto const from = class_counts_.begin() + static_cast<std::ptrdiff_t>(s * classes);
-        report_.sets.push_back({sets_[s].name,
-                                static_cast<std::int64_t>(sets_[s].items.size()),
-                                0,
-                                sets_[s].groups,
-                                {from, from + static_cast<std::ptrdiff_t>(classes)}});
+        report_.sets.push_back({sets_[s].name, static_cast<std::int64_t>(sets_[s].items.size()), 0,
+                                sets_[s].groups, sums_.class_counts(s)});
     }
-    for (std::size_t i = 0; i < samples_.size(); ++i) {
-        plan_.parts[i].samples = static_cast<std::uint64_t>(samples_[i]);
-        report_.sets[plan_.parts[i].set].samples += samples_[i];
+    for (std::size_t i = 0; i < plan_.parts.size(); ++i) {
+        plan_.parts[i].samples = static_cast<std::uint64_t>(sums_.samples(i));
+        report_.sets[plan_.parts[i].set].samples += sums_.samples(i);
     }
-    for (auto const& text : comm::all_gather_text(comm_, joined(skipped_, "\n"))) {
-        auto const lines = split(text, '\n');
-        report_.skipped.insert(report_.skipped.end(), lines.begin(), lines.end());
-    }
-    std::sort(report_.skipped.begin(), report_.skipped.end());
-    compute_moments();
-}
-
-/// Of the first set, the training set where there is one: the others are seen as it is. Those of
-/// u8 are in units of value / 255.
-void Import::compute_moments() {
-    auto& form = plan_.form;
-    std::vector<Spread> total(ImportPart(form).spreads.size());
-    // Part by part in their order, whichever ranks made them.
-    for (std::size_t i = 0; i < samples_.size() && plan_.parts[i].set == 0; ++i) {
-        for (std::size_t c = 0; c < total.size(); ++c) {
-            total[c].merge(spreads_[i * total.size() + c]);
-        }
-    }
-    double const unit = form.fields.front().type == h5::Type::u8 ? 255 : 1;
-    for (auto const& spread : total) {
-        form.mean.push_back(spread.mean / unit);
-        form.std.push_back(spread.variance() > 0 ? std::sqrt(spread.variance()) / unit : 1);
-    }
+    report_.skipped = sums_.skipped();
+    sums_.give_moments(plan_);
 }
 
 /// A file that was finished before the import was interrupted is kept, if its checksums, which
@@ -355,27 +299,6 @@ ImportReport import_set(comm::Communicator const& comm, ImportSource const& sour
                             ", and the same command resumes");
         throw AgreedError(failure.code(), text, failure.rank(), failure.cause());
     }
-}
-
-std::string stamp(std::filesystem::path const& path) {
-    struct stat info {};
-    if (::stat(path.c_str(), &info) != 0) {
-        throw system_error(concat("cannot open ", path.string()), errno,
-                           "Check the source's list of files");
-    }
-    auto const bytes = S_ISDIR(info.st_mode) ? 0 : info.st_size;
-    return concat(path.string(), " ", bytes, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec,
-                  "\n");
-}
-
-std::int64_t ImportSource::label(std::int64_t) const {
-    return -1;
-}
-std::string ImportSource::group(std::int64_t item) const {
-    return name(item);
-}
-std::string ImportSource::set(std::int64_t) const {
-    return {};
 }
 
 } // namespace lockstep::import
