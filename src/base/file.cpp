@@ -1,5 +1,6 @@
 #include "base/file.hpp"
 
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -200,18 +201,11 @@ std::string read_text(std::filesystem::path const& path) {
 }
 
 void write_text_durably(std::filesystem::path const& path, std::string const& text) {
-    auto const temporary =
-        std::filesystem::path(path.string() + ".partial-" + std::to_string(::getpid()));
-    try {
-        auto const file = File::create(temporary);
-        file.write_at(0, std::as_bytes(std::span(text)));
-        file.sync();
-        rename_durably(temporary, path);
-    } catch (...) {
-        std::error_code ignored; // the failure that brought us here is the one to tell
-        std::filesystem::remove(temporary, ignored);
-        throw;
-    }
+    PartialFile partial(path.string() + ".partial-" + std::to_string(::getpid()));
+    auto const file = File::create(partial.path());
+    file.write_at(0, std::as_bytes(std::span(text)));
+    file.sync();
+    partial.rename(path);
 }
 
 void rename_durably(std::filesystem::path const& from, std::filesystem::path const& to) {

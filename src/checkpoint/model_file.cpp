@@ -1,5 +1,6 @@
 #include "checkpoint/model_file.hpp"
 
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
 #include "checkpoint/writer.hpp"
@@ -44,17 +45,11 @@ void write_model(std::filesystem::path const& path, std::vector<NamedArray> cons
         check_form(array);
         bytes += array.bytes.size();
     }
-    auto const partial = partial_path(path, std::to_string(::getpid()));
-    try {
-        try_space(partial, bytes);
-        write_datasets(partial, arrays, record);
-        write_checksum_header(File::open_write(partial));
-        rename_durably(partial, path);
-    } catch (...) {
-        std::error_code ignored; // the failure that brought us here is the one to tell
-        std::filesystem::remove(partial, ignored);
-        throw;
-    }
+    PartialFile partial(partial_path(path, std::to_string(::getpid())));
+    try_space(partial.path(), bytes);
+    write_datasets(partial.path(), arrays, record);
+    write_checksum_header(File::open_write(partial.path()));
+    partial.rename(path);
 }
 
 bool is_model_file(std::filesystem::path const& path) {

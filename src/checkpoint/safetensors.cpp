@@ -1,6 +1,7 @@
 #include "checkpoint/safetensors.hpp"
 
 #include "base/file.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/writer.hpp"
 #include "comm/rounding.hpp"
@@ -204,26 +205,20 @@ void write_safetensors(std::filesystem::path const& path, Weights const& weights
     for (auto const& entry : weights.entries()) {
         bytes += entry.bytes();
     }
-    auto const partial = partial_path(path, std::to_string(::getpid()));
-    try {
-        try_space(partial, bytes);
-        auto const file = File::open_write(partial);
-        file.write_at(0, std::as_bytes(std::span(&length, 1)));
-        file.write_at(length_bytes, std::as_bytes(std::span(header)));
-        std::vector<std::byte> values;
-        for (auto const& entry : weights.entries()) {
-            values.resize(entry.bytes());
-            weights.read(entry, values);
-            file.write_at(at, values);
-            at += values.size();
-        }
-        file.sync();
-        rename_durably(partial, path);
-    } catch (...) {
-        std::error_code ignored; // the failure that brought us here is the one to tell
-        std::filesystem::remove(partial, ignored);
-        throw;
+    PartialFile partial(partial_path(path, std::to_string(::getpid())));
+    try_space(partial.path(), bytes);
+    auto const file = File::open_write(partial.path());
+    file.write_at(0, std::as_bytes(std::span(&length, 1)));
+    file.write_at(length_bytes, std::as_bytes(std::span(header)));
+    std::vector<std::byte> values;
+    for (auto const& entry : weights.entries()) {
+        values.resize(entry.bytes());
+        weights.read(entry, values);
+        file.write_at(at, values);
+        at += values.size();
     }
+    file.sync();
+    partial.rename(path);
 }
 
 } // namespace lockstep::checkpoint

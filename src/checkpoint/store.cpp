@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/agree.hpp"
@@ -161,18 +162,12 @@ Written Store::save_in_two_levels(comm::Communicator const& comm, Snapshot const
     auto const path = path_for(step);
     comm::agree(comm, "copying the checkpoint", [&] {
         if (comm.is_root()) {
-            auto const partial = partial_path(path, attempt);
-            try {
-                copy_verified(written.path, partial);
-                if (still_ours_) {
-                    still_ours_();
-                }
-                rename_durably(partial, path);
-            } catch (...) {
-                std::error_code ignored; // the failure that brought us here is the one to tell
-                std::filesystem::remove(partial, ignored);
-                throw;
+            PartialFile partial(partial_path(path, attempt));
+            copy_verified(written.path, partial.path());
+            if (still_ours_) {
+                still_ours_();
             }
+            partial.rename(path);
         }
     });
     written.path = path;

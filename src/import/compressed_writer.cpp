@@ -23,16 +23,11 @@ CompressedWriter::CompressedWriter(std::filesystem::path path, ImportForm const&
     if (!path_.parent_path().empty()) {
         make_directories(path_.parent_path());
     }
-    try {
-        file_.emplace(h5::File::create(partial_, {.alignment = 1}));
-        for (std::size_t i = 0; i < form.fields.size(); ++i) {
-            add_stream(form.fields[i], extents[i], deflate);
-        }
-        write_attributes(*file_, form);
-    } catch (...) {
-        discard();
-        throw;
+    file_.emplace(h5::File::create(partial_.path(), {.alignment = 1}));
+    for (std::size_t i = 0; i < form.fields.size(); ++i) {
+        add_stream(form.fields[i], extents[i], deflate);
     }
+    write_attributes(*file_, form);
 }
 
 void CompressedWriter::add_stream(ImportField const& field, FieldExtent const& extent,
@@ -58,19 +53,6 @@ void CompressedWriter::add_stream(ImportField const& field, FieldExtent const& e
     streams_.push_back(std::move(stream));
 }
 
-CompressedWriter::~CompressedWriter() {
-    if (!committed_) {
-        discard();
-    }
-}
-
-void CompressedWriter::discard() {
-    streams_.clear();
-    file_.reset();
-    std::error_code ignored; // the failure that brought us here is the one to tell
-    std::filesystem::remove(partial_, ignored);
-}
-
 void CompressedWriter::append(std::size_t field, std::span<std::byte const> rows) {
     streams_[field].rows_of->append(rows);
     streams_[field].hash.add(rows);
@@ -81,11 +63,10 @@ std::uint64_t CompressedWriter::commit() {
         stream.rows_of->close();
     }
     file_->close();
-    auto const file = File::open_write(partial_);
+    auto const file = File::open_write(partial_.path());
     file.sync();
     read_back();
-    rename_durably(partial_, path_);
-    committed_ = true;
+    partial_.rename(path_);
     return file.size();
 }
 
@@ -97,14 +78,14 @@ void CompressedWriter::read_back() const {
         if (error.code() != ExitCode::data) {
             throw;
         }
-        throw Error(ExitCode::io, {concat("what was read back of ", partial_.string(),
+        throw Error(ExitCode::io, {concat("what was read back of ", partial_.path().string(),
                                           " is not what was written"),
                                    error.what(), "Check the disk"});
     }
 }
 
 void CompressedWriter::compare_with_file() const {
-    auto const file = h5::File::open(partial_);
+    auto const file = h5::File::open(partial_.path());
     for (auto const& stream : streams_) {
         auto const& field = stream.field;
         auto const row = field.row_bytes();
@@ -123,7 +104,7 @@ void CompressedWriter::compare_with_file() const {
                                                              stream.rows) == stream.offsets);
         if (!same) {
             throw Error(ExitCode::io,
-                        {concat("dataset ", field.name, " of ", partial_.string()),
+                        {concat("dataset ", field.name, " of ", partial_.path().string()),
                          "what was read back is not what was written", "Check the disk"});
         }
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/hash.hpp"
+#include "base/partial_file.hpp"
 #include "h5/appender.hpp"
 
 #include <optional>
@@ -17,7 +18,6 @@ class CompressedWriter {
                      std::vector<FieldExtent> const& extents, int deflate);
     CompressedWriter(CompressedWriter const&) = delete;
     CompressedWriter& operator=(CompressedWriter const&) = delete;
-    ~CompressedWriter(); ///< removes the temporary file of a set that was not committed
 
     void append(std::size_t field, std::span<std::byte const> rows); ///< whole rows, in order
 
@@ -39,13 +39,11 @@ class CompressedWriter {
     void add_stream(ImportField const& field, FieldExtent const& extent, int deflate);
     void read_back() const;
     void compare_with_file() const;
-    void discard();
 
     std::filesystem::path path_;
-    std::filesystem::path partial_;
+    PartialFile partial_;
     std::optional<h5::File> file_;
     std::vector<Stream> streams_; ///< closed before the file
-    bool committed_ = false;
 };
 
 } // namespace lockstep::import

@@ -41,20 +41,14 @@ SetWriter::SetWriter(std::filesystem::path path, ImportForm const& form,
     if (!path_.parent_path().empty()) {
         make_directories(path_.parent_path());
     }
-    try {
-        lay_out(form, extents);
-        file_.emplace(File::open_write(partial_));
-        file_->claim_space(file_->size());
-        write_offsets(form.fields, extents);
-    } catch (...) {
-        std::error_code ignored; // the failure that brought us here is the one to tell
-        std::filesystem::remove(partial_, ignored);
-        throw;
-    }
+    lay_out(form, extents);
+    file_.emplace(File::open_write(partial_.path()));
+    file_->claim_space(file_->size());
+    write_offsets(form.fields, extents);
 }
 
 void SetWriter::lay_out(ImportForm const& form, std::vector<FieldExtent> const& extents) {
-    auto file = h5::File::create(partial_, {.alignment = 4096});
+    auto file = h5::File::create(partial_.path(), {.alignment = 4096});
     file.create_group("checksums");
     for (std::size_t i = 0; i < form.fields.size(); ++i) {
         auto const& field = form.fields[i];
@@ -90,15 +84,9 @@ void SetWriter::write_offsets(std::vector<ImportField> const& fields,
             continue;
         }
         auto const offsets = extents[i].offsets();
-        auto const at = h5::File::open(partial_).info(fields[i].name + "_offsets").offset.value();
+        auto const at =
+            h5::File::open(partial_.path()).info(fields[i].name + "_offsets").offset.value();
         file_->write_at(at, std::as_bytes(std::span(offsets)));
-    }
-}
-
-SetWriter::~SetWriter() {
-    if (!committed_) {
-        std::error_code ignored;
-        std::filesystem::remove(partial_, ignored);
     }
 }
 
@@ -136,16 +124,15 @@ std::uint64_t SetWriter::commit() {
     std::uint64_t const rest = data::checksum_outside(*file_, covered);
     file_->write_at(rest_sum_at_, std::as_bytes(std::span(&rest, 1)));
     file_->sync();
-    if (auto const damages = data::verify(partial_); !damages.empty()) {
+    if (auto const damages = data::verify(partial_.path()); !damages.empty()) {
         auto const& first = damages.front();
-        throw Error(ExitCode::io, {concat(partial_.string(), ", ", first.dataset),
+        throw Error(ExitCode::io, {concat(partial_.path().string(), ", ", first.dataset),
                                    concat("what was read back in bytes ", first.first_byte, " to ",
                                           first.last_byte, " is not what was written"),
                                    "Check the disk"});
     }
     auto const size = file_->size();
-    rename_durably(partial_, path_);
-    committed_ = true;
+    partial_.rename(path_);
     return size;
 }
 

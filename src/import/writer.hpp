@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/file.hpp"
+#include "base/partial_file.hpp"
 #include "import/source.hpp"
 
 #include <cstdint>
@@ -32,7 +33,6 @@ class SetWriter {
     SetWriter(std::filesystem::path path, ImportForm const& form, std::vector<FieldExtent> extents);
     SetWriter(SetWriter const&) = delete;
     SetWriter& operator=(SetWriter const&) = delete;
-    ~SetWriter(); ///< removes the temporary file of a set that was not committed
 
     void append(std::size_t field, std::span<std::byte const> rows); ///< whole rows, in order
 
@@ -56,11 +56,10 @@ class SetWriter {
                        std::vector<FieldExtent> const& extents);
 
     std::filesystem::path path_;
-    std::filesystem::path partial_;
+    PartialFile partial_;
     std::vector<Stream> streams_;
     std::optional<File> file_;
     std::uint64_t rest_sum_at_ = 0;
-    bool committed_ = false;
 };
 
 } // namespace lockstep::import

@@ -20,6 +20,17 @@ Error error_of(Work const& work) {
     throw std::logic_error("not reached");
 }
 
+/// The exit code of what `work` throws; ok where that is nothing.
+template <class Work>
+ExitCode code_of(Work const& work) {
+    try {
+        work();
+    } catch (Error const& error) {
+        return error.code();
+    }
+    return ExitCode::ok;
+}
+
 inline bool says(Error const& error, std::string const& part) {
     return std::string(error.what()).find(part) != std::string::npos;
 }

@@ -7,15 +7,14 @@
 #include "lockstep/checkpoint/verify.hpp"
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <functional>
 #include <optional>
 #include <sys/mount.h>
-#include <sys/resource.h>
 
 #include "../../unit/checkpoint/state.hpp"
 #include "catch.hpp"
+#include "file_size_limit.hpp"
 #include "scratch_dir.hpp"
 #include "world.hpp"
 
@@ -83,27 +82,6 @@ class SmallDisk {
   private:
     std::filesystem::path directory_;
     bool there_ = false;
-};
-
-/// No file of this process can grow beyond `bytes` While it exists.
-class FileSizeLimit {
-  public:
-    explicit FileSizeLimit(rlim_t bytes) {
-        ::getrlimit(RLIMIT_FSIZE, &before_);
-        handler_ = std::signal(SIGXFSZ, SIG_IGN);
-        rlimit const limit{bytes, before_.rlim_max};
-        ::setrlimit(RLIMIT_FSIZE, &limit);
-    }
-    FileSizeLimit(FileSizeLimit const&) = delete;
-    FileSizeLimit& operator=(FileSizeLimit const&) = delete;
-    ~FileSizeLimit() {
-        ::setrlimit(RLIMIT_FSIZE, &before_);
-        std::signal(SIGXFSZ, handler_);
-    }
-
-  private:
-    rlimit before_{};
-    void (*handler_)(int) = SIG_DFL;
 };
 
 } // namespace
@@ -250,7 +228,7 @@ TEST_CASE("space that cannot be claimed is 74 before any data is written") {
     auto const path = scratch / "c.h5";
     checkpoint::write(world, part_of_this_rank(test::State(5000)), path, "1");
     {
-        FileSizeLimit const limit(300'000);
+        test::FileSizeLimit const limit(300'000);
         Stopwatch const watch;
         expect_failure(part_of_this_rank(test::State(200'000)), path, ExitCode::io);
         CHECK(watch.seconds() < 5);
@@ -275,7 +253,7 @@ TEST_CASE(
     auto const snapshot = state.snapshot(world.size() - 1 - world.rank(), world.size());
     std::optional<AgreedError> error;
     {
-        std::optional<FileSizeLimit> limit;
+        std::optional<test::FileSizeLimit> limit;
         if (last) {
             limit.emplace(1);
         }

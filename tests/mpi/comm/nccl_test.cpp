@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "catch.hpp"
+#include "error_of.hpp"
 #include "world.hpp"
 
 using namespace lockstep;
@@ -13,25 +14,11 @@ using namespace lockstep;
 static_assert(!std::is_copy_constructible_v<comm::NcclCommunicator>);
 static_assert(std::is_nothrow_move_constructible_v<comm::NcclCommunicator>);
 
-namespace {
-
-template <class Work>
-ExitCode code_of(Work const& work) {
-    try {
-        work();
-    } catch (Error const& error) {
-        return error.code();
-    }
-    return ExitCode::ok;
-}
-
-} // namespace
-
 TEST_CASE("NCCL's id, made without a GPU, is the same on all ranks; without NCCL it is 69") {
     auto const& world = test::world();
     if (!comm::nccl_available()) {
-        CHECK(code_of([&] { comm::broadcast_unique_id(world); }) == ExitCode::unavailable);
-        CHECK(code_of([] { comm::nccl_version(); }) == ExitCode::unavailable);
+        CHECK(test::code_of([&] { comm::broadcast_unique_id(world); }) == ExitCode::unavailable);
+        CHECK(test::code_of([] { comm::nccl_version(); }) == ExitCode::unavailable);
         CHECK(comm::device_count() == 0);
         return;
     }
@@ -52,7 +39,7 @@ TEST_CASE("a communicator on a device that is not there is one error 69 on every
     // One rank alone names a device that does not exist; without any device all of them do.
     int const device = world.rank() == world.size() - 1 ? 4711 : 0;
     std::string message;
-    auto const code = code_of([&] {
+    auto const code = test::code_of([&] {
         try {
             comm::NcclCommunicator(world, {.device = device, .timeout_seconds = 20});
         } catch (Error const& error) {

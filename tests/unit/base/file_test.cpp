@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "catch.hpp"
+#include "error_of.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
@@ -33,18 +34,12 @@ TEST_CASE("a durable text replaces the old one and leaves nothing else") {
 
 TEST_CASE("missing files and directories carry their exit codes") {
     test::ScratchDir const scratch;
-    auto const code_of = [](auto const& work) {
-        try {
-            work();
-        } catch (Error const& error) {
-            return error.code();
-        }
-        return ExitCode::ok;
-    };
-    CHECK(code_of([&] { File::open_read(scratch / "none"); }) == ExitCode::no_input);
-    CHECK(code_of([&] { File::create(scratch / "no/such/place"); }) == ExitCode::cannot_create);
+    CHECK(test::code_of([&] { File::open_read(scratch / "none"); }) == ExitCode::no_input);
+    CHECK(test::code_of([&] { File::create(scratch / "no/such/place"); }) ==
+          ExitCode::cannot_create);
     write_text_durably(scratch / "file", "x");
-    CHECK(code_of([&] { make_directories(scratch / "file/below"); }) == ExitCode::cannot_create);
+    CHECK(test::code_of([&] { make_directories(scratch / "file/below"); }) ==
+          ExitCode::cannot_create);
 }
 
 TEST_CASE("a pipe in a file's place is refused, not waited for") {

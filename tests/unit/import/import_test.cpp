@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "catch.hpp"
+#include "error_of.hpp"
 #include "importing.hpp"
 #include "scratch_dir.hpp"
 #include "small_set.hpp"
@@ -33,15 +34,6 @@ void write_idx(std::filesystem::path const& path, std::vector<std::uint32_t> con
         text.push_back(static_cast<char>(i % 3));
     }
     write_text_durably(path, text);
-}
-
-ExitCode code_of(std::function<void()> const& work) {
-    try {
-        work();
-    } catch (Error const& error) {
-        return error.code();
-    }
-    return ExitCode::ok;
 }
 
 } // namespace
@@ -97,7 +89,7 @@ TEST_CASE("damaged IDX files are refused and leave nothing behind") {
     write_idx(scratch / "few", {8}, 8);
     write_text_durably(scratch / "text", "no IDX file at all");
     auto const import = [&](std::string const& images, std::string const& labels) {
-        return code_of([&] {
+        return test::code_of([&] {
             auto const pair = concat((scratch / images).string(), ",", (scratch / labels).string());
             test::import_to(scratch / "out.h5", *idx_source({pair, {}}));
         });

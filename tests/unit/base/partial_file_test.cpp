@@ -1,0 +1,25 @@
+#include "base/file.hpp"
+#include "base/partial_file.hpp"
+
+#include "catch.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+
+TEST_CASE("a file that is not complete leaves nothing, one that is has its name") {
+    test::ScratchDir const scratch;
+    {
+        PartialFile const partial(scratch / "partial");
+        File::create(partial.path()).write_at(0, {});
+    }
+    CHECK(std::filesystem::is_empty(scratch.path()));
+    {
+        PartialFile partial(scratch / "partial");
+        write_text_durably(partial.path(), "whole");
+        CHECK_THROWS(partial.rename(scratch / "no/such/place"));
+        partial.rename(scratch / "whole");
+        write_text_durably(scratch / "partial", "of another"); // is no longer ours
+    }
+    CHECK(read_text(scratch / "whole") == "whole");
+    CHECK(read_text(scratch / "partial") == "of another");
+}
