@@ -5,6 +5,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -112,11 +113,19 @@ TEST_CASE("a rank that fails alone does not wait, and its session knows that a t
 TEST_CASE("MPI does not end under a thread that still writes", "[.abort]") {
     auto const& world = test::world();
     test::ScratchDir const scratch(world);
-    Store const store(scratch / "checkpoints", 5);
-    ::setenv("LOCKSTEP_INJECT", "slow-disk", 1);
+    auto const held = std::make_shared<std::atomic<bool>>(false);
+    Store const store(scratch / "checkpoints", 5,
+                      [held] { // on rank 0, before the checkpoint is there
+                          held->store(true);
+                          held->notify_all();
+                          std::this_thread::sleep_for(std::chrono::hours(1));
+                      });
     try {
         BackgroundWriter writer(world);
         writer.start(part_of(test::State(1000)), store, 1, "1");
+        if (world.is_root()) {
+            held->wait(false);
+        }
         throw Error(ExitCode::software, {"of this rank", "a test", "none"});
     } catch (Error const&) {
         CHECK(world.heartbeats()->others_speak());
