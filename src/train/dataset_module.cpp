@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "step_batches.hpp"
+#include "train_plan.hpp"
 
 namespace lockstep::train {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "data/augment.hpp"
+#include "data/plan.hpp"
 
 #include "data_module.hpp"
 #include "make_data_module.hpp"

@@ -13,6 +13,8 @@
 
 #include <limits>
 
+#include "course.hpp"
+#include "decide.hpp"
 #include "make_data_module.hpp"
 
 namespace lockstep::train {

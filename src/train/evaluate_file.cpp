@@ -17,7 +17,8 @@
 #include "input_scale.hpp"
 #include "replica_state.hpp"
 #include "rollout_module.hpp"
-#include "run_setup.hpp"
+#include "validation_share.hpp"
+#include "workload.hpp"
 
 namespace lockstep::train {
 

@@ -3,7 +3,7 @@
 #include "lockstep/comm/communicator.hpp"
 
 #include "data_module.hpp"
-#include "run_setup.hpp"
+#include "workload.hpp"
 
 namespace lockstep::train {
 

@@ -17,11 +17,13 @@
 #include <utility>
 
 #include "add_to.hpp"
+#include "course.hpp"
 #include "data_cache.hpp"
+#include "earlier_records.hpp"
 #include "first_weights.hpp"
-#include "lost_checkpoints.hpp"
 #include "make_data_module.hpp"
 #include "placement.hpp"
+#include "validation_share.hpp"
 
 namespace lockstep::train {
 

@@ -17,6 +17,7 @@
 #include "progress.hpp"
 #include "run_setup.hpp"
 #include "walltime.hpp"
+#include "workload.hpp"
 
 namespace lockstep::train {
 

@@ -1,6 +1,7 @@
 #include "train/run_plan.hpp"
 
 #include "base/memory.hpp"
+#include "data/plan.hpp"
 #include "lockstep/nn/policy.hpp"
 #include "train/arena.hpp"
 #include "train/engine.hpp"
@@ -8,10 +9,12 @@
 #include <algorithm>
 
 #include "bucket_elements.hpp"
+#include "course.hpp"
+#include "decide.hpp"
+#include "earlier_records.hpp"
 #include "make_data_module.hpp"
 #include "replica_arrays.hpp"
 #include "rollout_plan.hpp"
-#include "run_setup.hpp"
 #include "same_data.hpp"
 
 namespace lockstep::train {

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "earlier_records.hpp"
 #include "histograms.hpp"
 #include "input_scale.hpp"
 #include "run.hpp"

@@ -3,7 +3,7 @@
 #include "lockstep/train/load_weights.hpp"
 #include "nn/export_script.hpp"
 
-#include "run_setup.hpp"
+#include "workload.hpp"
 
 namespace lockstep::train {
 

@@ -1,13 +1,40 @@
-#include "lost_checkpoints.hpp"
+#include "earlier_records.hpp"
 
 #include "base/json_line.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <fstream>
 
 namespace lockstep::train {
+
+namespace {
+
+/// Whether a record says that the run finished, at this step or later.
+bool tells_of_the_end(std::string const& line, std::int64_t step) {
+    JsonLine const record(line);
+    return record.text("event") == "end" && record.text("reason") == "finished" &&
+           record.whole("step", -1) >= step;
+}
+
+} // namespace
+
+bool is_finished(Progress const& progress, bool all_learnt, bool has_test,
+                 std::filesystem::path const& directory) {
+    if (!all_learnt || progress.owes_validation) {
+        return false;
+    }
+    bool finished = !has_test;
+    auto const metrics = directory / "metrics.jsonl";
+    if (finished || !std::filesystem::is_regular_file(metrics)) {
+        return finished;
+    }
+    std::ifstream lines(metrics);
+    for (std::string line; !finished && std::getline(lines, line);) {
+        finished = tells_of_the_end(line, progress.step);
+    }
+    return finished;
+}
 
 std::string lost_checkpoints(std::filesystem::path const& directory) {
     auto const metrics = directory / "metrics.jsonl";

@@ -1,0 +1,41 @@
+#include "course.hpp"
+
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep::train {
+
+std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch,
+                         std::int64_t max_steps) {
+    std::int64_t const by_epochs =
+        std::llround(train.epochs * static_cast<double>(steps_per_epoch));
+    std::int64_t steps = 0;
+    for (std::int64_t const limit : {by_epochs, train.steps, max_steps}) {
+        if (limit > 0) {
+            steps = steps > 0 ? std::min(steps, limit) : limit;
+        }
+    }
+    if (steps == 0) {
+        throw Error(ExitCode::usage, {"train.epochs and train.steps are both 0",
+                                      "the run would never end", "Set at least one of them"});
+    }
+    return steps;
+}
+
+Course::Course(config::Deck const& deck, DataModule const& data_module)
+    : data_module_(data_module),
+      total_steps_(
+          train::total_steps(deck.train, data_module.steps_per_epoch(), data_module.max_steps())),
+      schedule_(deck, data_module.steps_per_epoch(), total_steps_) {}
+
+double Course::place(std::int64_t step) const {
+    return static_cast<double>(step) / static_cast<double>(steps_per_epoch());
+}
+
+bool Course::is_done(std::int64_t step) const {
+    return step >= total_steps_ || data_module_.is_exhausted(step);
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,123 @@
+#include "decide.hpp"
+
+#include "base/text.hpp"
+#include "checkpoint/reader.hpp"
+#include "comm/replica_tree.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/config/deck_source.hpp"
+#include "lockstep/nn/registry.hpp"
+#include "lockstep/task/task.hpp"
+#include "train/device.hpp"
+#include "train/optimizer.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace lockstep::train {
+
+namespace {
+
+/// The deck that a checkpoint was written under.
+config::Deck stored_deck(checkpoint::VerifiedFile const& file) {
+    config::DeckSource source;
+    source.read_printed(checkpoint::Reader(file).record().deck,
+                        concat("the deck in ", file.path().string()));
+    return source.parse();
+}
+
+/// The replicas of a new run: one on each rank, or each GPU of a process that is alone, or as many
+/// on threads as the machine has cores for.
+std::int64_t replicas_of_new(config::Run const& run, int ranks) {
+    auto const gpus = concurrent_devices(run, ranks).size();
+    if (gpus > 0) {
+        return static_cast<std::int64_t>(gpus);
+    }
+    return run.mode == "dp"
+               ? std::max<std::int64_t>(std::thread::hardware_concurrency() / run.threads, 1)
+               : ranks;
+}
+
+/// What does not depend on a checkpoint: the batch of a replica.
+void settle_batch(config::Deck& deck) {
+    auto& data = deck.data;
+    if (data.global_batch == 0) {
+        return;
+    }
+    if (data.global_batch % deck.run.replicas != 0) {
+        throw Error(ExitCode::usage,
+                    {concat("data.global-batch = ", data.global_batch),
+                     concat("it is not a multiple of the ", deck.run.replicas, " replicas"),
+                     concat("Set it to ",
+                            std::max<std::int64_t>(data.global_batch / deck.run.replicas, 1) *
+                                deck.run.replicas,
+                            ", or change run.replicas")});
+    }
+    data.batch = data.global_batch / deck.run.replicas;
+}
+
+} // namespace
+
+void require_possible(config::Deck const& deck, int ranks) {
+    task::require_known(deck.task);
+    nn::require_known(deck.model);
+    auto const& run = deck.run;
+    if ((run.mode == "single" || run.mode == "dp") && ranks > 1) {
+        throw Error(ExitCode::usage,
+                    {concat("run.mode = ", run.mode, " on ", ranks, " ranks"),
+                     concat(run.mode, " is one rank"), "Set run.mode = auto, or start one"});
+    }
+}
+
+void settle_new(config::Deck& deck, int ranks) {
+    if (deck.run.replicas == 0) {
+        deck.run.replicas = replicas_of_new(deck.run, ranks);
+    }
+    comm::subtrees_of_ranks(static_cast<int>(deck.run.replicas), ranks);
+    settle_batch(deck);
+}
+
+std::optional<checkpoint::Found> found_for(comm::Communicator const& world,
+                                           config::Deck const& deck,
+                                           std::filesystem::path const& local, bool requeued) {
+    auto const& resume = deck.checkpoint.resume;
+    bool const automatic = resume == "auto";
+    if (automatic || requeued) {
+        checkpoint::Store const store(std::filesystem::path(deck.run.directory) / "checkpoints",
+                                      static_cast<int>(deck.checkpoint.keep), {}, local);
+        auto found = store.newest_good(world);
+        if (automatic || found) {
+            return found;
+        }
+    }
+    return resume == "none" ? std::nullopt
+                            : std::optional(checkpoint::Found{
+                                  0, checkpoint::verify_together(world, resume), {}});
+}
+
+Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found, int ranks,
+               bool force) {
+    Decided decided;
+    if (found) {
+        auto const before = stored_deck(found->file);
+        if (deck.run.replicas == 0) {
+            deck.run.replicas = before.run.replicas;
+        }
+        auto comparable = deck;
+        settle_batch(comparable);
+        decided.forced = config::forbidden_changes(before, comparable);
+        decided.shares_state = share_state(before.optimizer.name, deck.optimizer.name);
+        if (!decided.forced.empty() && !force) {
+            throw Error(ExitCode::usage,
+                        {concat("the deck of run ", deck.run.directory, " was changed"),
+                         joined(decided.forced, "; "),
+                         "Change it back, allow it with --force, or start over with "
+                         "--checkpoint.resume none"});
+        }
+    }
+    settle_new(deck, ranks);
+    decided.deck = std::move(deck);
+    return decided;
+}
+
+} // namespace lockstep::train

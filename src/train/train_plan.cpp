@@ -1,0 +1,66 @@
+#include "train_plan.hpp"
+
+#include "base/text.hpp"
+#include "data/lengths.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <memory>
+
+namespace lockstep::train {
+
+namespace {
+
+data::Shuffle shuffle_named(std::string const& name) {
+    return name == "full"    ? data::Shuffle::full
+           : name == "block" ? data::Shuffle::block
+                             : data::Shuffle::none;
+}
+
+/// Rows of each sample of the set, which may be a part of what the files hold.
+std::vector<std::int64_t> own_lengths(config::Deck const& deck, data::Dataset const& dataset,
+                                      std::string const& input) {
+    auto const all = data::ragged_lengths(deck.data.train, input);
+    std::vector<std::int64_t> own(static_cast<std::size_t>(dataset.samples()));
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        own[i] =
+            all.at(static_cast<std::size_t>(dataset.number_in_files(static_cast<std::int64_t>(i))));
+    }
+    return own;
+}
+
+} // namespace
+
+data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset) {
+    auto const& input = dataset.inputs().front();
+    bool const buckets = deck.data.bucket_by_length > 0;
+    auto const weighted = dataset.weights()
+                              ? data::weighted_order(dataset.weights(), deck.data.replacement)
+                              : nullptr;
+    return data::TrainPlan({.samples = weighted ? weighted->positions() : dataset.samples(),
+                            .batch = deck.data.batch,
+                            .replicas = static_cast<int>(deck.run.replicas),
+                            .accumulate = static_cast<int>(deck.optimizer.accumulate),
+                            .drop_last = deck.data.drop_last,
+                            .shuffle = shuffle_named(deck.data.shuffle),
+                            .blocks = dataset.blocks(),
+                            .bucket = deck.data.bucket_by_length,
+                            .lengths = buckets ? std::make_shared<std::vector<std::int64_t> const>(
+                                                     own_lengths(deck, dataset, input.name))
+                                               : nullptr,
+                            .weighted = weighted,
+                            .seed = static_cast<std::uint64_t>(deck.run.seed)});
+}
+
+data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const& samples) {
+    data::Augmentation augmentation(deck.data.augment, samples.inputs.front(),
+                                    static_cast<std::uint64_t>(deck.run.seed));
+    bool const places = samples.targets.front().shape.size() > 1;
+    if (places && augmentation.moves_places()) {
+        throw Error(ExitCode::usage, {concat("data.augment = ", deck.data.augment),
+                                      "places of the inputs would move, and their targets stay",
+                                      "Leave flip and crop out, or import changed copies"});
+    }
+    return augmentation;
+}
+
+} // namespace lockstep::train
