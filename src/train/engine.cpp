@@ -185,7 +185,7 @@ StepOutcome Engine::step(StepInput const& input) {
     copy_parameters();
     {
         comm::PhaseScope const phase(world_, comm::Phase::compute);
-        local_.run(input.batches, input.micro_batches, key, scale, input.poison);
+        local_.run(input.batches, input.micro_batches, key, scale);
     }
     outcome.local = local_.times();
 
@@ -318,13 +318,6 @@ AveragedWeights Engine::averaged_weights() {
     exchange_->publish();
     arena_.refresh();
     return averaged;
-}
-
-void Engine::flip_bit() {
-    torch::NoGradGuard const no_grad;
-    auto const bits = arena_.parameters().narrow(0, 0, 1).view(torch::kInt32);
-    bits.bitwise_xor_(1 << 12);
-    arena_.refresh();
 }
 
 double memory_needed(double parameters, config::Optimizer const& optimizer, int replicas,

@@ -88,7 +88,6 @@ class Engine {
         double rate = 0;
         int signal = 0;              ///< this rank was asked to end by it, 0: none
         bool minutes_passed = false; ///< counts on rank 0 only
-        bool poison = false;         ///< this rank's gradient becomes NaN, for tests
         bool histograms = false;     ///< of the gradients are wanted, on all ranks
     };
 
@@ -105,12 +104,6 @@ class Engine {
     ///
     /// Collective  over the world
     [[nodiscard]] AveragedWeights averaged_weights();
-
-    /// Turns a bit of this rank's first parameter over, as faulty memory does; for tests. Where the
-    /// parameters are one array for all ranks of the host, it is turned for all of them.
-    ///
-    /// Not collective
-    void flip_bit();
 
     struct WeightHash {
         std::uint64_t value = 0; ///< rank 0's, the same on any number of ranks
@@ -142,6 +135,7 @@ class Engine {
     std::int64_t steps_of_others() const noexcept { return steps_of_others_; }
     void set_steps_of_others(std::int64_t steps) noexcept { steps_of_others_ = steps; }
     Layout const& layout() const noexcept { return layout_; }
+    Arena const& arena() const noexcept { return arena_; }
     comm::Exchange const& exchange() const noexcept { return *exchange_; }
     std::vector<comm::TreeNode> const& nodes() const noexcept { return nodes_; }
 

@@ -6,7 +6,6 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include <limits>
 #include <utility>
 
 namespace lockstep::train {
@@ -91,9 +90,6 @@ void GradientSink::arrived(std::size_t index) {
                                    : "Set communication.static-graph = false"});
     }
     auto& gradient = state.parameter.mutable_grad();
-    if (std::exchange(poisoned_, false)) {
-        gradient.fill_(std::numeric_limits<float>::quiet_NaN());
-    }
     if (state.written) {
         state.view.add_(gradient);
     } else {

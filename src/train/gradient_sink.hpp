@@ -35,8 +35,6 @@ class GradientSink {
 
     /// Whether entry `index` got a gradient since `begin`.
     bool used(std::size_t index) const { return states_[index].written; }
-    /// Makes the next gradient NaN, for tests.
-    void poison() { poisoned_ = true; }
     /// Entries that get no gradient any more: buckets do not wait for them.
     void expect_unused(std::vector<char> const& unused);
 
@@ -63,7 +61,6 @@ class GradientSink {
     torch::Tensor target_;
     BucketReady ready_;
     int next_bucket_ = 0;
-    bool poisoned_ = false;
 };
 
 } // namespace lockstep::train

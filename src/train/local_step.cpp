@@ -69,13 +69,10 @@ LocalStep::LocalStep(Parts parts)
 LocalStep::~LocalStep() = default;
 
 void LocalStep::run(BatchSource& batches, int micro_batches, std::uint64_t step_key,
-                    double loss_scale, bool poison) {
+                    double loss_scale) {
     micro_batches_ = micro_batches;
     step_key_ = step_key;
     loss_scale_ = loss_scale;
-    if (poison) {
-        instances_.front()->sink.poison();
-    }
     times_ = {};
     used_.assign(parts_.layout.entries.size(), 0);
     if (threads_) {

@@ -67,10 +67,9 @@ class LocalStep {
     /// Runs all micro-batches of one step on the rank's replicas, and gives every bucket to the
     /// exchange: the sum of gradients of the sum of losses, not yet divided by the weight. An empty
     /// batch is a replica without samples.
-    /// `loss_scale` multiplies the loss before backward, not in the results. `poison`: the first
-    /// gradient becomes NaN, for tests.
-    void run(BatchSource& batches, int micro_batches, std::uint64_t step_key, double loss_scale = 1,
-             bool poison = false);
+    /// `loss_scale` multiplies the loss before backward, not in the results.
+    void run(BatchSource& batches, int micro_batches, std::uint64_t step_key,
+             double loss_scale = 1);
 
     /// This rank's sum of gradients; after the exchange, that of all replicas in its own shards.
     torch::Tensor const& gradients() const noexcept { return gradients_; }

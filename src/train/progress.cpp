@@ -34,6 +34,13 @@ double real_of(checkpoint::Record const& record, std::string const& name) {
     return value_of(record.reals, name);
 }
 
+void Progress::begin_epoch() {
+    epoch_figures.clear();
+    epoch_loss_sum = 0;
+    epoch_weight = 0;
+    epoch_counts.clear();
+}
+
 void Progress::write_to(checkpoint::Record& record) const {
     record.integers["step"] = step;
     record.integers["best_step"] = best_step;

@@ -21,6 +21,10 @@ struct Progress {
     bool owes_validation = false; ///< was asked to leave before this step's validation was done
     std::string history;          ///< every epoch and validation, one JSON object a line
 
+    void remember(std::string const& line) { history += line + "\n"; }
+    /// The epoch's sums start over.
+    void begin_epoch();
+
     /// Into and out of a checkpoint's record.
     void write_to(checkpoint::Record& record) const;
     static Progress read_from(checkpoint::Record const& record);

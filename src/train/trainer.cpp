@@ -5,7 +5,7 @@
 namespace lockstep::train {
 
 Trainer::Trainer(comm::Communicator const& world, RunOptions options, SignalRequests const& signals)
-    : run_(std::make_unique<Run>(world, std::move(options), signals)) {}
+    : run_(Run::start(world, std::move(options), signals)) {}
 
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;

@@ -3,6 +3,7 @@
 
 #include "comm/collectives.hpp"
 #include "lockstep/nn/recompute.hpp"
+#include "train/poisoned_gradient.hpp"
 #include "train/precision.hpp"
 
 #include <torch/nn/modules/activation.h>
@@ -11,6 +12,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -220,10 +222,14 @@ TEST_CASE("a gradient that is not finite is named with its parameter and its ran
         CAPTURE(odd);
         Training training(world(), set.get(), deck_with(small_mlp));
         training.step();
+        std::optional<train::PoisonedGradient> poisoned;
+        if (world().rank() == odd) {
+            poisoned.emplace(training.model());
+        }
         std::string message;
         int rank = -1;
         try {
-            training.step(0.05, world().rank() == odd);
+            training.step();
         } catch (AgreedError const& error) {
             message = error.what();
             rank = error.rank();

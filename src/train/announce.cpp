@@ -1,0 +1,73 @@
+#include "announce.hpp"
+
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "train/device.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+Started start_of(OpenedRun const& run, std::string const& version,
+                 std::vector<std::string> const& devices, std::vector<std::string> const& memory) {
+    auto const& deck = run.deck();
+    auto const& layout = run.engine->layout();
+    Started started{.version = version,
+                    .attempt = run.attempt,
+                    .host_of_rank = run.topology.host_of_rank,
+                    .device_of_rank = devices,
+                    .replicas_of_rank = {},
+                    .replicas = deck.run.replicas,
+                    .seed = deck.run.seed,
+                    .model = deck.model.name,
+                    .parameters = layout.parameters,
+                    .backend = run.engine->exchange().name(),
+                    .batch = deck.data.batch,
+                    .accumulate = deck.optimizer.accumulate,
+                    .train_samples = run.work.train ? run.work.train->samples() : 0,
+                    .validation_samples = run.data_module->samples(DataModule::Set::validation),
+                    .test_samples = run.data_module->samples(DataModule::Set::test),
+                    .steps_per_epoch = run.course->steps_per_epoch(),
+                    .total_steps = run.course->total_steps(),
+                    .base_rate = deck.optimizer.learning_rate,
+                    .peak_rate = run.course->peak_rate(),
+                    .class_names = run.work.samples.class_names,
+                    .class_counts = run.work.samples.class_counts,
+                    .class_weights = run.work.task->class_weights(),
+                    .directory = deck.run.directory,
+                    .memory_needed = static_cast<std::uint64_t>(
+                        memory_needed(static_cast<double>(layout.size), deck.optimizer,
+                                      run.nodes[0].count, run.world.size())),
+                    .memory_of_rank = memory,
+                    .remark = joined(run.remarks, "; ")};
+    for (auto const& node : run.nodes) {
+        started.replicas_of_rank.push_back(node.count);
+    }
+    return started;
+}
+
+} // namespace
+
+void announce(OpenedRun const& run, RunOptions const& options, Progress const& progress,
+              Observers const& observers) {
+    auto const devices = comm::all_gather_text(run.world, device_text(run.device));
+    auto const memory = run.deck().monitor.weight_hash
+                            ? comm::all_gather_text(run.world, run.engine->memory_text())
+                            : std::vector<std::string>{};
+    comm::agree(run.world, "telling how the run starts", [&] {
+        if (!run.world.is_root()) {
+            return;
+        }
+        observers.tell(start_of(run, options.version, devices, memory));
+        for (auto const& text : options.remarks) {
+            observers.tell(Remark{text});
+        }
+        if (auto const& found = run.setup.found) {
+            observers.tell(Resumed{found->file.path().string(), progress.step, found->skipped,
+                                   run.setup.forced});
+        }
+    });
+}
+
+} // namespace lockstep::train

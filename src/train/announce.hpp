@@ -1,0 +1,18 @@
+#pragma once
+
+#include "lockstep/train/trainer.hpp"
+
+#include "observers.hpp"
+#include "opened_run.hpp"
+#include "progress.hpp"
+
+namespace lockstep::train {
+
+/// Tells observers how a run starts, and what it resumes from.
+///
+/// Collective  over the run's world
+/// Throws      AgreedError
+void announce(OpenedRun const& run, RunOptions const& options, Progress const& progress,
+              Observers const& observers);
+
+} // namespace lockstep::train

@@ -1,0 +1,77 @@
+#include "best_model.hpp"
+
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/train/load_weights.hpp"
+
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "disk_failure.hpp"
+
+namespace lockstep::train {
+
+BestModel::BestModel(Parts const& parts)
+    : parts_(parts), file_(std::filesystem::path(parts.run.deck().run.directory) / "best.h5") {}
+
+bool BestModel::is_better(double value) const {
+    auto const& progress = parts_.progress;
+    bool const more = parts_.run.work.best_metric.more_is_better;
+    bool const better =
+        progress.best_step < 0 || (more ? value > progress.best : value < progress.best);
+    return better && std::isfinite(value);
+}
+
+bool BestModel::offer(Measured const& measured) {
+    auto const& metric = parts_.run.work.best_metric.name;
+    double const value = metric == "loss" ? measured.loss : measured.metrics.at(metric);
+    if (!is_better(value)) {
+        return false;
+    }
+    auto& progress = parts_.progress;
+    auto const before = std::pair{progress.best, progress.best_step};
+    progress.best = value;
+    progress.best_step = progress.step;
+    parts_.checkpoints.settle(); // HDF5 is for one thread at a time
+    auto const& world = parts_.run.world;
+    try {
+        comm::agree(world, "writing the best model", [&] {
+            if (world.is_root()) {
+                parts_.run.engine->state().write_model(file_, parts_.state.record());
+            }
+        });
+    } catch (AgreedError const& failure) {
+        if (!of_the_disk(failure)) {
+            throw;
+        }
+        std::tie(progress.best, progress.best_step) = before;
+        parts_.observers.tell(Remark{concat(
+            "warning: the best model was not written, best.h5 stays as it was: ", failure.cause(),
+            ": ", failure.what())});
+        return false;
+    }
+    return true;
+}
+
+bool BestModel::load() const {
+    auto const& world = parts_.run.world;
+    bool const chosen = parts_.progress.best_step >= 0;
+    bool const there =
+        chosen && comm::all_reduce(world, world.is_root() && std::filesystem::exists(file_) ? 1 : 0,
+                                   comm::Reduce::maximum) != 0;
+    if (there) {
+        auto const best = checkpoint::verify_together(world, file_);
+        comm::agree(world, "reading the best model",
+                    [&] { load_weights(*parts_.run.work.model, best); });
+    } else if (chosen) {
+        parts_.observers.tell(Remark{concat("warning: ", file_.string(),
+                                            " is gone: the test is of the last "
+                                            "step's model, not of the best one")});
+    }
+    return there;
+}
+
+} // namespace lockstep::train

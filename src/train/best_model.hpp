@@ -1,0 +1,46 @@
+#pragma once
+
+#include "lockstep/train/report.hpp"
+
+#include <filesystem>
+
+#include "checkpoint_policy.hpp"
+#include "opened_run.hpp"
+#include "run_state.hpp"
+
+namespace lockstep::train {
+
+/// The model of the best validation so far, best.h5 in the run's directory.
+class BestModel {
+  public:
+    struct Parts {
+        OpenedRun& run;
+        RunState const& state;
+        CheckpointPolicy& checkpoints;
+        Progress& progress;
+        Observers const& observers;
+    };
+
+    explicit BestModel(Parts const& parts);
+
+    /// Writes the model as it is where `measured` is better than all before.
+    ///
+    /// Collective  over the world
+    /// Throws      AgreedError for what is not the disk's
+    /// Returns     whether it is the best now
+    bool offer(Measured const& measured);
+
+    /// Puts the best model into the run's; what is missing is told.
+    ///
+    /// Collective  over the world
+    /// Returns     whether there is one; else the model stays as it is
+    bool load() const;
+
+  private:
+    bool is_better(double value) const;
+
+    Parts parts_;
+    std::filesystem::path file_;
+};
+
+} // namespace lockstep::train

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "lockstep/base/signals.hpp"
+#include "lockstep/comm/communicator.hpp"
+
+#include <string>
+
+#include "attempt_totals.hpp"
+#include "observers.hpp"
+#include "progress.hpp"
+#include "walltime.hpp"
+
+namespace lockstep::train {
+
+/// Why a run takes no more steps: it was asked to leave, by a signal on any rank or by its
+/// walltime, or it has nothing left to do.
+class Departure {
+  public:
+    struct Parts {
+        comm::Communicator const& world;
+        SignalRequests const& signals;
+        Walltime const& walltime;
+        Progress const& progress;
+        AttemptTotals const& totals;
+        Observers const& observers;
+    };
+
+    explicit Departure(Parts const& parts) : parts_(parts) {}
+
+    /// What asks this rank to leave: a signal, or a reason of the walltime; 0: nothing.
+    int asked() const;
+
+    /// What a step's sums tell, where there is no step to carry it.
+    ///
+    /// Collective  over the world
+    /// Returns     whether a rank was asked to leave
+    /// Throws      AgreedError as `leave`
+    bool agree();
+
+    /// Leaves since `rank` was asked to, which all ranks know.
+    ///
+    /// Throws  AgreedError 64 for a job that is over before its first step
+    void leave(int signal, int rank);
+
+    /// Ends for another reason.
+    void end(std::string reason) { reason_ = std::move(reason); }
+
+    bool is_decided() const noexcept { return !reason_.empty(); }
+    std::string const& reason() const noexcept { return reason_; } ///< as Ended::reason
+
+  private:
+    Parts parts_;
+    std::string reason_;
+};
+
+} // namespace lockstep::train

@@ -1,0 +1,144 @@
+#include "opened_run.hpp"
+
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "base/inject.hpp"
+#include "base/memory.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "task/remarks.hpp"
+#include "train/device.hpp"
+#include "train/precision.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <unistd.h>
+#include <utility>
+
+#include "data_cache.hpp"
+#include "earlier_records.hpp"
+#include "first_weights.hpp"
+#include "make_data_module.hpp"
+#include "placement.hpp"
+#include "validation_share.hpp"
+
+namespace lockstep::train {
+
+OpenedRun::OpenedRun(comm::Communicator const& over, comm::Topology places, RunSetup settled)
+    : world(over), topology(std::move(places)), setup(std::move(settled)) {
+    choose_device();
+    open_work();
+    nodes = place_replicas();
+    plan();
+    fill_model();
+    make_engine();
+    name_attempt();
+}
+
+comm::TreeNode OpenedRun::own_node() const {
+    return nodes[static_cast<std::size_t>(world.rank())];
+}
+
+void OpenedRun::remark(std::string text) {
+    if (!text.empty()) {
+        remarks.push_back(std::move(text));
+    }
+}
+
+void OpenedRun::choose_device() {
+    comm::agree(world, "start-up", [&] {
+        require_known_fault();
+        device = train::choose_device(deck().run, topology);
+        configure_torch(deck().run);
+        remark(configure_precision(deck().precision, deck().run.deterministic));
+        if (!deck().communication.broadcast_buffers && deck().run.replicas > 1) {
+            remark("each replica keeps its own buffers: replica 0's are measured and exported");
+        }
+        if (world.is_root()) {
+            File::append(setup.directory->path() / "log.txt"); // what goes wrong is told there
+        }
+    });
+}
+
+void OpenedRun::open_work() {
+    comm::agree(world, "opening the data and the model", [&] {
+        auto const share = memory_to_train_in(device, topology.local_size);
+        if (device.is_cpu()) {
+            limit_memory(share);
+        }
+        work = open_workload_within(deck(), world.size(), share);
+        if (auto const* task = dynamic_cast<task::Remarks const*>(work.task.get())) {
+            remark(task->remark(deck().data, *work.model));
+        }
+        for (auto& text : share_remarks(deck(), work)) {
+            remark(std::move(text));
+        }
+        if (world.is_root() && work.validation) {
+            validation_hash = static_cast<std::int64_t>(data::Audit::hash_of(*work.validation) >>
+                                                        1); // none is negative
+        }
+    });
+    validation_hash = comm::all_reduce(world, validation_hash, comm::Reduce::maximum);
+}
+
+std::vector<comm::TreeNode> OpenedRun::place_replicas() const {
+    auto const replicas = static_cast<int>(deck().run.replicas);
+    if (deck().run.placement == "even") {
+        return comm::subtrees_of_ranks(replicas, world.size());
+    }
+    auto alone = deck();
+    alone.communication.sync_batch_norm = false;
+    return comm::subtrees_by_speed(replicas,
+                                   measured_speeds(world, alone, another_model(alone, work),
+                                                   *work.task, work.samples, device));
+}
+
+void OpenedRun::plan() {
+    comm::agree(world, "planning the run", [&] {
+        data_module = make_data_module({world, deck(), work, own_node(), device});
+        course.emplace(deck(), *data_module);
+        audit = std::make_unique<RunAudit>(world, topology, deck(), work);
+        std::ranges::for_each(audit->remarks(), [&](auto const& text) { remark(text); });
+    });
+    if (setup.requeued) {
+        remark(concat("checkpoint.resume = ", deck().checkpoint.resume,
+                      " was for this job's first attempt: this one resumes from there"));
+    }
+}
+
+void OpenedRun::fill_model() {
+    if (!setup.found && world.is_root()) {
+        remark(lost_checkpoints(deck().run.directory));
+    }
+    if (!setup.found && !deck().model.weights.empty()) {
+        remark(load_first_weights(world, *work.model, deck().model.weights));
+    }
+}
+
+void OpenedRun::make_engine() {
+    keep_near(deck().data, {work.train.get(), work.validation.get(), work.test.get()}, world);
+    auto const devices = concurrent_devices(deck().run, world.size());
+    engine = std::make_unique<Engine>(
+        Engine::Parts{.world = world,
+                      .deck = deck(),
+                      .model = *work.model,
+                      .task = *work.task,
+                      .device = device,
+                      .another = [this] { return another_model(deck(), work); },
+                      .nodes = nodes,
+                      .devices = devices});
+    if (!devices.empty()) {
+        std::vector<std::string> names;
+        std::ranges::transform(devices, std::back_inserter(names), device_text);
+        remark(concat("concurrent replicas on ", joined(names, ", ")));
+    }
+}
+
+void OpenedRun::name_attempt() {
+    attempt = concat(utc_now(), "-", ::getpid());
+    comm::broadcast_text(world, attempt);
+    std::replace(attempt.begin(), attempt.end(), ':', '-');
+}
+
+} // namespace lockstep::train

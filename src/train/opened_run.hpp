@@ -1,0 +1,60 @@
+#pragma once
+
+#include "comm/topology.hpp"
+#include "lockstep/comm/communicator.hpp"
+#include "train/engine.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "course.hpp"
+#include "data_module.hpp"
+#include "run_audit.hpp"
+#include "run_setup.hpp"
+#include "workload.hpp"
+
+namespace lockstep::train {
+
+/// What a run works with, from the device to the engine: opened once, in the order in which it
+/// stands here, and not restored yet.
+class OpenedRun {
+  public:
+    /// Collective  over `over`
+    /// Throws      AgreedError for a device, data or a model that cannot be had
+    OpenedRun(comm::Communicator const& over, comm::Topology places, RunSetup settled);
+    OpenedRun(OpenedRun const&) = delete;
+    OpenedRun& operator=(OpenedRun const&) = delete;
+    ~OpenedRun() = default;
+
+    config::Deck const& deck() const noexcept { return setup.deck; }
+    comm::TreeNode own_node() const; ///< replicas of this rank
+    /// To be said at the start; nothing for an empty text.
+    void remark(std::string text);
+
+    comm::Communicator const& world;
+    comm::Topology topology;
+    RunSetup setup;
+    std::vector<std::string> remarks; ///< on what the deck asks for and does not get
+    torch::Device device = torch::kCPU;
+    Workload work;
+    std::int64_t validation_hash = 0; ///< of what is measured; 0: no samples
+    std::vector<comm::TreeNode> nodes;
+    std::unique_ptr<RunAudit> audit;
+    std::unique_ptr<Engine> engine;
+    std::unique_ptr<DataModule> data_module;
+    std::optional<Course> course;
+    std::string attempt; ///< tells this attempt of the run from all others
+
+  private:
+    void choose_device();
+    void open_work();
+    std::vector<comm::TreeNode> place_replicas() const;
+    void plan();
+    void fill_model();
+    void make_engine();
+    void name_attempt();
+};
+
+} // namespace lockstep::train

@@ -1,0 +1,88 @@
+#include "run_evaluation.hpp"
+
+#include "base/text.hpp"
+#include "comm/heartbeats.hpp"
+#include "train/device.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace lockstep::train {
+
+std::optional<Measured> RunEvaluation::measure(DataModule::Set set) {
+    auto const& run = parts_.run;
+    release_device_cache(run.device); // blocks of training do not fit those of evaluation
+    std::string const name = set == DataModule::Set::test ? "test" : "validation";
+    auto const result = run.data_module->measure(set, [&](std::int64_t done, std::int64_t all) {
+        parts_.observers.tell(Measuring{name, done, all});
+        return parts_.departure.agree();
+    });
+    if (!result) {
+        return std::nullopt;
+    }
+    return Measured{.set = name,
+                    .step = parts_.progress.step,
+                    .epoch = run.course->place(parts_.progress.step),
+                    .loss = result->loss,
+                    .samples = result->samples,
+                    .metrics = result->metrics,
+                    .seconds = result->seconds,
+                    .best_metric = run.work.best_metric.name};
+}
+
+void RunEvaluation::warn_of_loss(Measured const& measured) const {
+    if (!std::isfinite(measured.loss)) {
+        parts_.observers.tell(
+            Remark{concat("warning: the loss of the ", measured.set,
+                          " set is not finite: a sample of it is not, or the model gives what is "
+                          "not")});
+    }
+}
+
+std::optional<Measured> RunEvaluation::measure_validation() {
+    comm::PhaseScope const phase(parts_.run.world, comm::Phase::validation);
+    auto const averaged = parts_.run.engine->averaged_weights();
+    return measure(DataModule::Set::validation);
+}
+
+void RunEvaluation::validate() {
+    comm::PhaseScope const phase(parts_.run.world, comm::Phase::validation);
+    auto const averaged = parts_.run.engine->averaged_weights(); // the best model's, too
+    auto measured = measure(DataModule::Set::validation);
+    if (!measured) {
+        return;
+    }
+    parts_.progress.owes_validation = false;
+    warn_of_loss(*measured);
+    nlohmann::json line{{"event", "validation"},
+                        {"step", measured->step},
+                        {"loss", measured->loss},
+                        {"samples", measured->samples}};
+    for (auto const& [name, value] : measured->metrics) {
+        line[name] = value;
+    }
+    parts_.progress.remember(line.dump());
+    measured->best = parts_.best.offer(*measured);
+    parts_.observers.tell(*measured);
+}
+
+void RunEvaluation::test() {
+    auto const& run = parts_.run;
+    if (!run.data_module->has(DataModule::Set::test)) {
+        return;
+    }
+    comm::PhaseScope const phase(run.world, comm::Phase::test);
+    auto const averaged = run.engine->averaged_weights();
+    bool const is_best = parts_.best.load();
+    if (auto measured = measure(DataModule::Set::test)) {
+        if (is_best) { // the step of the model that is measured
+            measured->step = parts_.progress.best_step;
+            measured->epoch = run.course->place(parts_.progress.best_step);
+        }
+        warn_of_loss(*measured);
+        parts_.observers.tell(*measured);
+    }
+}
+
+} // namespace lockstep::train

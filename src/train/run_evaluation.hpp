@@ -1,0 +1,42 @@
+#pragma once
+
+#include "lockstep/train/report.hpp"
+
+#include <optional>
+
+#include "best_model.hpp"
+#include "departure.hpp"
+
+namespace lockstep::train {
+
+/// What a run is measured by: validations while it learns, the test of its best model at the end.
+///
+/// Collective  every function, over the world
+class RunEvaluation {
+  public:
+    struct Parts {
+        OpenedRun& run;
+        BestModel& best;
+        Departure& departure;
+        Progress& progress;
+        Observers const& observers;
+    };
+
+    explicit RunEvaluation(Parts const& parts) : parts_(parts) {}
+
+    /// Measures the validation set, which is recorded nowhere. Nothing when the run was asked to
+    /// leave before the whole set was measured.
+    std::optional<Measured> measure_validation();
+    /// The same for the record: the best model is chosen by it.
+    void validate();
+    /// Measures the test set, if there is one.
+    void test();
+
+  private:
+    std::optional<Measured> measure(DataModule::Set set);
+    void warn_of_loss(Measured const& measured) const;
+
+    Parts parts_;
+};
+
+} // namespace lockstep::train

@@ -1,0 +1,141 @@
+#include "run_state.hpp"
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "lockstep/base/error.hpp"
+
+#include "input_scale.hpp"
+#include "replica_arrays.hpp"
+#include "same_data.hpp"
+
+namespace lockstep::train {
+
+void RunState::restore() {
+    if (!run_.setup.found) {
+        return;
+    }
+    comm::agree(run_.world, "reading the checkpoint", [&] {
+        checkpoint::Reader const reader(run_.setup.found->file);
+        require_same_data(reader);
+        require_same_code(reader.record());
+        read(reader);
+    });
+    run_.data_module->restored(progress_.step);
+}
+
+void RunState::read(checkpoint::Reader const& reader) {
+    auto const& record = reader.record();
+    auto& engine = *run_.engine;
+    bool const shares_state = run_.setup.shares_state;
+    auto const fresh = engine.state().restore(reader, shares_state);
+    restore_replica_arrays(reader, run_.data_module->state(), run_.own_node(),
+                           run_.deck().run.replicas);
+    progress_ = Progress::read_from(record);
+    require_same_measure(record);
+    engine.loss_scale().restore(real_of(record, "loss_scale"),
+                                integer_of(record, "loss_scale_growth"),
+                                integer_of(record, "skipped_steps"));
+    engine.set_steps_of_others(shares_state ? integer_of(record, "steps_of_others", 0)
+                                            : progress_.step - engine.loss_scale().skipped());
+    if (!fresh.empty()) {
+        run_.remark(concat("not as in the checkpoint, these start over: ", joined(fresh, ", ")));
+    }
+}
+
+void RunState::require_same_data(checkpoint::Reader const& reader) {
+    auto const require_same = [&] {
+        train::require_same_data(reader, run_.data_module->fingerprint(), run_.work.train.get());
+    };
+    if (options_.force) {
+        if (comm::failure_of(require_same) || run_.audit->differs_from(reader.record())) {
+            run_.setup.forced.emplace_back("other contents of data.train");
+        }
+        return;
+    }
+    run_.audit->compare(reader.record());
+    require_same();
+}
+
+void RunState::require_same_code(checkpoint::Record const& record) const {
+    auto const now = static_cast<std::int64_t>(run_.work.model->fingerprint());
+    if (integer_of(record, "model", now) != now && !options_.force) {
+        throw Error(
+            ExitCode::usage,
+            {concat("model.name = ", run_.deck().model.name, " is not what this run began with"),
+             "the file's contents have changed",
+             "Bring the old file back, allow it with --force, or start over with "
+             "--checkpoint.resume none"});
+    }
+}
+
+/// Values of another metric, or of other samples, say nothing of which model is the best.
+void RunState::require_same_measure(checkpoint::Record const& record) {
+    auto const& metric = run_.work.best_metric.name;
+    auto const chosen_by = record.notes.find("best_metric"); // older checkpoints do not tell
+    bool const other_metric = chosen_by != record.notes.end() && chosen_by->second != metric;
+    bool const other_samples =
+        run_.work.validation &&
+        integer_of(record, "validation", run_.validation_hash) != run_.validation_hash;
+    if (other_samples) {
+        run_.remark("warning: data.validation is not what it was: the best model is chosen again");
+    } else if (other_metric) {
+        run_.remark(concat("the best model is chosen again: it was chosen by ", chosen_by->second,
+                           ", and is by ", metric, " from here on"));
+    }
+    if (other_samples || other_metric) {
+        progress_.best_step = -1;
+    }
+}
+
+checkpoint::Snapshot RunState::snapshot() {
+    auto snapshot = run_.engine->state().snapshot();
+    add_replica_arrays(snapshot, run_.data_module->state(), run_.own_node(),
+                       run_.deck().run.replicas);
+    snapshot.record = record();
+    return snapshot;
+}
+
+checkpoint::Record RunState::record() const {
+    checkpoint::Record record;
+    auto const& deck = run_.deck();
+    auto const& engine = *run_.engine;
+    progress_.write_to(record);
+    record.integers["seed"] = deck.run.seed;
+    record.integers["replicas"] = deck.run.replicas;
+    record.integers["epoch"] = run_.course->epochs(progress_.step);
+    // The place in the data is the step alone: which samples that means is arithmetic.
+    record.integers["cursor"] = run_.course->in_epoch(progress_.step);
+    record.integers["data"] = static_cast<std::int64_t>(run_.data_module->fingerprint());
+    if (run_.work.validation) {
+        record.integers["validation"] = run_.validation_hash;
+    }
+    record.integers["model"] = static_cast<std::int64_t>(run_.work.model->fingerprint());
+    record.reals["learning_rate"] = run_.course->rate(progress_.step);
+    record.reals["loss_scale"] = engine.loss_scale().value();
+    record.integers["loss_scale_growth"] = engine.loss_scale().growth();
+    record.integers["skipped_steps"] = engine.loss_scale().skipped();
+    if (engine.steps_of_others() > 0) {
+        record.integers["steps_of_others"] = engine.steps_of_others();
+    }
+    if (auto const audited = run_.audit->record()) {
+        record.notes["data"] = *audited;
+    }
+    if (run_.work.train) {
+        note_scale(record, *run_.work.train);
+    }
+    note_classes(record, run_.work.train.get());
+    record.notes["best_metric"] = run_.work.best_metric.name;
+    record.deck = config::to_text(deck);
+    record.notes["version"] = options_.version;
+    record.notes["time"] = utc_now();
+    record.notes["attempt"] = run_.attempt;
+    record.notes["ranks"] = std::to_string(run_.world.size());
+    record.notes["hosts"] = joined(run_.topology.hosts, ", ");
+    if (!run_.setup.forced.empty()) {
+        record.notes["forced"] = joined(run_.setup.forced, "; ");
+    }
+    return record;
+}
+
+} // namespace lockstep::train

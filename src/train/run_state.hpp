@@ -1,0 +1,43 @@
+#pragma once
+
+#include "checkpoint/reader.hpp"
+#include "checkpoint/snapshot.hpp"
+
+#include "opened_run.hpp"
+#include "progress.hpp"
+
+namespace lockstep::train {
+
+/// Everything that a run continues from, as it lies in checkpoints: what the engine and the data
+/// module have, the progress, and a record of what it is. Decides what may be another at a resume.
+class RunState {
+  public:
+    /// What is borrowed must outlive it.
+    RunState(OpenedRun& run, RunOptions const& options, Progress& progress)
+        : run_(run), options_(options), progress_(progress) {}
+
+    /// Takes everything from the checkpoint that was found, where there is one.
+    ///
+    /// Collective  over the world
+    /// Throws      AgreedError 64 for other data or another model, unless a change is forced; 65
+    ///             for a checkpoint that lacks something
+    void restore();
+
+    /// What this rank writes; it borrows memory until the next step.
+    ///
+    /// Not collective
+    checkpoint::Snapshot snapshot();
+    checkpoint::Record record() const;
+
+  private:
+    void read(checkpoint::Reader const& reader);
+    void require_same_data(checkpoint::Reader const& reader);
+    void require_same_code(checkpoint::Record const& record) const;
+    void require_same_measure(checkpoint::Record const& record);
+
+    OpenedRun& run_;
+    RunOptions const& options_;
+    Progress& progress_;
+};
+
+} // namespace lockstep::train

@@ -1,0 +1,145 @@
+#include "train_loop.hpp"
+
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/heartbeats.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <utility>
+
+#include "injected_fault.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+/// Pictures of a run that begins; only rank 0 tells of them.
+std::int64_t wanted_pictures(OpenedRun const& run, Progress const& progress) {
+    auto const& monitor = run.deck().monitor;
+    bool const begins = progress.step == 0 && run.world.is_root();
+    return begins && monitor.tensorboard ? monitor.images : 0;
+}
+
+bool channels_last(config::Model const& model) {
+    auto const layout = model.own.find("layout");
+    return layout != model.own.end() && layout->second == "channels-last";
+}
+
+} // namespace
+
+void TrainLoop::open() {
+    auto& run = parts_.run;
+    run.audit->start();
+    batches_ = run.data_module->batches(parts_.progress.step, run.course->total_steps());
+    pictured_.emplace(*batches_, wanted_pictures(run, parts_.progress),
+                      channels_last(run.deck().model));
+    parts_.departure.agree(); // whoever was signalled while we started
+    if (parts_.progress.owes_validation && !parts_.departure.is_decided()) {
+        parts_.evaluation.validate();
+        parts_.checkpoints.outdate(); // it says that the validation is owed
+    }
+}
+
+void TrainLoop::close() {
+    pictured_.reset();
+    batches_.reset();
+}
+
+bool TrainLoop::is_over() const {
+    return parts_.run.course->is_done(parts_.progress.step) || parts_.departure.is_decided();
+}
+
+void TrainLoop::run_epoch() {
+    if (!batches_) {
+        open();
+    }
+    while (!is_over()) {
+        take_step();
+        if (parts_.run.course->in_epoch(parts_.progress.step) == 0) {
+            break;
+        }
+    }
+}
+
+void TrainLoop::take_step() {
+    Stopwatch watch;
+    auto const outcome = one_step();
+    parts_.records.end_step(outcome, watch.seconds());
+    if (auto const pictures = pictured_->take(); !pictures.empty()) {
+        parts_.observers.tell(Pictures{parts_.progress.step, pictures});
+    }
+    after_step(outcome);
+    if (stepped_) {
+        std::exchange(stepped_, nullptr)();
+    }
+}
+
+StepOutcome TrainLoop::one_step() {
+    auto& run = parts_.run;
+    auto const step = parts_.progress.step;
+    auto const in_epoch = run.course->in_epoch(step);
+    try {
+        comm::set_step(run.world, step + 1);
+        InjectedFault const fault(run.world.rank(), step + 1, *run.work.model);
+        run.audit->require_good();
+        run.data_module->prepare(step);
+        auto outcome =
+            run.engine->step({.batches = *pictured_,
+                              .step = step,
+                              .micro_batches = run.data_module->micro_batches(in_epoch),
+                              .samples = run.data_module->samples_in_step(in_epoch),
+                              .rate = run.course->rate(step),
+                              .signal = parts_.departure.asked(),
+                              .minutes_passed = parts_.checkpoints.minutes_passed(),
+                              .histograms = parts_.records.wants_histograms("gradients") &&
+                                            in_epoch + 1 == run.course->steps_per_epoch()});
+        fault.end_step(run.engine->arena());
+        return outcome;
+    } catch (Diverged const&) { // which data can be the cause of
+        comm::agree(run.world, concat("the samples of step ", step + 1),
+                    [&] { run.data_module->require_finite(step); });
+        throw;
+    } catch (AgreedError const&) {
+        throw;
+    } catch (...) {
+        throw RankError(current_error(), concat("training at step ", step + 1));
+    }
+}
+
+void TrainLoop::after_step(StepOutcome const& outcome) {
+    auto& run = parts_.run;
+    auto const step = parts_.progress.step;
+    parts_.checkpoints.poll();
+    auto const every = run.deck().communication.check_replicas_every;
+    if (every > 0 && step % every == 0) {
+        run.engine->check_replicas(step);
+    }
+    if (!outcome.gradients.empty()) {
+        parts_.observers.tell(Histograms{step, "gradients", outcome.gradients});
+    }
+    bool const epoch_ends = run.course->in_epoch(step) == 0;
+    if (epoch_ends) {
+        parts_.records.end_epoch();
+    }
+    measure_after(outcome, epoch_ends);
+    if (parts_.checkpoints.is_due(outcome.minutes_passed) && !is_over()) {
+        parts_.checkpoints.save_in_background();
+    }
+}
+
+/// A validation that is due, unless the run is asked to leave: then it is owed.
+void TrainLoop::measure_after(StepOutcome const& outcome, bool epoch_ends) {
+    auto const& run = parts_.run;
+    auto& progress = parts_.progress;
+    auto const every = run.deck().train.validate_every;
+    bool const due = every > 0 ? progress.step % every == 0 : epoch_ends;
+    progress.owes_validation = run.data_module->has(DataModule::Set::validation) &&
+                               (due || run.course->is_done(progress.step));
+    if (outcome.signal != 0) {
+        parts_.departure.leave(outcome.signal, outcome.signalled_rank);
+    } else if (progress.owes_validation) {
+        parts_.evaluation.validate();
+    }
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "lockstep/train/trainer.hpp"
+#include "train/pictures.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "checkpoint_policy.hpp"
+#include "departure.hpp"
+#include "run_evaluation.hpp"
+#include "training_records.hpp"
+
+namespace lockstep::train {
+
+/// A run's steps, and what follows each of them.
+class TrainLoop {
+  public:
+    struct Parts {
+        OpenedRun& run;
+        Progress& progress;
+        Observers const& observers;
+        Departure& departure;
+        TrainingRecords& records;
+        RunEvaluation& evaluation;
+        CheckpointPolicy& checkpoints;
+    };
+
+    /// `stepped`: called on each rank after its first step; or none.
+    TrainLoop(Parts const& parts, std::function<void()> stepped)
+        : parts_(parts), stepped_(std::move(stepped)) {}
+
+    /// Steps to the end of an epoch, or until the run is asked to leave.
+    ///
+    /// Collective  over the world
+    /// Throws      AgreedError; RankError on one rank alone in the middle of a step
+    void run_epoch();
+
+    /// No more steps: what made batches goes.
+    void close();
+
+  private:
+    void open();
+    bool is_over() const;
+    void take_step();
+    StepOutcome one_step();
+    void after_step(StepOutcome const& outcome);
+    void measure_after(StepOutcome const& outcome, bool epoch_ends);
+
+    Parts parts_;
+    std::function<void()> stepped_;
+    std::unique_ptr<BatchSource> batches_; ///< null: before the first step, and after the last
+    std::optional<PicturedBatches> pictured_;
+};
+
+} // namespace lockstep::train

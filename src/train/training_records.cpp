@@ -1,0 +1,149 @@
+#include "training_records.hpp"
+
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "train/device.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <utility>
+
+#include "add_to.hpp"
+#include "histograms.hpp"
+
+namespace lockstep::train {
+
+void TrainingRecords::end_step(StepOutcome const& outcome, double step_s) {
+    auto const in_epoch = parts_.run.course->in_epoch(parts_.progress.step);
+    auto const samples = parts_.run.data_module->samples_in_step(in_epoch);
+    count(outcome, samples, step_s);
+    tell_step(outcome, samples, step_s);
+}
+
+void TrainingRecords::count(StepOutcome const& outcome, std::int64_t samples, double step_s) {
+    auto& progress = parts_.progress;
+    ++progress.step;
+    progress.epoch_loss_sum += outcome.loss_sum;
+    progress.epoch_weight += outcome.weight;
+    add_to(progress.epoch_figures, outcome.figures);
+    add_to(progress.epoch_counts, outcome.counts);
+    auto& totals = parts_.totals;
+    ++totals.steps;
+    totals.samples += samples;
+    totals.training_s += step_s;
+    totals.communication_s += outcome.exchange.exposed_s;
+    totals.imbalance_s += outcome.exchange.imbalance_s;
+    epoch_samples_ += samples;
+    parts_.walltime.step_took(step_s);
+    stragglers_.add(outcome.waited_s, step_s);
+}
+
+void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples, double step_s) {
+    auto const& monitor = parts_.run.deck().monitor;
+    auto const& course = *parts_.run.course;
+    auto const step = parts_.progress.step;
+    bool const logged = step % monitor.log_every == 0 || step == 1 || course.is_done(step);
+    auto const straggler = logged ? stragglers_.report() : Stragglers::Report{};
+    auto const memory = logged ? device_memory(parts_.run.device) : DeviceMemory{};
+    auto const weights = logged && monitor.weight_hash
+                             ? std::optional(parts_.run.engine->hash_weights())
+                             : std::nullopt;
+    parts_.observers.tell(Step{.step = step,
+                               .total_steps = course.total_steps(),
+                               .epoch = course.place(step),
+                               .loss = outcome.loss_sum / outcome.weight,
+                               .figures = figures_of(outcome.figures, outcome.weight),
+                               .learning_rate = course.rate(step - 1),
+                               .grad_norm = outcome.grad_norm,
+                               .samples = samples,
+                               .logged = logged,
+                               .step_s = step_s,
+                               .data_s = outcome.local.data,
+                               .forward_s = outcome.local.forward,
+                               .backward_s = outcome.local.backward,
+                               .communication_s = outcome.exchange.exposed_s,
+                               .imbalance_s = outcome.exchange.imbalance_s,
+                               .hidden_s = outcome.exchange.hidden_s,
+                               .straggler = straggler.rank,
+                               .straggler_s = straggler.late_s,
+                               .straggler_stays = straggler.stays,
+                               .exchanged_bytes = outcome.exchange.bytes,
+                               .update_s = outcome.update_s,
+                               .loss_scale = outcome.loss_scale,
+                               .skipped = outcome.skipped,
+                               .weight_hash = weights ? hex(weights->value) : std::string(),
+                               .diverged = weights ? weights->diverged : std::string(),
+                               .device_memory = memory.allocated,
+                               .device_memory_reserved = memory.reserved,
+                               .device_memory_peak = memory.peak});
+    if (weights && !weights->diverged.empty() && !std::exchange(diverged_, true)) {
+        parts_.observers.tell(
+            Remark{concat("warning: after step ", step, " the weights of ", weights->diverged)});
+    }
+}
+
+std::map<std::string, double> TrainingRecords::figures_of(std::vector<double> const& sums,
+                                                          double weight) const {
+    std::map<std::string, double> figures;
+    auto const names = parts_.run.work.task->figures();
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        figures[names[i]] = sums[i] / weight;
+    }
+    return figures;
+}
+
+Epoch TrainingRecords::epoch() {
+    auto const& run = parts_.run;
+    auto const& progress = parts_.progress;
+    auto const seconds = epoch_watch_.restart();
+    auto figures = run.work.task->training_metrics(progress.epoch_counts);
+    std::optional<double> accuracy;
+    if (auto const found = figures.extract("accuracy")) {
+        accuracy = found.mapped();
+    }
+    figures.merge(figures_of(progress.epoch_figures, progress.epoch_weight));
+    figures.merge(run.data_module->epoch_figures());
+    return {.epoch = run.course->epochs(progress.step),
+            .step = progress.step,
+            .loss = progress.epoch_loss_sum / progress.epoch_weight,
+            .accuracy = accuracy,
+            .figures = std::move(figures),
+            .samples = run.data_module->samples_per_epoch(),
+            .seconds = seconds,
+            .samples_per_s = static_cast<double>(epoch_samples_) / seconds};
+}
+
+void TrainingRecords::end_epoch() {
+    auto& progress = parts_.progress;
+    auto const report = epoch();
+    nlohmann::json line{
+        {"event", "epoch"}, {"step", report.step}, {"epoch", report.epoch}, {"loss", report.loss}};
+    if (report.accuracy) {
+        line["accuracy"] = *report.accuracy;
+    }
+    for (auto const& [name, value] : report.figures) {
+        line[name] = value;
+    }
+    progress.remember(line.dump());
+    progress.begin_epoch();
+    epoch_samples_ = 0;
+    parts_.observers.tell(report);
+    if (wants_histograms("weights")) {
+        auto const& world = parts_.run.world;
+        comm::agree(world, "histograms of the weights", [&] {
+            if (world.is_root()) {
+                parts_.observers.tell(
+                    Histograms{progress.step, "weights", histograms(*parts_.run.work.model)});
+            }
+        });
+    }
+}
+
+bool TrainingRecords::wants_histograms(std::string const& what) const {
+    auto const& monitor = parts_.run.deck().monitor;
+    return monitor.tensorboard && (monitor.histograms == what || monitor.histograms == "gradients");
+}
+
+} // namespace lockstep::train

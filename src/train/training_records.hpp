@@ -1,0 +1,57 @@
+#pragma once
+
+#include "base/clock.hpp"
+#include "train/stragglers.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "attempt_totals.hpp"
+#include "observers.hpp"
+#include "opened_run.hpp"
+#include "progress.hpp"
+#include "walltime.hpp"
+
+namespace lockstep::train {
+
+/// Counts what was learnt, step by step and epoch by epoch, and tells observers of it.
+class TrainingRecords {
+  public:
+    struct Parts {
+        OpenedRun const& run;
+        Progress& progress;
+        AttemptTotals& totals;
+        Walltime& walltime;
+        Observers const& observers;
+    };
+
+    /// `since`: the run's start, where its first epoch begins.
+    TrainingRecords(Parts const& parts, Stopwatch since) : parts_(parts), epoch_watch_(since) {}
+
+    /// A step has been taken, in so many seconds.
+    ///
+    /// Collective  over the world
+    void end_step(StepOutcome const& outcome, double step_s);
+    /// The epoch is over.
+    ///
+    /// Collective  over the world
+    void end_epoch();
+
+    /// Whether histograms of "weights" or "gradients" are to be told.
+    bool wants_histograms(std::string const& what) const;
+
+  private:
+    void count(StepOutcome const& outcome, std::int64_t samples, double step_s);
+    void tell_step(StepOutcome const& outcome, std::int64_t samples, double step_s);
+    Epoch epoch();
+    std::map<std::string, double> figures_of(std::vector<double> const& sums, double weight) const;
+
+    Parts parts_;
+    Stopwatch epoch_watch_;
+    std::int64_t epoch_samples_ = 0; ///< learnt in this attempt
+    Stragglers stragglers_;
+    bool diverged_ = false; ///< that replicas' weights differ has been told
+};
+
+} // namespace lockstep::train
