@@ -1,4 +1,8 @@
 lockstep_add_mpi_test(train/engine NP 1 2 3 4 8 TORCH)
+lockstep_add_mpi_test(train/step NP 1 2 3 4 8 TORCH)
+lockstep_add_mpi_test(train/unused_parameters NP 1 2 3 4 8 TORCH)
+lockstep_add_mpi_test(train/replica_check NP 1 2 3 4 8 TORCH)
+lockstep_add_mpi_test(train/evaluate NP 1 2 TORCH)
 lockstep_add_mpi_test(train/compression NP 1 2 3 4 TORCH)
 lockstep_add_mpi_test(train/precision NP 1 2 3 4 TORCH)
 lockstep_add_mpi_test(train/trainer NP 2 TORCH)

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "catch.hpp"
 #include "scratch_dir.hpp"
 #include "world.hpp"
 
@@ -154,6 +155,19 @@ class Training {
     train::LoadedBatches batches_;
     std::int64_t step_ = 0;
 };
+
+/// What a step says that ends with 64 on this rank.
+template <class Failure>
+std::string refused_step(Training& training) {
+    try {
+        training.step();
+    } catch (Failure const& error) {
+        CHECK(error.code() == ExitCode::usage);
+        return error.what();
+    }
+    CHECK(false); // it went well
+    return {};
+}
 
 inline bool same_bits(nn::Model const& one, nn::Model const& other) {
     auto const all = [](nn::Model const& model) {
