@@ -136,7 +136,7 @@ ImportKind series_kind(ImportTold& told) {
 ImportKind hdf5_kind(ImportTold& told) {
     auto& hdf5 = told.hdf5;
     return {.name = "hdf5",
-            .source = "any HDF5 file with one entry a sample, chunked or compressed too, or with "
+            .source = "any HDF5 file with one entry per sample, chunked or compressed too, or with "
                       "NAME_offsets where a sample has a number of rows",
             .rows = {option::texts("--inputs A,B", "datasets; the only one becomes inputs",
                                    hdf5.inputs),

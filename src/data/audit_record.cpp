@@ -126,7 +126,7 @@ void Audit::compare(std::string const& record) {
     if (samples != first_->samples()) {
         throw changed_data(first_->inputs().front().name, source.path_of(0),
                            concat(": there are ", first_->samples(), " samples, and were ", samples,
-                                  "; files were added or taken away, or one was made again"));
+                                  "; files were added or taken away, or one was rewritten"));
     }
     std::vector<FieldInfo> fields = first_->inputs();
     fields.insert(fields.end(), first_->targets().begin(), first_->targets().end());
@@ -155,7 +155,7 @@ void Audit::compare(std::string const& record) {
         if (form != group.form) { // hashes of other bytes say nothing: nobody knows what changed
             throw changed_data(
                 group.field->info().name, source.path_of(group.first),
-                ", or lie otherwise in their file (written again, chunks of other sizes)");
+                ", or are stored differently in their file (written again, chunks of other sizes)");
         }
         group.expected = full;
         if (group.expected != 0 && stamp != group.stamp) {

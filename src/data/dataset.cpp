@@ -52,7 +52,7 @@ std::string identity_of(FieldInfo const& field, std::int64_t samples) {
 void require_same(bool same, std::filesystem::path const& path, std::string const& what) {
     if (!same) {
         throw Error(ExitCode::data,
-                    {path.string(), concat("its ", what, " is not that of the files before"),
+                    {path.string(), concat("its ", what, " differs from that of the files before"),
                      "List files of one data set only"});
     }
 }
@@ -67,7 +67,7 @@ Dataset::Dataset(DatasetOptions const& options) : parts_(std::make_shared<Parts>
     }
     if (paths.empty()) {
         throw Error(ExitCode::usage, {"a data set without files", "no file is named",
-                                      "Set data.train, or the set that is asked for"});
+                                      "Set data.train, or the requested set"});
     }
     parts_->source.sample_per_file = options.sample_per_file;
     parts_->inputs = fields_named(options.inputs, true);
@@ -97,7 +97,7 @@ void Dataset::open_file(std::filesystem::path const& path, std::string const& we
                         {path.string(),
                          concat(*samples, " samples of ", parts_->inputs.front().info().name,
                                 " but ", count, " of ", field.info().name),
-                         "Each needs one entry a sample"});
+                         "Each needs one entry per sample"});
         }
         samples = count;
     };

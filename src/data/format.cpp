@@ -120,7 +120,7 @@ std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& 
     }
     if (info.shape.front() != samples) {
         refuse(file.path(), concat(samples, " inputs but ", info.shape.front(), " of ", name),
-               "Both need one entry a sample");
+               "Both need one entry per sample");
     }
     std::vector<std::int64_t> targets(samples);
     // HDF5 converts, and would make 2^63 - 1 of all larger ones.

@@ -33,13 +33,13 @@ Error not_opened(std::filesystem::path const& path, std::string const& reason) {
         return Error(ExitCode::data, {concat("cannot open ", path.string()), why, next});
     };
     if (says("already open for")) {
-        return error("it is marked as open for writing: a program writes it, or ended without "
+        return error("it is marked as open for writing: a program is writing it, or ended without "
                      "closing it",
                      concat("Wait until it is closed; where nobody has it open: h5clear -s ",
                             path.string()));
     }
     if (says("superblock version")) {
-        return error(concat("its form is unknown to HDF5 ", library_version(), " (", reason,
+        return error(concat("its format is unknown to HDF5 ", library_version(), " (", reason,
                             "): a newer HDF5 wrote it, or it is damaged"),
                      for_older_hdf5);
     }

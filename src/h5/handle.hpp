@@ -11,7 +11,7 @@ using Id = std::int64_t;
 
 /// What a call was at when it failed, which decides how the program ends.
 enum class Doing {
-    reading, ///< what is in a file: 65, since it is damaged or of another form
+    reading, ///< what is in a file: 65, since it is damaged or has another layout
     writing, ///< 74
     planning ///< shapes, types and lists of properties, in memory alone: 71
 };

@@ -34,7 +34,7 @@ void File::require_external(std::string const& value, std::string const& link, i
     auto const what = concat(link, " of ", path_.string(), " is a link to ", object, " in ", name);
     if (links == max_links) {
         throw Error(ExitCode::data,
-                    {what, concat("links lead to one another, or over more than ", max_links),
+                    {what, concat("links form a cycle, or a chain of more than ", max_links),
                      "Correct the links, or name the dataset in its own file"});
     }
     auto const file = open_first(places_of(name, path_, "HDF5_EXT_PREFIX"), what, name);
@@ -50,7 +50,7 @@ void File::require_external(std::string const& value, std::string const& link, i
 /// Of a link on the way to `path` that leads nowhere.
 ///
 /// Throws  Error 66 that names it, and the file or object that it names; 65 where that file cannot
-///         be opened, or links lead to one another
+///         be opened, or links form a cycle
 void File::require_links(std::string const& path, int links) const {
     auto const file = file_.id();
     for (std::size_t slash = 0; slash != std::string::npos;) {

@@ -51,9 +51,9 @@ Handle File::open_named(std::string const& path) const {
     bool const newer = reason.find("version") != std::string::npos;
     throw Error(ExitCode::data,
                 {concat("dataset ", path, " of ", path_.string(), " cannot be opened"),
-                 newer ? concat("its form is unknown to HDF5 (", reason,
+                 newer ? concat("its format is unknown to HDF5 (", reason,
                                 "): a newer HDF5 wrote it, or it is damaged")
-                       : concat("it is no dataset, or damaged (", reason, ")"),
+                       : concat("it is not a dataset, or damaged (", reason, ")"),
                  newer ? for_older_hdf5 : "Name another, or make or copy the file again"});
 }
 
@@ -108,7 +108,7 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
     if (auto const missing = unmapped(creation.id(), dataset); missing > 0) {
         throw Error(ExitCode::data,
                     {concat("dataset ", path, " of ", holder.string(), " is a view"),
-                     concat(missing, " of its elements are taken from no dataset: HDF5 gives fill "
+                     concat(missing, " of its elements have no source dataset: HDF5 gives fill "
                                      "values for them"),
                      "Make the view again, no larger than what it shows"});
     }

@@ -39,7 +39,7 @@ void require_within(std::string const& dataset, std::uint64_t extent, std::uint6
     if (first > extent || count > extent - first) {
         throw Error(ExitCode::data, {concat(dataset, " ends at ", extent),
                                      concat(first, " to ", first + count, " were expected"),
-                                     "The file is damaged, or of another form: make it again"});
+                                     "The file is damaged, or has another layout: make it again"});
     }
 }
 

@@ -119,7 +119,7 @@ class Hdf5Source : public ImportSource {
                         {options_.source.string(),
                          concat(fields_.front().samples(), " samples of ", fields_.front().path(),
                                 " but ", added.samples(), " of ", path),
-                         "Each needs one entry a sample"});
+                         "Each needs one entry per sample"});
         }
     }
 

@@ -91,7 +91,7 @@ struct Hdf5Import {
     std::string split_by{}; ///< dataset of a whole number per sample: what a split keeps together
 };
 
-/// Any HDF5 file with one entry a sample, or rows of each sample with NAME_offsets, whatever its
+/// Any HDF5 file with one entry per sample, or rows of each sample with NAME_offsets, whatever its
 /// layout and filters. The only input and the only target become `inputs` and `targets`; several
 /// keep their names.
 std::unique_ptr<ImportSource> hdf5_source(Hdf5Import const& options);

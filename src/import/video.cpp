@@ -113,11 +113,11 @@ class VideoSource : public ListedSource {
             read_video(path, add);
         }
         if (cutter.seen() < options_.frames) {
-            throw Error(
-                ExitCode::data,
-                {path.string(),
-                 concat("its ", cutter.seen(), " frames are fewer than a clip's ", options_.frames),
-                 "Ask for fewer by --frames, or skip such files: --skip-bad"});
+            throw Error(ExitCode::data,
+                        {path.string(),
+                         concat("its ", cutter.seen(), " frames are fewer than a clip needs ",
+                                options_.frames),
+                         "Ask for fewer by --frames, or skip such files: --skip-bad"});
         }
     }
 

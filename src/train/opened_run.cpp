@@ -53,7 +53,7 @@ void OpenedRun::choose_device() {
         configure_torch(deck().run);
         remark(configure_precision(deck().precision, deck().run.deterministic));
         if (!deck().communication.broadcast_buffers && deck().run.replicas > 1) {
-            remark("each replica keeps its own buffers: replica 0's are measured and exported");
+            remark("each replica keeps its own buffers: replica 0's are evaluated and exported");
         }
         if (world.is_root()) {
             File::append(setup.directory->path() / "log.txt"); // what goes wrong is told there

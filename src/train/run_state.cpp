@@ -39,7 +39,8 @@ void RunState::read(checkpoint::Reader const& reader) {
     engine.set_steps_of_others(shares_state ? integer_of(record, "steps_of_others", 0)
                                             : progress_.step - engine.loss_scale().skipped());
     if (!fresh.empty()) {
-        run_.remark(concat("not as in the checkpoint, these start over: ", joined(fresh, ", ")));
+        run_.remark(
+            concat("these differ from the checkpoint and start over: ", joined(fresh, ", ")));
     }
 }
 

@@ -57,7 +57,7 @@ data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const
     bool const places = samples.targets.front().shape.size() > 1;
     if (places && augmentation.moves_places()) {
         throw Error(ExitCode::usage, {concat("data.augment = ", deck.data.augment),
-                                      "places of the inputs would move, and their targets stay",
+                                      "inputs would be moved, but not their targets",
                                       "Leave flip and crop out, or import changed copies"});
     }
     return augmentation;

@@ -87,7 +87,7 @@ void open_datasets(config::Deck const& deck, Workload& work) {
         if (other != nullptr && !fits(*other, *work.train)) {
             throw Error(ExitCode::data,
                         {concat(key, " does not fit data.train"),
-                         "its samples have another shape, or it has classes that are never learnt",
+                         "its samples have another shape, or it has classes that data.train lacks",
                          "Import all sets alike"});
         }
         if (other != nullptr) {

@@ -1,5 +1,5 @@
 """Averaged weights and a rule with norms: the same bits on any number of ranks and through a kill,
-and what is measured and exported are the averages."""
+and what is evaluated and exported are the averages."""
 import h5py
 import numpy
 
