@@ -116,7 +116,7 @@ def share(scratch):
     train(scratch / "few", *few, "--data.validation", "10 %", ranks=1).expect(
         0, "warning: too few samples to validate one (1)", "many 36 + 4")
     train(scratch / "none", *few, "--data.validation", "0.5 %", ranks=1).expect(
-        64, "data.validation = 0.5 %", "that is none")
+        64, "data.validation = 0.5 %", "the share is empty")
     for wrong in ("0 %", "100 %", "-1%"):
         train(scratch / "none", *few, "--data.validation", wrong, ranks=1).expect(
             64, f"data.validation = {wrong} (command line)", "above 0 % and below 100 %")
