@@ -28,7 +28,7 @@ void require_known_fault();
 
 /// The same at the beginning of a phase: "kill:rank=1:phase=checkpoint", with ":step=50" in that
 /// step only, and ":rank=all" on every rank. Phases of a checkpoint: check, layout, write,
-/// read-back, checksum header, rename, prune. `names`: how the phase is asked for, by a part of its
+/// read-back, checksums, rename, prune. `names`: how the phase is asked for, by a part of its
 /// name or by all of it.
 enum class Names { part, whole };
 void inject_fault_in(int rank, std::string_view phase, std::int64_t step, Names names);

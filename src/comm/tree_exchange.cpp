@@ -349,8 +349,7 @@ HostMemory::Form form_of(TreeExchangeOptions const& options, int ranks) {
 
 std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
                                              TreeExchangeOptions const& options) {
-    auto host = options.ranks_per_host > 0 ? world.split(world.rank() / options.ranks_per_host)
-                                           : world.split_by_host();
+    auto host = options.hosts.split(world);
     std::string name = host.size() > 1 ? "shared memory" : "memory of one rank";
     std::shared_ptr<SharedBlock const> block;
     auto const refused = failure_of([&] {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "comm/exchange.hpp"
+#include "comm/host_layout.hpp"
 #include "comm/replica_tree.hpp"
 #include "comm/rounding.hpp"
 #include "lockstep/comm/communicator.hpp"
@@ -19,7 +20,7 @@ struct TreeExchangeOptions {
     bool sums_everywhere = false;       ///< not only the own shards; parameters are private then
     Rounding rounding = Rounding::none; ///< of gradients, which come rounded, and of every sum
     double timeout_seconds = 300;
-    int ranks_per_host = 0; ///< for tests: so many neighbours share memory; 0: those of a host
+    HostLayout hosts{};
 };
 
 /// The ordered exchange in host memory. Each rank sums its shards of all replicas' gradients, in

@@ -12,8 +12,7 @@ namespace lockstep::data {
 /// The weights of a file's samples.
 ///
 /// Throws  Error 65 when dataset `name` is missing, does not hold one number per sample, or one
-/// that
-///         is negative or not finite
+///         that is negative or not finite
 std::vector<double> read_weights(h5::File const& file, std::string const& name,
                                  std::int64_t samples);
 

@@ -128,8 +128,9 @@ void Console::show(train::Started const& e) {
                   Colour::yellow);
     }
     line(concat("batch: ", e.batch, " x ", e.replicas, " replicas x ", e.accumulate,
-                " micro-batches = ", e.batch * e.replicas * e.accumulate, " samples per step, ",
-                e.steps_per_epoch, " steps an epoch, ", e.total_steps, " steps in all, ",
+                (e.accumulate == 1 ? " micro-batch = " : " micro-batches = "),
+                e.batch * e.replicas * e.accumulate, " samples per step, ", e.steps_per_epoch,
+                " steps per epoch, ", e.total_steps, " steps in all, ",
                 (e.steps_per_epoch * e.accumulate), " batches per replica and epoch"));
     line(concat("learning rate: ", e.base_rate, " in the deck, ", e.peak_rate,
                 " after scaling by replicas"));

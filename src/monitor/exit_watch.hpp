@@ -4,7 +4,7 @@
 
 namespace lockstep::monitor {
 
-/// Hears of exit() While it exists: a library or a plug-in that calls it takes the process away
+/// Hears of exit() while it exists: a library or a plug-in that calls it takes the process away
 /// from threads that still work, which then fail for reasons of their own.
 class ExitWatch {
   public:

@@ -32,7 +32,7 @@ extern "C" void write_stack(int) {
     written.store(true);
 }
 
-/// Installs the handler for a signal that nobody else uses, While it exists.
+/// Installs the handler for a signal that nobody else uses, while it exists.
 class Handler {
   public:
     Handler() {

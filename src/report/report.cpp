@@ -105,7 +105,7 @@ RunSummary summary_of(monitor::RunRecords const& run) {
 std::string table(std::vector<RunSummary> const& summaries, std::optional<double> price) {
     auto text = row({"run", "state", "ranks", "hosts", "steps", "epochs", "best metric", "test",
                      "validation loss", "samples/s", "speed-up", "efficiency", "communication",
-                     "peak memory a rank", "time", "rank-hours", "cost"});
+                     "peak memory per rank", "time", "rank-hours", "cost"});
     text += "|---|---|" + std::string("---:|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|"
                                       "---:|---:|---:|\n");
     for (auto const& run : summaries) {

@@ -111,7 +111,7 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                .sums_everywhere = needs.sums_everywhere,
                                                .rounding = rounding_of(options),
                                                .timeout_seconds = timeout,
-                                               .ranks_per_host = needs.ranks_per_host});
+                                               .hosts = needs.hosts});
     return device.is_cpu() ? std::move(on_host) : staged_exchange(std::move(on_host), device);
 }
 

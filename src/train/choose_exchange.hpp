@@ -1,6 +1,7 @@
 #pragma once
 
 #include "comm/exchange.hpp"
+#include "comm/host_layout.hpp"
 #include "comm/replica_tree.hpp"
 #include "comm/rounding.hpp"
 #include "lockstep/comm/communicator.hpp"
@@ -29,7 +30,7 @@ struct ExchangeNeeds {
     std::size_t step_sums = 0;
     std::size_t payload = 0;      ///< bytes
     bool sums_everywhere = false; ///< for an update that every rank does in full
-    int ranks_per_host = 0;       ///< for tests; see comm::TreeExchangeOptions
+    comm::HostLayout hosts{};
     std::vector<Matrix> matrices; ///< that communication.compression = powersgd approximates
     std::uint64_t seed = 0;       ///< of their first approximations
 };

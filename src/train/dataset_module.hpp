@@ -8,7 +8,7 @@
 
 namespace lockstep::train {
 
-/// DataModule what lies in data sets: every sample once an epoch.
+/// Hands out what lies in data sets: every sample once per epoch.
 class DatasetModule : public DataModule {
   public:
     /// Throws  Error 64 when there are too few samples

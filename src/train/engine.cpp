@@ -65,7 +65,7 @@ ExchangeNeeds needs_of(Engine::Parts const& parts, std::vector<comm::TreeNode> c
             .step_sums = step_sums,
             .payload = payload,
             .sums_everywhere = parts.deck.optimizer.update == "replicated",
-            .ranks_per_host = parts.ranks_per_host,
+            .hosts = parts.hosts,
             .matrices = matrices_of(layout, parts.deck.communication),
             .seed = static_cast<std::uint64_t>(parts.deck.run.seed)};
 }

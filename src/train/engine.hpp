@@ -69,7 +69,7 @@ class Engine {
         torch::Device device;
         /// Another instance of the model, for concurrent replicas on threads.
         std::function<std::shared_ptr<nn::Model>()> another{};
-        int ranks_per_host = 0; ///< for tests; see comm::TreeExchangeOptions
+        comm::HostLayout hosts{}; ///< which ranks share memory
         /// The subtree of each rank; empty: even shares.
         std::vector<comm::TreeNode> nodes{};
         /// Where replicas compute concurrently, `device` first; empty: all on `device`.
@@ -107,7 +107,8 @@ class Engine {
 
     struct WeightHash {
         std::uint64_t value = 0; ///< rank 0's, the same on any number of ranks
-        std::string diverged;    ///< the first rank with other weights, and in what; empty: none
+        std::string
+            diverged; ///< the first rank, or replica, with other weights, and in what; empty: none
     };
 
     /// XXH3 of the parameters, in the layout's order, and of replica 0's buffers, after a step. On

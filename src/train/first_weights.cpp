@@ -50,7 +50,7 @@ std::string load_first_weights(comm::Communicator const& world, nn::Model& model
     auto const remark = concat("the first weights are those of ", path.string());
     return without_place.empty()
                ? remark
-               : concat(remark, ", which does not use ", joined(without_place, ", "));
+               : concat(remark, "; the model has no place for ", joined(without_place, ", "));
 }
 
 } // namespace lockstep::train

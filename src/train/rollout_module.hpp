@@ -9,9 +9,10 @@
 
 namespace lockstep::train {
 
-/// DataModule proximal policy optimisation. An epoch is one iteration: every replica acts in its
-/// own environments for rollout-steps steps with the weights of that moment; `passes` times over,
-/// what they collected is dealt to steps in an order drawn from (seed, iteration, pass, replica).
+/// Hands out the batches of proximal policy optimisation. An epoch is one iteration: every replica
+/// acts in its own environments for rollout-steps steps with the weights of that moment; `passes`
+/// times over, what they collected is dealt to steps in an order drawn from (seed, iteration, pass,
+/// replica).
 class RolloutModule : public DataModule {
   public:
     struct Parts {

@@ -70,7 +70,9 @@ void Run::begin() {
         if (world_.is_root()) {
             write_text_durably(opened_.setup.directory->path() / "deck.ini",
                                config::to_text(opened_.deck()));
-            observers_.set(options_.observers(opened_.deck()));
+            if (options_.observers) {
+                observers_.set(options_.observers(opened_.deck()));
+            }
         }
     });
     announce(opened_, options_, progress_, observers_);

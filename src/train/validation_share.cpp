@@ -38,7 +38,7 @@ std::vector<std::string> share_remarks(config::Deck const& deck, Workload const&
     std::vector<std::string> remarks{
         concat("validation is ", trimmed(deck.data.validation), " of data.train, ", by_class,
                " with seed ", deck.run.seed, ": ", count_text(work.train->samples()),
-               " samples to learn + ", count_text(work.validation->samples()), " to validate",
+               " samples for training, ", count_text(work.validation->samples()), " for validation",
                counts.empty()
                    ? ""
                    : concat(" (", joined(counts, ", "), measured.size() > most ? ", …)" : ")"))};

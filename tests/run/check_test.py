@@ -86,7 +86,7 @@ with Scratch() as scratch:
         0, "as given", "total batch", "efficiency")
     # What is played before it is learnt: an epoch is an iteration, and all its steps count.
     agent = SOURCE / "inputs/cartpole.ini"
-    run(["plan", agent]).expect(0, "256 samples played in an iteration", "4,000 steps, 10 an epoch")
+    run(["plan", agent]).expect(0, "256 samples played in an iteration", "4,000 steps, 10 per epoch")
     for row in [json.loads(line) for line in
                 run(["estimate", agent, "--steps", 2, "--json"]).expect(0).text.splitlines()]:
         check(abs(row["run_s"] / row["step_s"] - 4000) < 1, f"time of all steps: {row}")

@@ -67,7 +67,7 @@ with Scratch() as scratch:
     halves = {name: value.astype(np.float16) if value.dtype == np.float32 else value
               for name, value in tensors.items()}
     save_file({**halves, "head.extra": np.zeros(3, np.float32)}, scratch / "half.safetensors")
-    start("half", scratch / "half.safetensors").expect(0, "no use for head.extra")
+    start("half", scratch / "half.safetensors").expect(0, "no place for head.extra")
     del halves["classifier.output.weight"]
     save_file(halves, scratch / "less.safetensors")
     start("less", scratch / "less.safetensors").expect(

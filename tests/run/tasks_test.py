@@ -99,7 +99,7 @@ def places(scratch):
     check(measured["iou"] > 0.5, "an untrained model has an IoU of at most a third")
     scenes(scratch, deck, inputs, labels)
     run(["train", deck, "--data.augment", "flip", "--run.directory",
-         scratch / "wrong"]).expect(64, "their targets stay")
+         scratch / "wrong"]).expect(64, "but not their targets")
     run(["train", deck, "--task.classes", 2, "--task.class-weights", "none", "--run.directory",
          scratch / "wrong"]).expect(65, "there are 2 classes")
 

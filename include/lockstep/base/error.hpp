@@ -44,7 +44,7 @@ class Error : public std::runtime_error {
 };
 
 /// The failure that all ranks of a communicator agreed on: the first failing rank's error, the
-/// same on every rank. Thrown by `agree` only.
+/// same on every rank: by `agree`, or since all know of it.
 class AgreedError : public Error {
   public:
     AgreedError(ExitCode code, ErrorText text, int rank, std::string cause);
@@ -75,8 +75,9 @@ Error current_error();
 /// What the system calls an error number: "No space left on device". Any thread may ask.
 std::string system_text(int error_number);
 
-/// An `Error` for a failed system call, from `errno`: no space and quota are 74, a missing file 66,
-/// a missing right 73, the rest 74.
+/// An `Error` for a failed system call, from `errno`: a missing file is 66; a
+/// missing right, or what cannot be made there, 73; a name that is too long 64; no memory 71; no
+/// space, quota and the rest 74.
 Error system_error(std::string const& what, int error_number, std::string const& next);
 
 } // namespace lockstep

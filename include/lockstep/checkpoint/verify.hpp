@@ -21,7 +21,8 @@ struct Damage {
 /// with a damaged checksum header nothing can be said of the rest. Reads the whole file, in this
 /// process alone.
 ///
-/// Throws  Error 66 when there is no such file, 74 when it cannot be read
+/// A file of another kind is damaged. Throws  Error 66 when there is no such file, 74 when it
+/// cannot be read
 [[nodiscard]] std::vector<Damage> verify(std::filesystem::path const& path);
 
 /// A file every byte of which was found to be as it was recorded. Readers of state and of weights
@@ -33,12 +34,16 @@ class VerifiedFile {
   public:
     /// Reads the whole file, in this process alone; so does whoever hands a reader a plain path.
     ///
-    /// Throws  Error 65 naming file, block and bytes, 66 when there is no such file
+    /// Throws  Error 65 naming file, block and bytes, 66 when there is no such file, 74 when it
+    /// cannot
+    ///         be read
     VerifiedFile(std::filesystem::path path);
 
     /// For those who only show what a file says of itself.
     ///
-    /// Throws  Error 65 for a file of another kind, 66 when there is no such file
+    /// Throws  Error 65 for a file of another kind, 66 when there is no such file, 74 when it
+    /// cannot be
+    ///         read
     static VerifiedFile unchecked(std::filesystem::path path);
 
     std::filesystem::path const& path() const noexcept { return path_; }

@@ -16,10 +16,12 @@ class Communicator {
     /// MPI's handle, which only the sources that call MPI know.
     struct Native;
 
-    /// This process alone; no other rank is ever involved.
+    /// This process alone; no other rank is ever involved. MPI has to run. Not collective.
+    ///
+    /// Throws  Error 69
     static Communicator self();
 
-    /// Duplicates `parent`.
+    /// Duplicates `parent`; for the sources that call MPI.
     ///
     /// Collective  over `parent`
     /// Throws      Error 69
@@ -50,6 +52,7 @@ class Communicator {
     /// The same ranks with a message space of their own.
     ///
     /// Collective  over this communicator
+    /// Throws      Error 69, as those below
     Communicator duplicate() const;
 
     /// The ranks that share this rank's memory, that is, its host.

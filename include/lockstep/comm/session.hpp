@@ -23,7 +23,7 @@ class MpiSession {
 
     Communicator const& world() const noexcept { return world_; }
 
-    /// Says which device this rank computes on, for messages.
+    /// Says which device this rank computes on, for messages. Not collective.
     void bind_device(std::string device);
 
     /// Where the ranks of this host say what they are at; it outlives MPI with who watches it.
@@ -46,7 +46,9 @@ class MpiSession {
 };
 
 /// Whether MPI granted MPI_THREAD_MULTIPLE: threads may speak with other ranks at once, each on a
-/// communicator of its own.
+/// communicator of its own. Not collective; MPI has to run.
+///
+/// Throws  Error 69
 [[nodiscard]] bool threads_may_speak();
 
 /// Ends all ranks at once with this exit code. The last resort for an error on one rank that the

@@ -7,8 +7,9 @@
 
 namespace lockstep::config {
 
-// The deck: every key a user can set, as plain structs. Names and defaults are the contract's;
-// `describe` in deck.cpp is the one list of them, from which text is parsed, checked and printed.
+// The deck: every key a user can set, as plain structs. Users' scripts rely on names and defaults;
+// `describe` in src/config/describe.hpp is the one list of them, from which text is parsed, checked
+// and printed.
 
 struct Run {
     std::string name;      ///< the deck's name
@@ -174,7 +175,7 @@ struct Setting {
     AtResume at_resume = AtResume::free;
 };
 
-/// All keys with their values, in the order of the contract.
+/// All keys with their values, in the order of the reference.
 std::vector<Setting> settings(Deck const& deck);
 
 /// The deck as an INI text that, read again, gives the same deck.

@@ -43,7 +43,8 @@ class DeckSource {
     /// Throws  Error 64 when a value is missing
     std::vector<std::string> take_options(std::vector<std::string> const& arguments);
 
-    /// Takes what `to_text` of a deck has printed; `origin` is named in messages.
+    /// Takes what `to_text` of a deck has printed; `origin` is named in messages. Other lines are
+    /// skipped.
     void read_printed(std::string const& text, std::string const& origin);
 
     void set(std::string const& key, Written value);
@@ -58,7 +59,8 @@ class DeckSource {
     /// not set. What stands on the command line has no place.
     std::map<std::string, Place> places(std::string const& decks) const;
 
-    /// All of it as one text and back, so that rank 0 can read and all ranks parse.
+    /// All of it as one text and back, so that rank 0 can read and all ranks parse. `text`
+    /// is what `packed` gave.
     std::string packed() const;
     static DeckSource unpacked(std::string const& text);
 

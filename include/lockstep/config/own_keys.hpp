@@ -22,7 +22,9 @@ class OwnValues {
     /// Throws  Error 64 for a key that `known` does not hold, with the nearest that it does
     OwnValues(std::string section, OwnKeys const& given, std::vector<OwnKey> const& known);
 
-    std::int64_t integer(std::string const& key, std::int64_t minimum) const; ///< throws Error 64
+    /// Each  Throws  Error 64 for a value of another form or outside its limits; std::out_of_range
+    ///               for a key that was not in `known`
+    std::int64_t integer(std::string const& key, std::int64_t minimum) const;
     double number(std::string const& key, double minimum, double maximum) const;
     bool boolean(std::string const& key) const;
     std::string text(std::string const& key) const;

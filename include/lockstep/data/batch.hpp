@@ -29,8 +29,8 @@ struct FieldInfo {
 
 /// A field's values of the samples of a batch, one after the other.
 struct Values {
-    std::vector<float> reals;          ///< of a field that is not whole
-    std::vector<std::int64_t> wholes;  ///< of one that is
+    std::vector<float> reals;          ///< of a field that is not whole: [samples, sample…]
+    std::vector<std::int64_t> wholes;  ///< of one that is, alike; ragged: [rows, row…]
     std::vector<std::int64_t> offsets; ///< ragged: sample i has rows [offsets[i], offsets[i + 1])
 };
 
@@ -40,9 +40,10 @@ struct Batch {
     std::vector<Values> fields; ///< inputs, then targets, as the data set lists them
     std::size_t first_target = 1;
 
-    /// The only ones of a data set with one input and one label a sample.
+    /// The only ones of a data set with one input and one label per sample.
     ///
     /// Shape   inputs [indices, sample…], targets [indices]
+    /// Throws  std::out_of_range where there are no targets
     std::vector<float> const& inputs() const { return fields.front().reals; }
     std::vector<std::int64_t> const& targets() const { return fields.at(first_target).wholes; }
 };

@@ -32,7 +32,8 @@ struct DatasetOptions {
 
 /// The files that a text names, in order; a glob's are sorted.
 ///
-/// Throws  Error 66 when a file is missing or a glob matches none
+/// Throws  Error 66 when a glob matches no file, 64 for an empty name. A plain name is not looked
+/// up
 std::vector<std::filesystem::path> expand_files(std::string const& files);
 
 /// One logical data set over one or several HDF5 files. HDF5 opens them, follows links
@@ -43,7 +44,8 @@ class Dataset {
   public:
     /// Opens every file, and looks through the labels once.
     ///
-    /// Throws  Error 66 for a missing file; 65 for one that is damaged or cut short, whose shape
+    /// Throws  Error 64 where no file or field is named; 66 for a missing file, 74 for one that
+    /// cannot be read; 65 for one that is damaged or cut short, whose shape
     ///         or type is not the others', or that holds a label or a weight out of range
     explicit Dataset(DatasetOptions const& options);
     Dataset(Dataset&& other) noexcept;

@@ -26,6 +26,7 @@ struct CommandContext {
 /// start of MPI to its end, is told by the watchdog of another. One line is told on each host.
 ///
 /// Collective  over all ranks of the job
+/// Throws      Error 69, 71 or 74 when MPI does not start; nothing else
 [[nodiscard]] ExitCode run_collectively(int argc, char** argv,
                                         std::function<ExitCode(CommandContext&)> const& command);
 

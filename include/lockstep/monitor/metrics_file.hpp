@@ -7,8 +7,9 @@
 
 namespace lockstep::monitor {
 
-/// metrics.jsonl: one JSON object a line for every event, each with `event`, `time` (UTC) and
-/// `elapsed_s`. Step records are those of monitor.log-every. Appended to at a resume.
+/// metrics.jsonl: one JSON object per line for events, remarks and pictures apart, each with
+/// `event`, `time` (UTC) and `elapsed_s`. Step records are those of monitor.log-every. Appended to
+/// at a resume.
 class MetricsFile : public train::Observer {
   public:
     /// Throws  Error 73 when the file cannot be made

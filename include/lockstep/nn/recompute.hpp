@@ -24,12 +24,14 @@ struct Block {
 /// Shape  as the block's
 torch::Tensor recomputed(Block block, torch::Tensor input);
 
-/// The modules [first, last) of a sequence as a block.
+/// The modules [first, last) of a sequence as a block; `last` is at most its size.
 Block block_of(torch::nn::Sequential const& sequence, std::size_t first, std::size_t last,
                std::shared_ptr<RandomKey> random_key);
 
 /// Runs a whole sequence, cut before the modules whose place is in `cuts`, in rising order, each
 /// part as a recomputed block.
+///
+/// Shape  as the sequence's; `cuts` lie below its size
 torch::Tensor forward_recomputed(torch::nn::Sequential const& sequence,
                                  std::vector<std::size_t> const& cuts,
                                  std::shared_ptr<RandomKey> const& random_key, torch::Tensor input);

@@ -21,18 +21,20 @@ struct ModelKind {
 /// All models, by name.
 std::vector<ModelKind> model_kinds();
 
-/// Throws  Error 64 when the deck names no model of ours or a key that it does not have
+/// Throws  Error 64 when the deck names no model that there is, or a key that it does not have; 66
+///         or 69 for a plug-in that is missing or cannot be loaded
 void require_known(config::Model const& chosen);
 
 /// How many parameters the deck's model has, as a double, since it may be absurd. Nothing is made.
 ///
-/// Throws  Error 64 as `make_model` does
+/// Throws  Error 64 to 69 as `make_model` does
 double parameter_count(config::Model const& chosen, Interface const& interface);
 
 /// The deck's model, initialised from the seed alone: the same bits wherever it is made.
 ///
 /// Throws  Error 64 when the deck names no model of ours, a key it does not have, or a shape that
-///         it cannot take; 65 when the model takes one input of real values and the data has others
+///         it cannot take; 65 when the model takes one input of real values and the data has
+///         others; 66 or 69 for a plug-in that is missing or cannot be loaded
 std::shared_ptr<Model> make_model(config::Model const& chosen, Interface const& interface,
                                   std::uint64_t seed);
 

@@ -26,7 +26,7 @@ struct Tensors {
 /// What a batch gives: the sum of its samples' losses, which autograd can differentiate, and the
 /// weight that the sum over all replicas is divided by.
 struct Loss {
-    torch::Tensor sum;
+    torch::Tensor sum; ///< a scalar
     double weight = 0;
     std::vector<double> figures{};      ///< sums of what Task::figures names
     std::vector<std::int64_t> counts{}; ///< of length Task::training_counts
@@ -73,7 +73,7 @@ class Task {
     virtual Metrics training_metrics(std::vector<std::int64_t> const& /*counts*/) const {
         return {};
     }
-    /// Of the training loss; empty: all 1.
+    /// Of the training loss, by class; empty: all 1.
     virtual std::vector<double> class_weights() const { return {}; }
     /// Parts of the training loss that are told of steps and epochs, as means by weight.
     virtual std::vector<std::string> figures() const { return {}; }
@@ -101,21 +101,22 @@ struct TaskKind {
 
 std::vector<TaskKind> task_kinds();
 
-/// Throws  Error 64 when the deck names no task of ours or a key that it does not have
+/// Throws  Error 64 when the deck names no task that there is, or a key that it does not have; 66
+/// or
+///         69 for a plug-in that is missing or cannot be loaded
 void require_known(config::Task const& chosen);
 
-/// Throws  Error 64 when the deck names no task of ours or a key it does not have; 65 when the
-///         samples are not of a kind that the task can learn
+/// Throws  as require_known; Error 65 when the samples are not of a kind that the task can learn
 std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& samples);
 
 /// What the deck's task acts in; nothing where it learns from data sets.
 ///
-/// Throws  Error 64 as make_task; 64 to 66 when the environment cannot be made from `files`
+/// Throws  as require_known; Error 64 to 66 when the environment cannot be made from `files`
 rl::EnvironmentMaker open_environment(config::Task const& chosen, std::string const& files);
 
 /// The metric of the deck's task that `key` of the deck wants; its first when `wanted` is empty.
 ///
-/// Throws  Error 64 for a metric that it does not have
+/// Throws  as require_known; Error 64 for a metric that it does not have
 MetricKind metric_of(config::Task const& chosen, std::string const& key, std::string const& wanted);
 
 } // namespace lockstep::task

@@ -9,9 +9,11 @@
 namespace lockstep::train {
 
 /// Loads a model's parameters and buffers, by name, from best.h5, a checkpoint or a safetensors
-/// file.
+/// file: of a checkpoint the averaged weights, where it has some. Each rank for itself.
 ///
-/// Throws   Error 66 when the file is missing, 65 when it is damaged or holds another model
+/// Shape    of each tensor as in the file
+/// Throws   Error 66 when the file is missing, 65 when it is damaged or holds another model, 74
+///          when it cannot be read
 /// Returns  the file's tensors that the model has no place for
 std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile const& file);
 

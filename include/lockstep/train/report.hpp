@@ -164,7 +164,9 @@ struct Signalled {
 };
 
 struct Ended {
-    std::string reason; ///< "finished", "already finished", the signal's name or "walltime"
+    /// "finished", "already finished", "stopped" (epochs are left), the signal's name or
+    /// "walltime".
+    std::string reason;
     std::int64_t step = 0;
     std::int64_t steps_done = 0; ///< in this attempt
     double seconds = 0;

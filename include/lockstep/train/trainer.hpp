@@ -27,8 +27,8 @@ struct RunOptions {
     std::optional<double> seconds_left{};
     std::optional<double> seconds_of_job{}; ///< from the job's start on; rank 0's counts
     std::vector<std::string> remarks{};     ///< to be told at the start; rank 0's
-    /// Makes rank 0's observers, once the run's directory stands.
-    std::function<std::vector<std::unique_ptr<Observer>>(config::Deck const&)> observers;
+    /// Makes rank 0's observers, once the run's directory stands; may be empty.
+    std::function<std::vector<std::unique_ptr<Observer>>(config::Deck const&)> observers{};
     /// Called on every rank: once no other job has the run's directory, with the number of this
     /// attempt, and once this attempt is on record. Before, what goes wrong is no part of the run.
     std::function<void(std::int64_t token)> held{};
@@ -41,7 +41,7 @@ class Run;
 
 /// A run whose epochs are in the hands of its caller, for loops that decide between them.
 ///
-/// Collective  every function, over `world`; same order on all ranks
+/// Collective  every function but step() and model(), over `world`; same order on all ranks
 /// Throws      each: AgreedError on every rank for what can be agreed on; RankError on one rank
 ///             alone in the middle of a step, after which the caller must end the job
 class Trainer {
@@ -67,8 +67,8 @@ class Trainer {
     /// with the best model. `reason` is "stopped" when epochs were left: the next start continues.
     Ended finish();
 
-    std::int64_t step() const; ///< steps done
-    /// With the weights as they are. Whoever changes them changes the run.
+    std::int64_t step() const; ///< steps done; not collective
+    /// With the weights as they are, not collective. Whoever changes them changes the run.
     nn::Model& model();
 
   private:
@@ -88,15 +88,16 @@ Ended train(comm::Communicator const& world, RunOptions const& order,
 /// The device that the deck gives this rank, as text: "cpu" or "cuda:0".
 ///
 /// Collective  over `world`
-/// Throws      AgreedError 69 when the deck names a device that is not here, 64 for no device's
-/// name
+/// Throws      AgreedError 69 when the deck names a device that is not here, 64 for what is
+///             no device's name
 std::string device_of_rank(comm::Communicator const& world, config::Run const& run);
 
 /// Measures the deck's test set, or its validation set where there is none, with the model of a
 /// checkpoint or of a best.h5; exact on any number of ranks.
 ///
 /// Collective  over `world`
-/// Throws      AgreedError: 66 or 65 for the file or the data, 64 when the deck has neither set
+/// Throws      AgreedError: 66, 65 or 74 for the file or the data, 64 when the deck has neither set
+///             or another model or task than the file, 69 for a device that is not here
 Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck,
                        std::filesystem::path const& file);
 

@@ -89,7 +89,7 @@ void print_plan(train::RunPlan const& plan) {
                       deck.run.replicas, " replicas x ", deck.data.batch, " x ",
                       deck.optimizer.accumulate));
     print_line("length", concat(count_text(plan.steps), " steps, ",
-                                count_text(plan.steps_per_epoch), " an epoch"));
+                                count_text(plan.steps_per_epoch), " per epoch"));
     print_line(
         "model",
         concat(deck.model.name, ": ", number_text(plan.parameters), " parameters in ", plan.tensors,

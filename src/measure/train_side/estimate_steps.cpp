@@ -86,14 +86,14 @@ void print_json(std::vector<BatchTrial> const& trials) {
 
 void print_batches(std::vector<BatchTrial> const& trials, int replicas, double available) {
     std::cout << "\n"
-              << std::right << std::setw(12) << "total batch" << std::setw(14) << "a replica"
-              << std::setw(16) << "memory a rank" << std::setw(13) << "samples/s"
+              << std::right << std::setw(12) << "total batch" << std::setw(14) << "per replica"
+              << std::setw(18) << "memory per rank" << std::setw(13) << "samples/s"
               << "\n";
     for (auto const& trial : trials) {
         std::cout << std::right << std::setw(12) << trial.total << std::setw(14)
                   << trial.total / replicas;
         if (trial.problem.empty()) {
-            std::cout << std::setw(16) << bytes_text(trial.memory) << std::setw(13)
+            std::cout << std::setw(18) << bytes_text(trial.memory) << std::setw(13)
                       << fixed(trial.samples_per_s, 0) << "\n";
         } else {
             std::cout << "  " << trial.problem << "\n";

@@ -29,6 +29,12 @@ ROOMS = {
             "train", "monitor", "report", "launch", "measure"],
 }
 
+# Where of a room below some files alone may be included.
+ONLY = {
+    ("monitor", "train"): ["include/lockstep/train/report.hpp"],
+    ("report", "train"): ["include/lockstep/train/report.hpp", "src/train/lease.hpp"],
+}
+
 GENERATED = "lockstep/build_id_value.hpp"  # of a build, and installed with the headers
 
 # What may stand in some places only: a pattern in code, and the prefixes of the files that may.
@@ -120,6 +126,8 @@ def check_rooms(root):
             other = room_of(target)
             if other != room and other not in ROOMS[room]:
                 yield f"{name}:{number}: {room} must not include {other}"
+            elif target not in ONLY.get((room, other), [target]):
+                yield f"{name}:{number}: of {other}, {room} must not include {target}"
             if name.startswith("include/") and not target.startswith("include/"):
                 yield f"{name}:{number}: {target} is not installed"
             if include[1].startswith(("lockstep/", other + "/")) and target.endswith(include[1]):

@@ -58,7 +58,7 @@ TreeExchangeOptions options_for(int ranks_per_host, bool everywhere,
             .sums_everywhere = everywhere,
             .rounding = rounding,
             .timeout_seconds = 20,
-            .ranks_per_host = ranks_per_host};
+            .hosts = ranks_per_host > 0 ? HostLayout::of_neighbours(ranks_per_host) : HostLayout()};
 }
 
 void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere,

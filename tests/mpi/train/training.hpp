@@ -97,7 +97,8 @@ class Training {
                    *task_,
                    torch::kCPU,
                    [this] { return nn::make_model(deck_.model, interface(), 99); },
-                   ranks_per_host,
+                   ranks_per_host > 0 ? comm::HostLayout::of_neighbours(ranks_per_host)
+                                      : comm::HostLayout(),
                    {},
                    devices}),
           loader_(set, requests(engine_.nodes()[static_cast<std::size_t>(comm.rank())]), {2, 3}),
