@@ -9,17 +9,17 @@ import sys
 
 HEAD = """# Reference
 
-Every command, key of a deck, model and task, as the program of this version tells them. Made by
-`scripts/reference.py build/lockstep > docs/reference.md`, and a test compares. What it all is for:
-[quick reference](quick_reference.md).
+Every command, key of a deck, model and task, as this version of the program prints them.
+`scripts/reference.py build/lockstep > docs/reference.md` writes this page, and a test compares it with
+the program. For an overview see the [quick reference](quick_reference.md).
 """
 
 INCLUDE = """### include
 
-`include = FILE`, before the first section of a deck, takes another deck in, whose path is relative to this one;
+`include = FILE`, before the first section of a deck, includes another deck; its path is relative to this deck;
 several such lines are read in order. Values of this deck win over included ones, wherever the line stands; of
 several decks on the command line the later wins. Where a later deck or the command line names another
-`model.name` or `task.kind`, keys of the one named before are ignored, each with a word. At most 64 decks, 8 deep,
+`model.name` or `task.kind`, keys of the one named before are ignored, and each is reported. At most 64 decks, 8 deep,
 each of 1 MiB of UTF-8 text with lines of 64 KiB."""
 
 

@@ -29,7 +29,7 @@ Options bench_allreduce_options(AllreduceTold& told) {
                                     "ordered: in tree order, as in training; mpi: MPI_Allreduce; "
                                     "copy: no sum, each rank copies as many bytes out of its "
                                     "neighbour's shared memory at once, which bounds the others; "
-                                    "all of them without it",
+                                    "default: all of them",
                                     told.variant),
                      option::whole("--repeats N", "repetitions", told.repeats),
                      option::flag("--json", "a line of JSON for each", told.json)}};

@@ -44,11 +44,12 @@ Options bench_checkpoint_options(BenchCheckpointTold& told) {
             .rows = {option::whole("--mb N", "megabytes of the state", told.megabytes),
                      option::path("--directory DIR", "where it is written", told.directory),
                      option::one_of("--variant", names,
-                                    "synchronous: until it is durable; stall: for which an "
-                                    "asynchronous one stops training; checksum: what its hashes "
-                                    "take of that; load: verified and read; raw-write, raw-read "
-                                    "and copy: the same bytes by pwrite and fsync, by pread, and "
-                                    "in memory, which bound the others; all of them without it",
+                                    "synchronous: a write until it is durable; stall: the pause "
+                                    "of training for an asynchronous one; checksum: the hashing "
+                                    "within a write; load: verifying and reading; raw-write, "
+                                    "raw-read and copy: the same bytes by pwrite and fsync, by "
+                                    "pread, and in memory, which bound the others; default: all "
+                                    "of them",
                                     told.variant),
                      option::whole("--repeats N", "repetitions", told.repeats),
                      option::flag("--json", "a line of JSON for each", told.json)}};

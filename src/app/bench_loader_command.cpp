@@ -27,8 +27,8 @@ Options bench_loader_options(BenchLoaderTold& told) {
     return {
         .command = "lockstep bench loader",
         .about = "An epoch read by each rank's loader, from files that are in the page cache. "
-                 "memory_bytes of a loader is what a rank took for it at most, allowed_bytes the "
-                 "batches made ahead and 64 MiB.",
+                 "memory_bytes is the most memory that a rank's loader took, allowed_bytes that of "
+                 "the prefetched batches plus 64 MiB.",
         .rows = {
             option::text("--kind small|large|deflate|shards|order",
                          "small: 60,000 samples of 784 bytes; large: of 4 MiB; deflate: compressed "
@@ -44,8 +44,8 @@ Options bench_loader_options(BenchLoaderTold& told) {
                          "memory: as with data.cache = memory; start: from opening files to the "
                          "first batch on every rank; baseline: what bounds it: for small, threads "
                          "that copy and convert out of an array; for large, one thread that reads "
-                         "the file from end to end; for deflate, threads that only decompress; all "
-                         "that there are without it",
+                         "the file from end to end; for deflate, threads that only decompress; "
+                         "default: all that the kind has",
                          told.variant),
             option::one_of("--shuffle", {"full", "block", "none"},
                            "order of the epoch; full for your files", told.shuffle),
@@ -53,8 +53,8 @@ Options bench_loader_options(BenchLoaderTold& told) {
             option::whole("--workers N", "threads of a rank", trial.workers),
             option::whole("--repeats N", "repetitions", trial.repeats),
             option::path("--directory DIR",
-                         "where files of a kind are written for that long; else "
-                         "where temporary files are",
+                         "where the files of a kind are kept during the measurement; "
+                         "default: the directory of temporary files",
                          trial.directory),
             option::flag("--json", "a line of JSON for each", told.json)}};
 }

@@ -26,7 +26,7 @@ std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, b
     if (files.empty()) {
         throw Error(ExitCode::no_input,
                     {concat("no checkpoint in ", path.string()),
-                     "its directory checkpoints holds none", "Name a run's directory or a file"});
+                     "its checkpoints directory has none", "Name a run's directory or a file"});
     }
     if (!all) {
         files.resize(1);
@@ -45,8 +45,8 @@ struct PruneTold {
 Options checkpoint_verify_options(NothingTold&) {
     return {.command = "lockstep checkpoint verify",
             .positions = {"FILE|RUN", 1, 1},
-            .about = "Whether every byte is as it was written; for a run, of all its checkpoints. "
-                     "Exit 65 if not."};
+            .about = "Checks that every byte is as it was written; for a run, in all its "
+                     "checkpoints. Exit 65 if not."};
 }
 
 Options checkpoint_prune_options(PruneTold& told) {
@@ -61,8 +61,8 @@ Options checkpoint_diff_options(NothingTold&) {
     return {.command = "lockstep checkpoint diff",
             .positions = {"A B", 2, 2},
             .about = "Compares two checkpoints' state bit by bit. Exit 0: identical, 1: different. "
-                     "Of two runs the newest are compared; where their records have hashes of the "
-                     "weights (monitor.weight-hash), the step at which they part is named."};
+                     "For two runs it compares the newest, and names the step at which the runs "
+                     "diverge if their records have hashes of the weights (monitor.weight-hash)."};
 }
 
 /// What is wrong with a file that was looked at byte by byte; empty: nothing.

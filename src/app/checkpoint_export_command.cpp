@@ -22,8 +22,9 @@ struct ExportTold {
 Options export_options(ExportTold& told) {
     return {.command = "lockstep checkpoint export",
             .positions = {"FILE|RUN OUT", 2, 2},
-            .about = "The model alone, as others read it: of a run that of its newest checkpoint; "
-                     "name RUN/best.h5 for the best. torchscript traces the model and needs the "
+            .about = "Writes the model alone, in a form that other programs read; for a run, the "
+                     "model of its newest checkpoint: name RUN/best.h5 for the best one. "
+                     "torchscript traces the model and needs the "
                      "data named in its deck: --section.key VALUE changes that.",
             .rows = {option::one_of("--format", {"safetensors", "torchscript", "hdf5"},
                                     "else it follows from OUT's name", told.format),
@@ -60,7 +61,7 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
     if (!words.keys.empty()) {
         throw Error(ExitCode::usage,
                     {concat(words.keys.front(), " with --format ", format),
-                     "a deck's keys say how a model is traced, and nothing is", "Leave them out"});
+                     "deck keys are for tracing, which only torchscript needs", "Leave them out"});
     }
     if (format == "safetensors") {
         checkpoint::write_safetensors(out, *checkpoint::open_weights(file));

@@ -48,8 +48,8 @@ ImportKind images_kind(ImportTold& told) {
             .rows = {size_option(images.width, images.height, "scale all to this size"),
                      option::flag("--gray", "one channel", images.gray),
                      option::one_of("--alpha", {"drop", "blend", "keep"},
-                                    "transparent pixels: colours as they are stored, before "
-                                    "black, or with a channel more",
+                                    "transparent pixels: colours as stored, colours blended with "
+                                    "black, or alpha as one more channel",
                                     told.alpha),
                      labels_option(images.labels)},
             .make = [&told, &images](auto const& source) {
@@ -68,7 +68,7 @@ ImportKind video_kind(ImportTold& told) {
             .source = "a directory of video files, or of folders with an image for each frame, "
                       "ordered and labelled as images are",
             .rows = {option::whole("--frames N", "frames of a clip", video.frames),
-                     option::whole("--stride N", "frames from clip to clip; 0: those of a clip",
+                     option::whole("--stride N", "frames between clip starts; 0: clip length",
                                    video.stride, {.least = 0}),
                      size_option(
                          video.width, video.height,
@@ -93,10 +93,10 @@ ImportKind speech_kind(ImportTold& told) {
                               speech.transcripts),
                  option::text("--text COLUMN", "the table's column with the texts", speech.text),
                  option::one_of("--units", {"characters", "words"}, "what a symbol is", told.units),
-                 option::flag("--lowercase", "change the texts before", speech.lowercase),
-                 option::text("--drop CHARS", "leave these out of the texts before", speech.drop),
+                 option::flag("--lowercase", "convert texts to lower case first", speech.lowercase),
+                 option::text("--drop CHARS", "remove these from the texts first", speech.drop),
                  option::text("--symbols CHARS|A,B,C",
-                              "the table of symbols; all that occur without it", speech.symbols),
+                              "the table of symbols; default: all that occur", speech.symbols),
                  option::whole("--mels N", "bands of the log-mel features", speech.bands,
                                {.most = 1024}),
                  option::flag("--raw", "the recordings themselves instead", speech.raw),
@@ -115,7 +115,7 @@ ImportKind series_kind(ImportTold& told) {
         .name = "series",
         .source = "a CSV or TSV table whose first line names the columns",
         .rows = {option::texts("--columns A,B,C",
-                               "the inputs; all others than those below without it",
+                               "the inputs; default: all columns not named by other options",
                                series.columns),
                  option::text("--time COLUMN", "dates or numbers that ascend", series.time),
                  option::text("--group COLUMN", "a series for each of its values", series.group),

@@ -34,18 +34,18 @@ Options launch_options(LaunchTold& told) {
                  "lists devices and scheduler, asks for what is not said below, and shows the "
                  "command or the job script before it uses it.",
         .rows =
-            {option::flag("--yes", "nothing is asked: one rank on each device", told.yes),
+            {option::flag("--yes", "asks no questions: one rank on each device", told.yes),
              option::flag("--show", "prints the command or the job script, and does nothing",
                           told.show),
              option::one_of("--mode", {"single", "dp", "ddp"},
-                            "one process, its replicas on threads, or a rank a device",
+                            "one process; its replicas on threads; or a rank per device",
                             choice.mode),
              option::whole("--devices N", "ranks on each host; with dp, replicas", choice.devices),
-             option::flag("--oversubscribe", "more ranks than devices are meant",
+             option::flag("--oversubscribe", "allow more ranks than there are devices",
                           choice.oversubscribe),
              option::one_of("--scale-rate", {"none", "linear", "sqrt"},
                             "optimizer.scale-learning-rate", choice.scale_rate),
-             option::flag("--force", "as of lockstep train", told.force),
+             option::flag("--force", "as in lockstep train", told.force),
              option::whole("--restarts N",
                            "restarts in a row without a newer checkpoint; fault-tolerance.restarts",
                            choice.restarts, {.least = 0}),
@@ -60,7 +60,7 @@ Options launch_options(LaunchTold& told) {
              option::text("--partition NAME",
                           "of Slurm, or queue of PBS; else the scheduler's default",
                           choice.partition),
-             option::text("--account NAME", "that pays for it", choice.account),
+             option::text("--account NAME", "account that is charged for the job", choice.account),
              option::own("--time H:M:S", "12:00:00, or what the partition allows", time)},
         .deck_keys = true};
 }

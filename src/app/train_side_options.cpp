@@ -13,7 +13,7 @@ Options train_options(TrainTold& told) {
                      "wins.",
             .rows = {option::flag("--force", "resume although the deck has changed", told.force),
                      option::flag("--quiet", "warnings, and how it ended", told.quiet),
-                     option::flag("--verbose", "each record and checkpoint, too", told.verbose),
+                     option::flag("--verbose", "also each record and checkpoint", told.verbose),
                      option::flag("--json", "the records of metrics.jsonl instead of words",
                                   told.json)},
             .exclusive = {"--quiet", "--verbose", "--json"},
@@ -53,14 +53,14 @@ Options estimate_options(measure::EstimateOptions& told) {
         .rows = {option::whole("--steps N", "that are measured", told.steps),
                  option::whole("--max-ranks N", "up to which is predicted", told.max_ranks),
                  option::whole("--ranks-per-host N",
-                               "else as many as were started on this one, "
-                               "or as it has devices or cores for",
+                               "default: as many as were started on this host, "
+                               "or, if that is one, as it has devices or cores for",
                                told.per_host),
                  option::wholes("--batches B,B,...",
                                 "total batches to try, with the memory each takes", told.batches),
                  option::real("--price-per-hour P", "of one rank, in any currency", told.price),
                  option::real("--watts W", "of one rank", told.watts),
-                 option::real("--network-gbit G", "between hosts, a second", told.gbit),
+                 option::real("--network-gbit G", "bandwidth between hosts, in Gbit/s", told.gbit),
                  option::real("--latency-us L", "between hosts", told.latency_us),
                  option::flag("--json", "a line of JSON for each row", told.json)},
         .deck_keys = true};
@@ -85,8 +85,8 @@ Options bench_step_options(BenchStepTold& told) {
                      option::one_of("--variant", {"engine", "native", "dp", "alone", "bare"},
                                     "engine: as in training; native: with reduction = native; dp: "
                                     "two replicas on threads; alone: every rank trains by itself, "
-                                    "without a word to the others; bare: that, by a plain LibTorch "
-                                    "loop and its own AdamW",
+                                    "without communication; bare: the same, with a plain LibTorch "
+                                    "loop and LibTorch's AdamW",
                                     told.variant),
                      option::whole("--batch N", "samples of a replica", told.batch),
                      option::whole("--steps N", "that are measured", told.steps),

@@ -9,13 +9,13 @@ namespace {
 Options watch_options(report::WatchOptions& options) {
     return {.command = "lockstep watch",
             .positions = {"RUN", 1, 1},
-            .about = "What a run does just now, or has done: its progress, loss, metrics, rates, "
+            .about = "Shows what a run is doing, or has done: its progress, loss, metrics, rates, "
                      "memory, what a step's time goes into, stragglers, checkpoints. RUN is a "
-                     "run's directory, here or on a shared file system. On a terminal it is waited "
-                     "for and shown until it ends, or q is pressed; anywhere else it is printed "
-                     "once.",
-            .rows = {option::flag("--once", "printed once on a terminal, too", options.once),
-                     option::real("--interval SECONDS", "between two looks, 0.1 to 3600",
+                     "run's directory, here or on a shared file system. On a terminal the "
+                     "command waits for the run and shows it until the run ends or q is pressed; "
+                     "elsewhere it prints once.",
+            .rows = {option::flag("--once", "print once, on a terminal too", options.once),
+                     option::real("--interval SECONDS", "between updates, 0.1 to 3600",
                                   options.interval_s, {.least = 0.1, .most = 3600})}};
 }
 

@@ -50,8 +50,8 @@ std::vector<std::string> idle_keys(DeckSource const& source, Deck const& deck) {
         }
         // Who chooses again in a deck that takes in another's need not hear of what that one has.
         if (chosen == values.end() || written->second.layer >= chosen->second.layer) {
-            sentences.push_back(concat("ignored: ", key, " (", written->second.origin, ") is of ",
-                                       chooser, " = ", wanted));
+            sentences.push_back(concat("ignored: ", key, " (", written->second.origin,
+                                       ") applies only to ", chooser, " = ", wanted));
         }
     }
     return sentences;

@@ -64,8 +64,8 @@ void require_filters(Id creation, std::string const& path, fs::path const& holde
         throw Error(
             ExitCode::data,
             {concat("dataset ", path, " of ", holder.string(), " cannot be read"),
-             concat("its chunks went through filter ", filter.code, name.empty() ? "" : " ", name,
-                    ", which is not here"),
+             concat("its chunks need filter ", filter.code, name.empty() ? "" : " ", name,
+                    ", which is not installed here"),
              name == "lzf"
                  ? "h5py alone reads lzf: write the dataset again with h5py and "
                    "compression='gzip'"

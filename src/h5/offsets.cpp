@@ -19,7 +19,7 @@ std::vector<std::int64_t> read_offsets(File const& file, std::string const& path
         offsets.back() != static_cast<std::int64_t>(rows) || !std::ranges::is_sorted(offsets)) {
         throw Error(ExitCode::data,
                     {file.path().string(),
-                     concat("dataset ", path, " does not part ", rows, " rows"),
+                     concat("dataset ", path, " does not divide ", rows, " rows into samples"),
                      "Store [samples + 1] integers, the first row of each sample and the end"});
     }
     return offsets;

@@ -84,7 +84,7 @@ std::string read_filters(Id creation, Storage& storage) {
     for (auto const& applied : filters_of(creation)) {
         auto const filter = filter_of(applied.code);
         if (!filter) {
-            return concat("its chunks went through filter ", applied.code, " ", applied.name);
+            return concat("its chunks need filter ", applied.code, " ", applied.name);
         }
         storage.filters.push_back(*filter);
     }

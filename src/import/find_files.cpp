@@ -72,7 +72,7 @@ class TreeWalk {
                 tree_.files.push_back({path, names_});
             } else {
                 auto const ending = path.extension().string();
-                pass_over(ending.empty() ? "without an ending" : ending, path);
+                pass_over(ending.empty() ? "without an extension" : ending, path);
             }
         }
         if (frames) {

@@ -97,8 +97,8 @@ class Hdf5Source : public ImportSource {
                     std::optional<h5::Type> type) {
         if (paths.empty()) {
             throw Error(ExitCode::usage,
-                        {concat("--", only, " names no dataset"), "samples have one at least",
-                         "Name it, or leave the option out"});
+                        {concat("--", only, " names no dataset"), "expected at least one",
+                         "Name one, or leave the option out"});
         }
         for (auto const& path : paths) {
             add(path, paths.size() == 1 ? only : path, type);

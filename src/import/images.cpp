@@ -44,11 +44,11 @@ class ImageSource : public ListedSource {
         if (any_size_) {
             image = resized(image, options_.width, options_.height);
         } else if (image.width != options_.width || image.height != options_.height) {
-            throw Error(ExitCode::data,
-                        {entry(item).path.string(),
-                         concat("it has ", image.width, "x", image.height, " pixels, the first ",
-                                options_.width, "x", options_.height),
-                         "Scale all to one size: --size WxH"});
+            throw Error(ExitCode::data, {entry(item).path.string(),
+                                         concat("it has ", image.width, "x", image.height,
+                                                " pixels, but the first image has ", options_.width,
+                                                "x", options_.height),
+                                         "Scale all to one size: --size WxH"});
         }
         sink({{channels_first(image), bytes_of(std::vector{label(item)})}, label(item)});
     }

@@ -53,7 +53,7 @@ class SpeechSource : public ListedSource {
             options_.transcripts.empty() ? std::vector{label(item)} : symbols(item);
         auto sound = read_sound(entry(item).path);
         if (sound.rate != rate_) {
-            refuse(item, concat("it has ", sound.rate, " Hz, the first ", rate_),
+            refuse(item, concat("it has ", sound.rate, " Hz, but the first recording has ", rate_),
                    "Convert all to one sample rate, for instance with sox");
         }
         if (mel_) {

@@ -102,7 +102,7 @@ bool LaunchedAttempt::late(std::string& why) {
         since_counted_.restart();
         all_came_ = missed_ranks(arrivals_.path(), start_.ranks).empty();
         if (!all_came_ && watch_.seconds() > limit_s + ranks_tell_first_s) {
-            why = concat("not all ranks have come within ", duration_text(limit_s),
+            why = concat("not all ranks have started within ", duration_text(limit_s),
                          " (fault-tolerance.recovery-timeout-seconds)");
             return true;
         }
@@ -146,8 +146,8 @@ std::optional<LauncherVerdict> LaunchedAttempt::absent(std::string const& why) c
         concat(ranks_text(missed), hosts.empty() ? "" : concat(" (", joined(hosts, ", "), ")")),
         hosts.size() == 1 ? hosts.front() : "",
         false,
-        {missed.size() == 1 ? "it has not come, or is stopped"
-                            : "they have not come, or are stopped",
+        {missed.size() == 1 ? "it has not started, or is stopped"
+                            : "they have not started, or are stopped",
          concat(why, ", and MPI had not started"), "Look at that host and at the messages above"}};
 }
 

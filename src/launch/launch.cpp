@@ -42,8 +42,8 @@ ExitCode launch(LaunchChoice choice, Consent consent) {
     bool const asks = consent == Consent::ask;
     bool const shows = consent == Consent::to_show;
     if (asks && !on_terminal()) {
-        throw Error(ExitCode::usage, {"lockstep launch has questions",
-                                      "input or output is no terminal", "Say --yes"});
+        throw Error(ExitCode::usage, {"lockstep launch asks questions",
+                                      "input or output is not a terminal", "Say --yes"});
     }
     auto const scheduler =
         choice.submit == "no" || (!asks && choice.submit.empty()) ? Scheduler() : find_scheduler();

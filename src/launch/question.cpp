@@ -51,8 +51,8 @@ class Interrupts {
 
 [[noreturn]] void leave() {
     std::cout << std::endl;
-    throw Error(ExitCode::usage, {"nothing was started", "it was left unanswered",
-                                  "lockstep launch --yes DECK asks nothing"});
+    throw Error(ExitCode::usage, {"nothing was started", "a question was left unanswered",
+                                  "lockstep launch --yes DECK asks no questions"});
 }
 
 /// A line of the terminal, which gives whole lines.

@@ -84,7 +84,7 @@ std::vector<std::string> Scheduler::partition_names() const {
 Scheduler find_scheduler() {
     if (auto const job = batch_job(0); !job.scheduler.empty()) {
         return {.name = "",
-                .text = concat("job ", job.id, " of ", job.scheduler, " around us"),
+                .text = concat("inside job ", job.id, " of ", job.scheduler),
                 .partitions = {}};
     }
     if (auto const listing = output_of({"sinfo", "-h", "-o", "%P|%D|%c|%G|%l"}, limit_s)) {

@@ -334,7 +334,7 @@ std::optional<HostLink::Lost> HostLink::lost(double now, double patience_s) cons
         if (peer.refused >= 0 && now - peer.refused > (peer.ranks > 1 ? first_word_s : 0)) {
             return Lost{peer.view,
                         {"its process is gone",
-                         "it was killed or crashed, or the launcher's daemon on its host was, "
+                         "it was killed or crashed, or the launcher's daemon on its host died, "
                          "which ends all ranks there",
                          "Look at that host and at what the rank has printed"},
                         false};

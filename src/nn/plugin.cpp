@@ -64,8 +64,8 @@ PluginHead const& open_plugin(PluginUse const& use, std::string const& value) {
     if (head == nullptr || head->form != PluginHead{}.form) {
         throw Error(ExitCode::unavailable,
                     {concat(file, " is not a plug-in for ", use.key),
-                     head == nullptr ? concat("it does not show ", use.symbol)
-                                     : std::string("its form is another"),
+                     head == nullptr ? concat("it does not export ", use.symbol)
+                                     : std::string("its plug-in interface has another version"),
                      concat("Define its contents with ", use.macro)});
     }
     require_same(file, "headers", head->build_id, LOCKSTEP_BUILD_ID);

@@ -29,7 +29,7 @@ PolicyOutput judge(Policy& policy, PolicyInput const& input, std::int64_t parame
                  concat("its ", what, " are ",
                         tensor.defined() ? sizes_text(tensor.sizes()) : std::string("not set"),
                         " where ", sizes_text(shape), " is needed"),
-                 "Take a policy that lockstep models lists, or correct the plug-in's "
+                 "Take a policy from the list of `lockstep models`, or correct the plug-in's "
                  "judge()"});
         }
     };

@@ -25,7 +25,7 @@ torch::nn::Sequential head(config::OwnValues const& values, std::int64_t inputs,
     auto const activation = values.text("activation");
     if (activation != "tanh" && activation != "relu") {
         throw Error(ExitCode::usage, {concat("model.activation = ", activation),
-                                      "there are tanh and relu", "Correct the value"});
+                                      "expected tanh or relu", "Correct the value"});
     }
     torch::nn::Sequential layers;
     int number = 0;

@@ -36,8 +36,8 @@ Form form_of(std::int64_t depth) {
     case 50:
         return {{3, 4, 6, 3}, true};
     default:
-        throw Error(ExitCode::usage, {concat("model.depth = ", depth), "there are 18, 34 and 50",
-                                      "Take one of them"});
+        throw Error(ExitCode::usage,
+                    {concat("model.depth = ", depth), "expected 18, 34 or 50", "Take one of them"});
     }
 }
 
@@ -128,7 +128,7 @@ class ResNet : public Model {
         auto const stem = values.text("stem");
         if (stem != "auto" && stem != "small" && stem != "large") {
             throw Error(ExitCode::usage, {concat("model.stem = ", stem),
-                                          "there are auto, small, large", "Take one of them"});
+                                          "expected auto, small or large", "Take one of them"});
         }
         constexpr std::int64_t large_image = 64;
         return stem == "small" || (stem == "auto" && layout.extents()[0] < large_image);
@@ -182,7 +182,9 @@ ModelKind resnet_kind() {
         "resnet",
         "residual network for images",
         {{"depth", "18", "18, 34 or 50"},
-         {"stem", "auto", "large: 7 x 7 and pooling; small: 3 x 3; auto: small under 64 pixels"},
+         {"stem", "auto",
+          "large: 7 x 7 convolution and pooling; small: 3 x 3 convolution; auto: small for images "
+          "less than 64 pixels high"},
          SampleLayout::key()},
         [](config::OwnValues const& values, Interface const& interface) {
             return std::make_shared<ResNet>(values, interface);

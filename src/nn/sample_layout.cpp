@@ -17,7 +17,7 @@ SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& int
     if (!channels_last_ && values.text("layout") != "channels-first") {
         throw Error(ExitCode::usage,
                     {concat("model.layout = ", values.text("layout")),
-                     "there are channels-first and channels-last", "Take one of them"});
+                     "expected channels-first or channels-last", "Take one of them"});
     }
     if (adds_channel_) {
         return;

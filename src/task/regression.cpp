@@ -23,7 +23,7 @@ class Regression : public Task {
         }
         if (loss_ != "mse" && loss_ != "mae" && loss_ != "huber") {
             throw Error(ExitCode::usage, {concat("task.loss = ", loss_),
-                                          "there are mse, mae and huber", "Take one of them"});
+                                          "expected mse, mae or huber", "Take one of them"});
         }
         values_ = static_cast<std::int64_t>(h5::elements(samples.targets.front().shape));
     }

@@ -61,12 +61,12 @@ void RunState::require_same_data(checkpoint::Reader const& reader) {
 void RunState::require_same_code(checkpoint::Record const& record) const {
     auto const now = static_cast<std::int64_t>(run_.work.model->fingerprint());
     if (integer_of(record, "model", now) != now && !options_.force) {
-        throw Error(
-            ExitCode::usage,
-            {concat("model.name = ", run_.deck().model.name, " is not what this run began with"),
-             "the file's contents have changed",
-             "Bring the old file back, allow it with --force, or start over with "
-             "--checkpoint.resume none"});
+        throw Error(ExitCode::usage,
+                    {concat("the file of model.name = ", run_.deck().model.name,
+                            " is not what this run began with"),
+                     "its contents have changed",
+                     "Bring the old file back, allow it with --force, or start over with "
+                     "--checkpoint.resume none"});
     }
 }
 

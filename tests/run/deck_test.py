@@ -168,7 +168,7 @@ def words_that_are_refused(scratch):
         run([command, deck, "--task.metric", "loss"]).expect(64, f"(model.name: not set in {deck})")
         told = run([command, deck, "--task.metric", "loss", "--model.name", "mlp", "--optimizer.name", "sgd",
                     "--optimizer.betas", "0.8, 0.9", "--schedule.factor", 0.5, "--optimizer.momentum", 0.9]).expect(
-            0, "ignored: optimizer.betas (command line) is of optimizer.name = adamw, adam or lamb",
+            0, "ignored: optimizer.betas (command line) applies only to optimizer.name = adamw, adam or lamb",
             "ignored: schedule.factor")
         check("ignored: optimizer.momentum" not in told.text, told.text)
         run([command, DECK, "--precision.compute", "fp16", "--precision.loss-scale", 0, *SETS, "--run.directory",

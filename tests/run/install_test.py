@@ -130,7 +130,7 @@ with Scratch() as scratch:
     run(["evaluate", margin, best], ranks=2).expect(0, f"hits {hits:.6f}")
     # Code is loaded where it is named, not because a file says so.
     script = scratch / "margin.pt"
-    run(["checkpoint", "export", best, script]).expect(64, "code is loaded where you name it")
+    run(["checkpoint", "export", best, script]).expect(64, "code is loaded only if you name it yourself")
     run(["checkpoint", "export", best, script, "--model.name", f"plugin:{library}:skip"]).expect(
         64, f"Add --task.kind plugin:{library}:margin")
     run(["checkpoint", "export", best, script, "--model.name", f"plugin:{library}:skip",

@@ -97,7 +97,7 @@ with Scratch() as scratch:
 
     # What cannot be.
     for text, options in (
-            ("which are not whole steps", ["--data.batch", 48]),
+            ("not a multiple", ["--data.batch", 48]),
             ("it cannot act", ["--model.name", "mlp", "--model.hidden", 8]),
             ("cart-pole", ["--task.environment", "cart-pool"]),
             ("data.validation or data.test is set", ["--data.test", "x.h5"]),

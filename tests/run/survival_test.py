@@ -136,7 +136,7 @@ def ranks_that_do_not_come(scratch):
     site = Site(scratch / "site-silent", "sleep 0.5; kill -9 $$", "exit 137")
     (site.path / "mpirun").write_text("#!/bin/bash\nexit 137\n")
     last_cause(run(words(scratch / "silent"), env=site.environment).expect(76),
-               "ranks 0, 1", "in start-up", "they have not come", "left with 137")
+               "ranks 0, 1", "in start-up", "they have not started", "left with 137")
     check(not (scratch / "silent").exists(), "nothing is left of what did not begin")
     # One that names who was lost; a host counts more than the rank that it has ended for that.
     told = "lockstep: root cause: rank 0 (here, cpu) in training at step 5: its process is gone"

@@ -64,8 +64,8 @@ ExitCode evaluate_command(Invocation const& invocation) {
                 }
                 if (!std::isfinite(measured.loss)) {
                     std::cerr
-                        << "lockstep: warning: the loss is not finite: a sample of the set is "
-                           "not, or the model gives what is not\n";
+                        << "lockstep: warning: the loss is not finite: a sample of the set or "
+                           "an output of the model is not finite\n";
                 }
                 std::cout << measured.set << ": " << count_text(measured.samples)
                           << " samples, loss " << fixed(measured.loss, 6);

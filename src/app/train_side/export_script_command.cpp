@@ -22,7 +22,7 @@ void require_plugins_named_here(config::DeckSource const& source, std::string co
             auto const& value = found->second.value;
             throw Error(ExitCode::usage,
                         {concat(file, " names ", key, " = ", value),
-                         "code is loaded where you name it, not because a file says so",
+                         "code is loaded only if you name it yourself, not because a file names it",
                          concat("Add --", key, " ", value, " if you trust that library")});
         }
     }

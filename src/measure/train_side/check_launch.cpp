@@ -85,8 +85,8 @@ void check_libraries(CheckContext const& context, comm::LaunchFacts const& facts
     bool const multiple = comm::threads_may_speak();
     context.report.add({multiple ? Colour::green : Colour::yellow, "threads",
                         multiple
-                            ? "MPI lets threads speak at once (MPI_THREAD_MULTIPLE)"
-                            : "MPI does not let threads speak at once: checkpoints stop training",
+                            ? "MPI allows calls from several threads at once (MPI_THREAD_MULTIPLE)"
+                            : "MPI allows one calling thread at a time: checkpoints stop training",
                         multiple ? "" : "Use an MPI that was built with MPI_THREAD_MULTIPLE"});
 }
 
@@ -136,8 +136,8 @@ std::vector<Finding> judge_gpus(CheckContext const& context, GpuListing const& l
         findings.push_back({Colour::red, "devices",
                             concat("LibTorch cannot use the GPUs of ", comm::host_name()),
                             torch.has_cuda ? "Update the driver to one that knows LibTorch's CUDA"
-                                           : "Build with a LibTorch with CUDA (./bootstrap build "
-                                             "takes it), or set run.device = cpu"});
+                                           : "Build with a LibTorch that has CUDA (./bootstrap "
+                                             "build installs one), or set run.device = cpu"});
     }
     if (torch.sees_gpus && !comm::nccl_available() && context.world.size() > 1) {
         findings.push_back({Colour::yellow, "devices",

@@ -237,7 +237,7 @@ void check_speed(CheckContext const& context, config::Run const& run) {
             {Colour::yellow, "speed",
              concat("rank ", rank, " on ", topology.host_of_rank[static_cast<std::size_t>(rank)],
                     " has ", fixed(100 * *slowest / *fastest, 0), " % of the fastest one's speed"),
-             "See what else runs there; run.placement = speed deals work by speed"});
+             "See what else runs there; run.placement = speed distributes replicas by speed"});
     }
 }
 
