@@ -116,7 +116,7 @@ def ranks_that_do_not_come(scratch):
     for name, does, phrases in (
             ("killed", "kill -9 $$", ("rank 1 (", "in start-up", "ended on signal 9")),
             ("left", "exit 3", ("rank 1 (", "in start-up", "left with 3")),
-            ("stands", "kill -STOP $$", ("rank 1", "in start-up", "not come"))):
+            ("stands", "kill -STOP $$", ("rank 1", "in start-up", "not started"))):
         site = Site(scratch / f"site-{name}", RANK1.format(does))
         last_cause(run(words(scratch / name), env={**site.environment, "LOCKSTEP_START_SECONDS": "4"})
                    .expect(76), *phrases)
@@ -131,7 +131,7 @@ def ranks_that_do_not_come(scratch):
     (site.path / "mpirun").write_text((site.path / "mpirun").read_text().replace(
         '"$@" &', '"$@" 2> >(grep -v noticed >&2) &'))
     last_cause(run(words(scratch / "unnamed"), env=site.environment).expect(76),
-               "rank 1 (", "in start-up", "not come", "ended on signal 9")
+               "rank 1 (", "in start-up", "not started", "ended on signal 9")
     # A launcher that says nothing.
     site = Site(scratch / "site-silent", "sleep 0.5; kill -9 $$", "exit 137")
     (site.path / "mpirun").write_text("#!/bin/bash\nexit 137\n")
