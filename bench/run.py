@@ -238,17 +238,18 @@ def contests(options):
             Row("checkpoint against torch.distributed.checkpoint", written, "dcp", 1.2),
             Row("stall of an asynchronous checkpoint against one copy in memory", "our stall",
                 "our copy", 1.5, under=True),
-            Row("checksums in the checkpoint", "our checksum", written, 0.05, under=True,
-                percent=True),
-            Row("load and verify against reading", "our load", "our raw-read", 0.7, percent=True)])
+            Row("checksums, as a part of the checkpoint's time", "our checksum", written, 0.05,
+                under=True, percent=True),
+            Row("loading and verifying a checkpoint against only reading it", "our load",
+                "our raw-read", 0.7, percent=True)])
 
     def background():
         sides = [Side("async", [sys.executable, HERE / "async_checkpoints.py", "--lockstep",
                                 pathlib.Path(options.build) / "lockstep", "--directory",
                                 options.directory])]
         return Contest("async", sides, [
-            Row("what asynchronous checkpoints add to training, against their stalls and a tenth of "
-                "their writes", "async", "async", 1, key="extra_s", their_key="allowed_s",
+            Row("time that asynchronous checkpoints add to training, against their stalls plus a "
+                "tenth of their write times", "async", "async", 1, key="extra_s", their_key="allowed_s",
                 under=True)])
 
     def loader():
@@ -269,13 +270,13 @@ def contests(options):
                 "small memory", "small baseline", 0.5, percent=True),
             Row("samples of 4 MiB, shuffled, one per batch, against pread of the file from front to back",
                 "single loader", "single baseline", 0.85, percent=True),
-            Row("the same in batches of 16 MiB, which the cache does not hold", "large loader",
-                "large baseline", percent=True),
+            Row("the same in batches of 16 MiB, which do not fit into the processor's cache",
+                "large loader", "large baseline", percent=True),
             Row("deflated chunks against zlib alone", "deflate loader", "deflate baseline", 0.85,
                 percent=True),
             Limit("1,000 shard files opened and the first batch read, 2 ranks", "start", 2),
             Limit("the first sample of an epoch of 10^12", "order", 1e-3),
-            *(Row(f"memory of a rank, {kind} samples, against the batches made ahead and 64 MiB",
+            *(Row(f"memory of a rank for {kind} samples, against its prefetched batches plus 64 MiB",
                   f"{kind} loader", f"{kind} loader", 1, key="memory_bytes",
                   their_key="allowed_bytes", under=True, percent=True)
               for kind in ("small", "large", "deflate"))])

@@ -9,7 +9,7 @@ import sys
 
 HEAD = """# Reference
 
-Every command, key of a deck, model and task, as this version of the program prints them.
+All commands, all deck keys, all models and all tasks, as this version of the program prints them.
 `scripts/reference.py build/lockstep > docs/reference.md` writes this page, and a test compares it with
 the program. For an overview see the [quick reference](quick_reference.md).
 """

@@ -2,7 +2,7 @@
 // know and which whoever runs out of memory wants to be told. Not the library's: a program that
 // links it chooses its own. Sanitizers have one, too.
 
-#include "base/memory.hpp"
+#include "base/failed_allocation.hpp"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "agreed_words.hpp"
+#include "commands.hpp"
 
 namespace lockstep::app {
 
@@ -20,19 +21,21 @@ struct AllreduceTold {
 };
 
 Options bench_allreduce_options(AllreduceTold& told) {
-    return {.command = "lockstep bench allreduce",
-            .about = "The sum of an array of floats over all ranks, known to all of them. A "
-                     "repetition takes as long as its slowest rank, after a barrier.",
-            .rows = {option::wholes("--sizes LIST",
-                                    "of the array in bytes; M is 2^20 bytes (1M,25M)", told.bytes),
-                     option::one_of("--variant", measure::allreduce_variants(),
-                                    "ordered: in tree order, as in training; mpi: MPI_Allreduce; "
-                                    "copy: no sum, each rank copies as many bytes out of its "
-                                    "neighbour's shared memory at once, which bounds the others; "
-                                    "default: all of them",
-                                    told.variant),
-                     option::whole("--repeats N", "repetitions", told.repeats),
-                     option::flag("--json", "a line of JSON for each", told.json)}};
+    return {
+        .command = "lockstep bench allreduce",
+        .about = "Measures an all-reduce: the sum of an array of floats over all ranks, with the "
+                 "result on every rank. Each repetition starts after a barrier and takes as long "
+                 "as its slowest rank.",
+        .rows = {
+            option::wholes("--sizes LIST", "sizes of the array in bytes; M is 2^20 bytes (1M,25M)",
+                           told.bytes),
+            option::one_of("--variant", measure::allreduce_variants(),
+                           "ordered: in tree order, as in training; mpi: MPI_Allreduce; copy: no "
+                           "sum, all ranks copy the same number of bytes from a neighbour's shared "
+                           "memory at once, an upper bound on the speed; default: all variants",
+                           told.variant),
+            option::whole("--repeats N", "repetitions", told.repeats),
+            option::flag("--json", "print one line of JSON per result", told.json)}};
 }
 
 } // namespace

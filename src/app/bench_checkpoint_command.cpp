@@ -3,10 +3,12 @@
 #include "lockstep/monitor/collective_command.hpp"
 #include "measure/checkpoint_trial.hpp"
 #include "measure/measurement.hpp"
+#include "measure/trial_directory.hpp"
 
 #include <iostream>
 
 #include "agreed_words.hpp"
+#include "commands.hpp"
 
 namespace lockstep::app {
 
@@ -39,20 +41,22 @@ Options bench_checkpoint_options(BenchCheckpointTold& told) {
     for (auto const& [name, trial] : trials()) {
         names.push_back(name);
     }
-    return {.command = "lockstep bench checkpoint",
-            .about = "A checkpoint of a state that all ranks hold together.",
-            .rows = {option::whole("--mb N", "megabytes of the state", told.megabytes),
-                     option::path("--directory DIR", "where it is written", told.directory),
-                     option::one_of("--variant", names,
-                                    "synchronous: a write until it is durable; stall: the pause "
-                                    "of training for an asynchronous one; checksum: the hashing "
-                                    "within a write; load: verifying and reading; raw-write, "
-                                    "raw-read and copy: the same bytes by pwrite and fsync, by "
-                                    "pread, and in memory, which bound the others; default: all "
-                                    "of them",
-                                    told.variant),
-                     option::whole("--repeats N", "repetitions", told.repeats),
-                     option::flag("--json", "a line of JSON for each", told.json)}};
+    return {
+        .command = "lockstep bench checkpoint",
+        .about = "Measures writing and reading a checkpoint of a state that is distributed over "
+                 "all ranks.",
+        .rows = {
+            option::whole("--mb N", "size of the state in megabytes", told.megabytes),
+            option::path("--directory DIR", "directory to write the checkpoint to", told.directory),
+            option::one_of("--variant", names,
+                           "synchronous: writing until the file is durable; stall: the time that "
+                           "an asynchronous checkpoint stops training; checksum: the hashing that "
+                           "is part of writing; load: verifying and reading; raw-write, raw-read "
+                           "and copy: the same number of bytes by pwrite and fsync, by pread, and "
+                           "in memory, as upper bounds on the speed; default: all variants",
+                           told.variant),
+            option::whole("--repeats N", "repetitions", told.repeats),
+            option::flag("--json", "print one line of JSON per result", told.json)}};
 }
 
 void measure(Communicator const& world, BenchCheckpointTold const& told,

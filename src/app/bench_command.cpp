@@ -1,5 +1,7 @@
 #include "app/command.hpp"
 
+#include "command_group.hpp"
+#include "commands.hpp"
 #include "train_side_options.hpp"
 
 namespace lockstep::app {
@@ -17,8 +19,8 @@ CommandGroup bench_group() {
                          {"loader", bench_loader_command, bench_loader_help},
                          {"checkpoint", bench_checkpoint_command, bench_checkpoint_help}},
             .closing = R"(
-Ranks are those of mpirun; bind each to a core of its own: mpirun --bind-to core -n 2 lockstep bench
-step. `./bootstrap bench` compares with gloo and PyTorch's DDP in one run.
+Start the ranks with mpirun, and bind each to a core of its own: mpirun --bind-to core -n 2 lockstep
+bench step. `./bootstrap bench` compares Lockstep with gloo and PyTorch's DDP in one run.
 )"};
 }
 

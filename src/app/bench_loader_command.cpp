@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "agreed_words.hpp"
+#include "commands.hpp"
 
 namespace lockstep::app {
 
@@ -26,37 +27,40 @@ Options bench_loader_options(BenchLoaderTold& told) {
     auto& trial = told.trial;
     return {
         .command = "lockstep bench loader",
-        .about = "An epoch read by each rank's loader, from files that are in the page cache. "
-                 "memory_bytes is the most memory that a rank's loader took, allowed_bytes that of "
-                 "the prefetched batches plus 64 MiB.",
+        .about = "Measures how fast each rank's loader reads an epoch from files in the page "
+                 "cache. memory_bytes is the peak memory use of a rank's loader; allowed_bytes is "
+                 "its limit, the size of the prefetched batches plus 64 MiB.",
         .rows = {
             option::text("--kind small|large|deflate|shards|order",
-                         "small: 60,000 samples of 784 bytes; large: of 4 MiB; deflate: compressed "
-                         "chunks; shards: 1,000 files; order: the first sample of an epoch of "
-                         "10^12, without files",
+                         "small: 60,000 samples of 784 bytes; large: samples of 4 MiB; deflate: "
+                         "compressed chunks; shards: 1,000 files; order: finding the first sample "
+                         "of an epoch of 10^12 samples, without files",
                          told.kind),
-            option::text("--files FILES", "yours instead of a kind", trial.files.files),
-            option::text("--inputs NAMES", "their datasets of inputs", trial.files.inputs),
-            option::text("--targets NAMES", "their datasets of targets", trial.files.targets),
-            option::flag("--sample-per-file", "each of them is one sample",
+            option::text("--files FILES", "your own files instead of a kind", trial.files.files),
+            option::text("--inputs NAMES", "input datasets in FILES", trial.files.inputs),
+            option::text("--targets NAMES", "target datasets in FILES", trial.files.targets),
+            option::flag("--sample-per-file", "each file of FILES is one sample",
                          trial.files.sample_per_file),
             option::text("--variant loader|memory|baseline|start",
-                         "memory: as with data.cache = memory; start: from opening files to the "
-                         "first batch on every rank; baseline: what bounds it: for small, threads "
-                         "that copy and convert out of an array; for large, one thread that reads "
-                         "the file from end to end; for deflate, threads that only decompress; "
-                         "default: all that the kind has",
+                         "memory: as with data.cache = memory; start: the time from opening the "
+                         "files to the first batch on every rank; baseline: an upper bound on the "
+                         "speed: for small, threads that copy and convert from an array; for "
+                         "large, one thread that reads the file from end to end; for deflate, "
+                         "threads that only decompress; default: all variants of the kind",
                          told.variant),
             option::one_of("--shuffle", {"full", "block", "none"},
-                           "order of the epoch; full for your files", told.shuffle),
-            option::whole("--batch N", "samples; 32 for your files", told.batch),
-            option::whole("--workers N", "threads of a rank", trial.workers),
+                           "order of the samples in the epoch; with --files, the default is full",
+                           told.shuffle),
+            option::whole("--batch N", "samples per batch; with --files, the default is 32",
+                          told.batch),
+            option::whole("--workers N", "loader threads per rank", trial.workers),
             option::whole("--repeats N", "repetitions", trial.repeats),
-            option::path("--directory DIR",
-                         "where the files of a kind are kept during the measurement; "
-                         "default: the directory of temporary files",
-                         trial.directory),
-            option::flag("--json", "a line of JSON for each", told.json)}};
+            option::path(
+                "--directory DIR",
+                "where to write the temporary files that --kind needs; default: the system's "
+                "temporary directory",
+                trial.directory),
+            option::flag("--json", "print one line of JSON per result", told.json)}};
 }
 
 /// What is to be measured, and in which ways.
@@ -79,7 +83,7 @@ std::vector<std::string> settle(BenchLoaderTold& told) {
     }
     if (std::find(variants.begin(), variants.end(), told.variant) == variants.end()) {
         throw Error(ExitCode::usage, {concat("--variant ", told.variant), "there is no such value",
-                                      concat("There are ", joined(variants, ", "))});
+                                      concat("Valid values: ", joined(variants, ", "))});
     }
     return {told.variant};
 }

@@ -12,6 +12,8 @@
 #include <iostream>
 
 #include "checkpoint_files.hpp"
+#include "command_group.hpp"
+#include "commands.hpp"
 
 namespace lockstep::app {
 
@@ -24,9 +26,9 @@ std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, b
         files.push_back(entry.path);
     }
     if (files.empty()) {
-        throw Error(ExitCode::no_input,
-                    {concat("no checkpoint in ", path.string()),
-                     "its checkpoints directory has none", "Name a run's directory or a file"});
+        throw Error(ExitCode::no_input, {concat("no checkpoint in ", path.string()),
+                                         "its checkpoints directory is missing or has none",
+                                         "Name a run's directory or a file"});
     }
     if (!all) {
         files.resize(1);
@@ -45,24 +47,26 @@ struct PruneTold {
 Options checkpoint_verify_options(NothingTold&) {
     return {.command = "lockstep checkpoint verify",
             .positions = {"FILE|RUN", 1, 1},
-            .about = "Checks that every byte is as it was written; for a run, in all its "
-                     "checkpoints. Exit 65 if not."};
+            .about = "Checks that every byte of a checkpoint, or of all checkpoints of a run, is "
+                     "as it was written. Exits with 65 if not."};
 }
 
 Options checkpoint_prune_options(PruneTold& told) {
     return {.command = "lockstep checkpoint prune",
             .positions = {"RUN", 1, 1},
-            .about = "Removes all but the newest checkpoints of a run; the newest that verifies "
-                     "stays in any case.",
-            .rows = {option::required(option::whole("--keep N", "how many stay", told.keep))}};
+            .about = "Removes all but the N newest checkpoints of a run. The newest intact "
+                     "checkpoint is never removed.",
+            .rows = {option::required(
+                option::whole("--keep N", "number of checkpoints to keep", told.keep))}};
 }
 
 Options checkpoint_diff_options(NothingTold&) {
     return {.command = "lockstep checkpoint diff",
             .positions = {"A B", 2, 2},
-            .about = "Compares two checkpoints' state bit by bit. Exit 0: identical, 1: different. "
-                     "For two runs it compares the newest, and names the step at which the runs "
-                     "diverge if their records have hashes of the weights (monitor.weight-hash)."};
+            .about = "Compares the state of two checkpoints bit by bit. Exits with 0 if it is "
+                     "identical, 1 if it is different. For two runs, it compares their newest "
+                     "checkpoints and, if the runs recorded hashes of the weights "
+                     "(monitor.weight-hash), prints the step at which they diverged."};
 }
 
 /// What is wrong with a file that was looked at byte by byte; empty: nothing.
@@ -113,7 +117,7 @@ ExitCode diff(std::filesystem::path const& a, std::filesystem::path const& b) {
         std::cout << difference.where << ": " << difference.what << "\n";
     }
     if (!comparison.records.empty()) {
-        std::cout << "records, which do not count:\n";
+        std::cout << "differing records, which do not count:\n";
         for (auto const& difference : comparison.records) {
             std::cout << "  " << difference.where << ": " << difference.what << "\n";
         }
@@ -127,8 +131,9 @@ ExitCode diff(std::filesystem::path const& a, std::filesystem::path const& b) {
 
 ExitCode prune(std::filesystem::path const& run, int keep) {
     if (!std::filesystem::is_directory(run)) {
-        throw Error(ExitCode::no_input, {concat(run.string(), " is no run's directory"),
-                                         "its checkpoints would be pruned", "Name one"});
+        throw Error(ExitCode::no_input,
+                    {concat(run.string(), " is not a run's directory"),
+                     "only the checkpoints of a run can be pruned", "Name a run's directory"});
     }
     files_of(run, false); // says where there is none
     for (auto const& path : checkpoint::Store(run / "checkpoints", keep).prune(keep)) {

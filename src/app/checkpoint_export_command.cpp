@@ -8,6 +8,7 @@
 #include <map>
 
 #include "checkpoint_files.hpp"
+#include "commands.hpp"
 #include "output_file.hpp"
 
 namespace lockstep::app {
@@ -22,13 +23,13 @@ struct ExportTold {
 Options export_options(ExportTold& told) {
     return {.command = "lockstep checkpoint export",
             .positions = {"FILE|RUN OUT", 2, 2},
-            .about = "Writes the model alone, in a form that other programs read; for a run, the "
-                     "model of its newest checkpoint: name RUN/best.h5 for the best one. "
-                     "torchscript traces the model and needs the "
-                     "data named in its deck: --section.key VALUE changes that.",
+            .about = "Writes only the model, in a format that other programs can read. For a run, "
+                     "this is the model of its newest checkpoint; for its best model, name "
+                     "RUN/best.h5. torchscript traces the model and needs the data that the "
+                     "model's deck names; --section.key VALUE changes a key of that deck.",
             .rows = {option::one_of("--format", {"safetensors", "torchscript", "hdf5"},
-                                    "else it follows from OUT's name", told.format),
-                     option::flag("--overwrite", "OUT may be there", told.overwrite)},
+                                    "default: by the extension of OUT", told.format),
+                     option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
             .deck_keys = true};
 }
 
@@ -37,9 +38,9 @@ std::string format_of(std::filesystem::path const& out) {
         {".safetensors", "safetensors"}, {".pt", "torchscript"}, {".h5", "hdf5"}};
     auto const found = by_extension.find(out.extension().string());
     if (found == by_extension.end()) {
-        throw Error(ExitCode::usage,
-                    {concat("no format for ", out.string()), "its name does not say it",
-                     "Add --format safetensors, torchscript or hdf5"});
+        throw Error(ExitCode::usage, {concat("no format for ", out.string()),
+                                      "its extension is not .safetensors, .pt or .h5",
+                                      "Add --format safetensors, torchscript or hdf5"});
     }
     return found->second;
 }
@@ -61,7 +62,8 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
     if (!words.keys.empty()) {
         throw Error(ExitCode::usage,
                     {concat(words.keys.front(), " with --format ", format),
-                     "deck keys are for tracing, which only torchscript needs", "Leave them out"});
+                     "only torchscript traces the model and needs keys of the deck",
+                     "Leave them out"});
     }
     if (format == "safetensors") {
         checkpoint::write_safetensors(out, *checkpoint::open_weights(file));

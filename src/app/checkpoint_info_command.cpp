@@ -3,22 +3,25 @@
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/weights.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/config/deck_source.hpp"
 
 #include <iostream>
 
 #include "checkpoint_files.hpp"
+#include "commands.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
 Options checkpoint_info_options(NothingTold&) {
-    return {.command = "lockstep checkpoint info",
-            .positions = {"FILE|RUN", 1, 1},
-            .about = "What is in a checkpoint, a best.h5, or the newest checkpoint of a run's "
-                     "directory."};
+    return {
+        .command = "lockstep checkpoint info",
+        .positions = {"FILE|RUN", 1, 1},
+        .about =
+            "Shows what is in a checkpoint, in a best.h5, or in the newest checkpoint of a run."};
 }
 
 std::string text_of(checkpoint::Record const& record, char const* note) {
@@ -64,7 +67,7 @@ void print_record(checkpoint::Record const& record) {
     if (record.notes.contains("forced")) {
         print_fact("forced", text_of(record, "forced"));
     }
-    print_fact("deck", "all of it: h5dump -d /record/deck FILE");
+    print_fact("deck", "to print it: h5dump -d /record/deck FILE");
 }
 
 ExitCode info(std::filesystem::path const& path) {

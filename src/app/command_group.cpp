@@ -1,4 +1,5 @@
-#include "app/command.hpp"
+#include "command_group.hpp"
+
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ ExitCode run_one_of(CommandGroup const& group, Invocation const& invocation) {
     auto const last = names.back();
     names.pop_back();
     throw Error(ExitCode::usage, {concat("lockstep ", group.name, " ", words.front()),
-                                  concat("there are ", joined(names, ", "), " and ", last),
+                                  concat("its commands are ", joined(names, ", "), " and ", last),
                                   concat("See lockstep ", group.name, " --help")});
 }
 

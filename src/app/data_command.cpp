@@ -1,4 +1,9 @@
 #include "app/command.hpp"
+#include "base/text.hpp"
+
+#include "command_group.hpp"
+#include "commands.hpp"
+#include "import_options.hpp"
 
 namespace lockstep::app {
 
@@ -6,12 +11,12 @@ namespace {
 
 CommandGroup data_group() {
     return {.name = "data",
-            .commands = {
-                {"import", data_import_command, data_import_help,
-                 "idx|images|video|speech|series|hdf5 SOURCE OUT [OPTION]...",
-                 "Makes data sets; lockstep data import --help, or that of a kind, says more."},
-                {"info", data_info_command, data_info_help},
-                {"verify", data_verify_command, data_verify_help}}};
+            .commands = {{"import", data_import_command, data_import_help,
+                          joined(import_kind_names(), "|") + " SOURCE OUT [OPTION]...",
+                          "Makes data sets. For more see lockstep data import --help, or lockstep "
+                          "data import KIND --help."},
+                         {"info", data_info_command, data_info_help},
+                         {"verify", data_verify_command, data_verify_help}}};
 }
 
 } // namespace

@@ -12,6 +12,7 @@
 #include <iostream>
 #include <memory>
 
+#include "commands.hpp"
 #include "import_options.hpp"
 
 namespace lockstep::app {
@@ -76,31 +77,30 @@ void print(import::ImportReport const& report, std::vector<std::string> const& c
 void stop_if_asked(SignalRequests const& signals) {
     if (signals.pending() != 0) {
         throw Error(ExitCode::interrupted,
-                    {"the import was interrupted", "a signal asked for its end", "Import again"});
+                    {"the import was interrupted", "a signal asked it to stop",
+                     "Run the same command again to resume it"});
     }
 }
 
 std::unique_ptr<import::ImportSource> source_of(std::vector<std::string> const& words,
                                                 ImportTold& told) {
     auto const name = words.empty() ? std::string() : words.front();
-    std::vector<std::string> names;
     for (auto const& kind : import_kinds(told)) {
-        names.push_back(kind.name);
         if (kind.name == name) {
             auto const positions = import_options(told, kind).parse(words).positions;
             told.common.out = positions[2];
             if (std::error_code none;
                 std::filesystem::equivalent(positions[1], positions[2], none)) {
                 throw Error(ExitCode::usage,
-                            {concat(positions[2], " is what is to be imported"),
-                             "it would be replaced while it is read", "Name another place for it"});
+                            {concat(positions[2], " is also the source of the import"),
+                             "it would be replaced while it is read", "Name another OUT"});
             }
             return kind.make(positions[1]);
         }
     }
-    throw Error(ExitCode::usage,
-                {concat("lockstep data import ", name), concat("there are ", joined(names, ", ")),
-                 concat("Usage: ", import_options(told, {}).usage())});
+    throw Error(ExitCode::usage, {concat("lockstep data import ", name),
+                                  concat("the kinds are ", joined(import_kind_names(), ", ")),
+                                  concat("Usage: ", import_options(told, {}).usage())});
 }
 
 ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> const& words,

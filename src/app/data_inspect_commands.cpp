@@ -2,8 +2,13 @@
 #include "base/arguments.hpp"
 #include "base/text.hpp"
 #include "data/inspect.hpp"
+#include "data/look_through.hpp"
+#include "data/verify.hpp"
+#include "h5/element_type.hpp"
 
 #include <iostream>
+
+#include "commands.hpp"
 
 namespace lockstep::app {
 
@@ -13,21 +18,22 @@ Options inspect_options(data::DatasetOptions& named, std::string action, std::st
     return {.command = "lockstep data " + std::move(action),
             .positions = {"FILE...", 1, 100000},
             .about = std::move(about),
-            .rows = {option::text("--inputs NAMES", "datasets of the inputs", named.inputs),
-                     option::text("--targets NAMES", "datasets of the targets", named.targets),
+            .rows = {option::text("--inputs NAMES", "names of the input datasets", named.inputs),
+                     option::text("--targets NAMES", "names of the target datasets", named.targets),
                      option::flag("--sample-per-file", "each file is one sample",
                                   named.sample_per_file)}};
 }
 
 Options data_info_options(data::DatasetOptions& named) {
-    return inspect_options(named, "info", "What is in it.");
+    return inspect_options(named, "info", "Shows what is in each file.");
 }
 
 Options data_verify_options(data::DatasetOptions& named) {
-    return inspect_options(named, "verify",
-                           "Recomputes all checksums, reads every sample, and counts values that "
-                           "are not finite; exit 65 when there are any, or when a block has "
-                           "changed. Files of others have no checksums.");
+    return inspect_options(
+        named, "verify",
+        "Recomputes all checksums, reads every sample, and counts values that are not finite. "
+        "Exits with 65 if there are such values, or if a block has changed. Files that were not "
+        "made by lockstep data import have no checksums.");
 }
 
 /// Files and the names of what is in them.
@@ -44,12 +50,12 @@ std::vector<data::DatasetOptions> named_files(Options (*table)(data::DatasetOpti
 
 void print(data::DataInfo const& info) {
     std::cout << info.path.string() << ": " << bytes_text(info.bytes) << ", "
-              << (info.ours ? "a Lockstep data set" : "written by others")
+              << (info.ours ? "a Lockstep data set" : "written by another program")
               << (info.checksums ? ", with checksums" : ", without checksums") << "\n  "
               << count_text(info.samples) << " samples\n";
     for (std::size_t f = 0; f < info.fields.size(); ++f) {
         auto const& field = info.fields[f];
-        std::cout << "  " << field.name << ": [" << (field.ragged ? "any number of, " : "");
+        std::cout << "  " << field.name << ": [" << (field.ragged ? "any number of rows, " : "");
         for (std::size_t i = 0; i < field.shape.size(); ++i) {
             std::cout << (i == 0 ? "" : ", ") << field.shape[i];
         }

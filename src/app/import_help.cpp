@@ -1,7 +1,6 @@
-#include "app/command.hpp"
-
 #include <algorithm>
 
+#include "commands.hpp"
 #include "import_options.hpp"
 
 namespace lockstep::app {
@@ -23,13 +22,13 @@ std::string data_import_help(HelpWords const& words) {
         text += paragraph(head, "SOURCE: " + kind.source, 10) + option_lines(kind.rows, 12);
     }
     text += R"(
-OUT is a file or, where there are several sets, a directory. A name with a comma in a list is
-written in double quotes, a quote in it twice: --classes 'cat,"dog, wolf"'.
+OUT is a file or, if there are several sets, a directory. In a list, write a name that contains a
+comma in double quotes, and double each quote in it: --classes 'cat,"dog, wolf"'.
 
 Options of every kind
 )";
     text += option_lines(import_options(told, {}).rows, 2);
-    return text + "\nAn interrupted import resumes where it was when it is given the same again.\n";
+    return text + "\nTo resume an interrupted import, run the same command again.\n";
 }
 
 } // namespace lockstep::app

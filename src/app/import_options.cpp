@@ -2,6 +2,12 @@
 
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "import/hdf5_source.hpp"
+#include "import/idx_source.hpp"
+#include "import/image_source.hpp"
+#include "import/series_source.hpp"
+#include "import/speech_source.hpp"
+#include "import/video_source.hpp"
 
 namespace lockstep::app {
 
@@ -24,32 +30,32 @@ Option size_option(std::uint64_t& width, std::uint64_t& height, std::string mean
 }
 
 Option labels_option(import::LabelFile& labels) {
-    return option::path("--labels FILE.csv", "the classes come from its columns file and label",
+    return option::path("--labels FILE.csv", "a table of classes, with the columns file and label",
                         labels.path);
 }
 
 ImportKind idx_kind(ImportTold& told) {
-    return {
-        .name = "idx",
-        .source = "a directory with train-images-idx3-ubyte[.gz], "
-                  "train-labels-idx1-ubyte[.gz] and the t10k- pair, or IMAGES,LABELS",
-        .rows = {option::texts("--classes A,B,C", "names of the labels 0, 1, 2", told.idx.classes)},
-        .make = [&told](auto const& source) {
-            told.idx.source = source;
-            return import::idx_source(told.idx);
-        }};
+    return {.name = "idx",
+            .source = "a directory with train-images-idx3-ubyte[.gz], "
+                      "train-labels-idx1-ubyte[.gz] and the t10k- pair, or IMAGES,LABELS",
+            .rows = {option::texts("--classes A,B,C", "names of the classes 0, 1, 2",
+                                   told.idx.classes)},
+            .make = [&told](auto const& source) {
+                told.idx.source = source;
+                return import::idx_source(told.idx);
+            }};
 }
 
 ImportKind images_kind(ImportTold& told) {
     auto& images = told.images;
     return {.name = "images",
-            .source = "a directory with a folder of PNG and JPEG files for each class, below "
-                      "train, validation and test where these are there",
+            .source = "a directory with one folder of PNG and JPEG files per class; the class "
+                      "folders may be in folders named train, validation and test",
             .rows = {size_option(images.width, images.height, "scale all to this size"),
-                     option::flag("--gray", "one channel", images.gray),
+                     option::flag("--gray", "convert to one channel", images.gray),
                      option::one_of("--alpha", {"drop", "blend", "keep"},
-                                    "transparent pixels: colours as stored, colours blended with "
-                                    "black, or alpha as one more channel",
+                                    "transparent pixels: keep the stored colours, blend them with "
+                                    "black, or keep alpha as one more channel",
                                     told.alpha),
                      labels_option(images.labels)},
             .make = [&told, &images](auto const& source) {
@@ -64,43 +70,47 @@ ImportKind images_kind(ImportTold& told) {
 
 ImportKind video_kind(ImportTold& told) {
     auto& video = told.video;
-    return {.name = "video",
-            .source = "a directory of video files, or of folders with an image for each frame, "
-                      "ordered and labelled as images are",
-            .rows = {option::whole("--frames N", "frames of a clip", video.frames),
-                     option::whole("--stride N", "frames between clip starts; 0: clip length",
-                                   video.stride, {.least = 0}),
-                     size_option(
-                         video.width, video.height,
-                         concat("scale all to this size (", video.width, "x", video.height, ")")),
-                     option::flag("--gray", "one channel", video.gray),
-                     labels_option(video.labels)},
-            .make = [&told, &video](auto const& source) {
-                video.source = source;
-                video.split_by = told.split_by;
-                return import::video_source(video);
-            }};
+    return {
+        .name = "video",
+        .source = "a directory of video files, or of folders with one image per frame; classes and "
+                  "sets as for images",
+        .rows = {option::whole("--frames N", "frames per clip", video.frames),
+                 option::whole("--stride N",
+                               "frames from the start of one clip to the next; 0: the clip length",
+                               video.stride, {.least = 0}),
+                 size_option(
+                     video.width, video.height,
+                     concat("scale all to this size (", video.width, "x", video.height, ")")),
+                 option::flag("--gray", "convert to one channel", video.gray),
+                 labels_option(video.labels)},
+        .make = [&told, &video](auto const& source) {
+            video.source = source;
+            video.split_by = told.split_by;
+            return import::video_source(video);
+        }};
 }
 
 ImportKind speech_kind(ImportTold& told) {
     auto& speech = told.speech;
     return {
         .name = "speech",
-        .source = "the directory of the recordings (WAV, FLAC, …), all of one rate",
-        .rows = {option::path("--transcripts FILE",
-                              "a table with columns file and text, or festvox' txt.done.data; "
-                              "without it, classes as of images",
-                              speech.transcripts),
-                 option::text("--text COLUMN", "the table's column with the texts", speech.text),
-                 option::one_of("--units", {"characters", "words"}, "what a symbol is", told.units),
-                 option::flag("--lowercase", "convert texts to lower case first", speech.lowercase),
-                 option::text("--drop CHARS", "remove these from the texts first", speech.drop),
-                 option::text("--symbols CHARS|A,B,C",
-                              "the table of symbols; default: all that occur", speech.symbols),
-                 option::whole("--mels N", "bands of the log-mel features", speech.bands,
-                               {.most = 1024}),
-                 option::flag("--raw", "the recordings themselves instead", speech.raw),
-                 labels_option(speech.labels)},
+        .source = "a directory of recordings (WAV, FLAC, …), all with the same sample rate",
+        .rows =
+            {option::path("--transcripts FILE",
+                          "a table with the columns file and text, or a festvox txt.done.data; "
+                          "default: no texts, classes as for images",
+                          speech.transcripts),
+             option::text("--text COLUMN", "column of the table that has the texts", speech.text),
+             option::one_of("--units", {"characters", "words"}, "what one symbol is", told.units),
+             option::flag("--lowercase", "convert texts to lower case first", speech.lowercase),
+             option::text("--drop CHARS", "characters to remove from the texts, before --lowercase",
+                          speech.drop),
+             option::text("--symbols CHARS|A,B,C",
+                          "all symbols; default: those that occur in the texts", speech.symbols),
+             option::whole("--mels N", "number of bands of the log-mel features", speech.bands,
+                           {.most = 1024}),
+             option::flag("--raw", "store the recordings themselves, not features", speech.raw),
+             labels_option(speech.labels)},
         .make = [&told, &speech](auto const& source) {
             speech.split_by = told.split_by;
             speech.words = told.units == "words";
@@ -115,15 +125,18 @@ ImportKind series_kind(ImportTold& told) {
         .name = "series",
         .source = "a CSV or TSV table whose first line names the columns",
         .rows = {option::texts("--columns A,B,C",
-                               "the inputs; default: all columns not named by other options",
+                               "input columns; default: all that no other option names",
                                series.columns),
-                 option::text("--time COLUMN", "dates or numbers that ascend", series.time),
-                 option::text("--group COLUMN", "a series for each of its values", series.group),
-                 option::text("--target COLUMN", "rows are samples, and this is their class",
-                              series.target),
+                 option::text("--time COLUMN", "column of dates or numbers in ascending order",
+                              series.time),
+                 option::text("--group COLUMN", "make one series per value of this column",
+                              series.group),
+                 option::text("--target COLUMN",
+                              "each row is a sample, and this column is its class", series.target),
                  option::flag("--regression", "the target is a number", series.regression),
-                 option::one_of("--type", {"f32", "f64"}, "of the numbers", told.series_type),
-                 option::flag("--fill-forward", "an empty cell of a series has the value above it",
+                 option::one_of("--type", {"f32", "f64"}, "type of the numbers", told.series_type),
+                 option::flag("--fill-forward",
+                              "fill an empty cell with the value above it in its series",
                               series.fill_forward)},
         .make = [&told, &series](auto const& source) {
             series.source = source;
@@ -135,23 +148,25 @@ ImportKind series_kind(ImportTold& told) {
 
 ImportKind hdf5_kind(ImportTold& told) {
     auto& hdf5 = told.hdf5;
-    return {.name = "hdf5",
-            .source = "any HDF5 file with one entry per sample, chunked or compressed too, or with "
-                      "NAME_offsets where a sample has a number of rows",
-            .rows = {option::texts("--inputs A,B", "datasets; the only one becomes inputs",
-                                   hdf5.inputs),
-                     option::texts("--targets C,D", "datasets; the only one becomes targets",
-                                   hdf5.targets),
-                     option::text("--weights NAME", "of the samples, for data.sample-weights",
-                                  hdf5.weights),
-                     option::texts("--classes A,B,C", "names, where the first target is a class",
-                                   hdf5.classes),
-                     option::text("--type u8|i16|i32|f32|f64", "convert the inputs", hdf5.type)},
-            .make = [&told, &hdf5](auto const& source) {
-                hdf5.source = source;
-                hdf5.split_by = told.split_by;
-                return import::hdf5_source(hdf5);
-            }};
+    return {
+        .name = "hdf5",
+        .source = "any HDF5 file with one entry per sample or, if samples have different numbers "
+                  "of rows, with NAME_offsets; it may be chunked or compressed",
+        .rows = {option::texts("--inputs A,B", "input datasets; a single one is renamed to inputs",
+                               hdf5.inputs),
+                 option::texts("--targets C,D",
+                               "target datasets; a single one is renamed to targets", hdf5.targets),
+                 option::text("--weights NAME",
+                              "dataset of sample weights, for data.sample-weights", hdf5.weights),
+                 option::texts("--classes A,B,C", "class names, if the first target is a class",
+                               hdf5.classes),
+                 option::text("--type u8|i16|i32|f32|f64", "convert the inputs to this type",
+                              hdf5.type)},
+        .make = [&told, &hdf5](auto const& source) {
+            hdf5.source = source;
+            hdf5.split_by = told.split_by;
+            return import::hdf5_source(hdf5);
+        }};
 }
 
 } // namespace
@@ -161,11 +176,20 @@ std::vector<ImportKind> import_kinds(ImportTold& told) {
             speech_kind(told), series_kind(told), hdf5_kind(told)};
 }
 
+std::vector<std::string> import_kind_names() {
+    ImportTold told;
+    std::vector<std::string> names;
+    for (auto const& kind : import_kinds(told)) {
+        names.push_back(kind.name);
+    }
+    return names;
+}
+
 Options import_options(ImportTold& told, ImportKind const& kind) {
     auto& common = told.common;
     auto const split_by = [&told, name = kind.name](std::string const& column) {
         if (name == "idx") {
-            throw RefusedValue{"expected nothing for idx, which has no groups"};
+            throw RefusedValue{"idx files have no groups to split by"};
         }
         told.split_by = column;
         told.common.split.by_group = true;
@@ -175,21 +199,22 @@ Options import_options(ImportTold& told, ImportKind const& kind) {
         .positions = {"KIND SOURCE OUT", 3, 3},
         .rows = {
             option::reals("--split 0.8,0.1,0.1",
-                          "shares of train, validation and test, of each class alike",
+                          "shares of train, validation and test, the same for each class",
                           common.split.shares),
             option::own("--split-by COLUMN|folder",
-                        "keep together what is equal there: a speaker, a video; of HDF5 files "
-                        "a dataset of one whole number per sample",
+                        "keep samples with an equal value in one set, such as those of a speaker "
+                        "or a video; for hdf5, name a dataset of one whole number per sample",
                         split_by),
-            option::whole("--seed N", "of the split", common.split.seed, {.least = 0}),
-            option::whole("--shard-samples N", "files of at most N samples; 0: of any number",
+            option::whole("--seed N", "random seed of the split", common.split.seed, {.least = 0}),
+            option::whole("--shard-samples N", "write files of at most N samples each; 0: no limit",
                           common.shard_samples, {.least = 0}),
-            option::whole("--deflate LEVEL",
-                          "compress, 1 to 9: smaller files, which take longer to read",
-                          common.deflate, {.least = 0, .most = 9}),
+            option::whole(
+                "--deflate LEVEL",
+                "compression level, 1 to 9: smaller files, which take longer to read; 0: none",
+                common.deflate, {.least = 0, .most = 9}),
             option::flag("--skip-bad", "skip files that cannot be read, and list them",
                          common.skip_bad),
-            option::flag("--overwrite", "replace the data sets that are there", common.overwrite)}};
+            option::flag("--overwrite", "replace existing data sets", common.overwrite)}};
     options.rows.insert(options.rows.end(), kind.rows.begin(), kind.rows.end());
     return options;
 }

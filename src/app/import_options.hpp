@@ -1,7 +1,13 @@
 #pragma once
 
 #include "base/arguments.hpp"
+#include "import/hdf5_source.hpp"
+#include "import/idx_source.hpp"
+#include "import/image_source.hpp"
 #include "import/import.hpp"
+#include "import/series_source.hpp"
+#include "import/speech_source.hpp"
+#include "import/video_source.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -36,6 +42,9 @@ struct ImportKind {
 
 /// All kinds, which put what they are told into `told` and make their sources of it.
 std::vector<ImportKind> import_kinds(ImportTold& told);
+
+/// Their names, in the same order.
+std::vector<std::string> import_kind_names();
 
 /// Options of every kind, KIND, SOURCE and OUT, and those of `kind`.
 Options import_options(ImportTold& told, ImportKind const& kind);

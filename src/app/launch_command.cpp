@@ -1,7 +1,9 @@
 #include "app/command.hpp"
-#include "base/arrival.hpp"
+#include "base/start_limit.hpp"
 #include "launch/fit.hpp"
 #include "launch/launch.hpp"
+
+#include "commands.hpp"
 
 namespace lockstep::app {
 
@@ -19,49 +21,60 @@ Options launch_options(LaunchTold& told) {
     auto const time = [&choice](std::string const& text) {
         auto const known = launch::job_time(text);
         if (!known) {
-            throw RefusedValue{"it is hours:minutes:seconds",
-                               "--time 12:00:00, or with days 2-00:00:00"};
+            throw RefusedValue{"expected hours:minutes:seconds",
+                               "Write --time 12:00:00, or with days --time 2-00:00:00"};
         }
         choice.time = *known;
     };
     return {
         .command = "lockstep launch",
         .positions = {"[DECK]...", 0, 1000},
-        .about = "Trains a deck with one rank on each device (GPU, or core) of this host, or of "
-                 "all hosts of the Slurm or PBS job around it, and looks after the ranks: TERM, "
-                 "INT and USR1 reach them as a request to end with a checkpoint; after the loss of "
-                 "a rank they are started again on the hosts that still answer. On a terminal it "
-                 "lists devices and scheduler, asks for what is not said below, and shows the "
-                 "command or the job script before it uses it.",
+        .about = "Trains a deck with one rank per device (GPU or core) of this host or, inside a "
+                 "Slurm or PBS job, of all its hosts, and supervises the ranks: it passes TERM, "
+                 "INT and USR1 on to them as a request to write a checkpoint and end, and after "
+                 "the loss of a rank it restarts them on the hosts that still answer. On a "
+                 "terminal it lists the devices and the scheduler, asks for what the options below "
+                 "leave open, and shows the command or the job script before it uses it.",
         .rows =
-            {option::flag("--yes", "asks no questions: one rank on each device", told.yes),
-             option::flag("--show", "prints the command or the job script, and does nothing",
-                          told.show),
+            {option::flag("--yes", "ask no questions: one rank per device", told.yes),
+             option::flag("--show", "only print the command or the job script", told.show),
              option::one_of("--mode", {"single", "dp", "ddp"},
-                            "one process; its replicas on threads; or a rank per device",
+                            "single: one process; dp: one process, replicas on threads; ddp: one "
+                            "rank per device",
                             choice.mode),
-             option::whole("--devices N", "ranks on each host; with dp, replicas", choice.devices),
+             option::whole("--devices N", "ranks per host; with dp, replicas", choice.devices),
              option::flag("--oversubscribe", "allow more ranks than there are devices",
                           choice.oversubscribe),
              option::one_of("--scale-rate", {"none", "linear", "sqrt"},
-                            "optimizer.scale-learning-rate", choice.scale_rate),
+                            "value of optimizer.scale-learning-rate", choice.scale_rate),
              option::flag("--force", "as in lockstep train", told.force),
              option::whole("--restarts N",
-                           "restarts in a row without a newer checkpoint; fault-tolerance.restarts",
+                           "most restarts in a row without a newer checkpoint; default: "
+                           "fault-tolerance.restarts",
                            choice.restarts, {.least = 0}),
-             option::one_of("--launcher", {"mpirun", "srun"}, "srun: inside a Slurm job",
+             option::one_of("--launcher", {"mpirun", "srun"},
+                            "what starts the ranks (mpirun); srun works inside a Slurm job or with "
+                            "--submit slurm only",
                             choice.launcher),
-             option::text("--hostfile FILE", "hosts, a line each: NAME [slots=N]", choice.hostfile),
-             option::one_of("--submit", {"no", "slurm", "pbs"},
-                            "writes runs/NAME.sbatch or .pbs and submits it; no: starts it here",
-                            choice.submit),
-             option::whole("--nodes N", "of that job", choice.nodes),
-             option::whole("--gpus-per-node N", "as the partition has", choice.gpus, {.least = 0}),
+             option::text("--hostfile FILE", "list of hosts, one per line: NAME [slots=N]",
+                          choice.hostfile),
+             option::one_of(
+                 "--submit", {"no", "slurm", "pbs"},
+                 "slurm, pbs: write runs/NAME.sbatch or .pbs and submit it; no: start the run here",
+                 choice.submit),
+             option::whole("--nodes N", "nodes of the submitted job", choice.nodes),
+             option::whole(
+                 "--gpus-per-node N",
+                 "GPUs per node of the submitted job; default: as many as the partition has",
+                 choice.gpus, {.least = 0}),
              option::text("--partition NAME",
-                          "of Slurm, or queue of PBS; else the scheduler's default",
+                          "Slurm partition or PBS queue; default: the scheduler's",
                           choice.partition),
-             option::text("--account NAME", "account that is charged for the job", choice.account),
-             option::own("--time H:M:S", "12:00:00, or what the partition allows", time)},
+             option::text("--account NAME", "account to charge for the job", choice.account),
+             option::own("--time H:M:S",
+                         "time limit of the job; default: 12:00:00, or the partition's limit if "
+                         "that is shorter",
+                         time)},
         .deck_keys = true};
 }
 
@@ -69,8 +82,9 @@ void require_job_for_its_shape(launch::LaunchChoice const& choice) {
     bool const shaped = choice.nodes > 0 || choice.gpus >= 0 || !choice.time.empty() ||
                         !choice.partition.empty() || !choice.account.empty();
     if (choice.submit == "no" && shaped) {
-        throw Error(ExitCode::usage, {"a job's nodes, time, … with --submit no", "no job is made",
-                                      "Name hosts by --hostfile, or submit a job"});
+        throw Error(ExitCode::usage,
+                    {"options of a job, such as --nodes or --time, were given with --submit no",
+                     "no job is made", "Name hosts by --hostfile, or submit a job"});
     }
 }
 

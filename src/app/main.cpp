@@ -8,6 +8,7 @@
 #include "lockstep/build_id_value.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "build_info.hpp"
+#include "commands.hpp"
 #include "train_side_options.hpp"
 
 namespace {
@@ -26,39 +28,41 @@ std::vector<Command> commands() {
     return {
         {"train", train_front_command, train_help,
          "DECK... [--section.key VALUE]... [--force] [--quiet | --verbose | --json]",
-         "the main job"},
+         "trains a deck, or resumes its run"},
         {"launch", launch_command, launch_help,
          "[--yes] [DECK]... [--devices N] [--restarts N] [--submit slurm|pbs]",
-         "asks for what is missing; one rank per device of this host or job; restarts a lost run"},
+         "trains with one rank per device of this host or job; asks for what is missing, restarts "
+         "a lost run"},
         {"plan", [](Invocation const& i) { return train_side_command("plan", i); }, plan_help,
-         "DECK [--ranks N]", "everything that train would do, without training"},
+         "DECK [--ranks N]", "shows what train would do, without training"},
         {"check", [](Invocation const& i) { return train_side_command("check", i); }, check_help,
-         "[DECK]", "whether this machine or allocation is fit, with remedies"},
+         "[DECK]",
+         "checks whether this machine or allocation is ready to train, and names remedies"},
         {"estimate", [](Invocation const& i) { return train_side_command("estimate", i); },
          estimate_help, "DECK [--price-per-hour P]",
          "measures a step and the network, and predicts 1 to 1024 ranks"},
         {"evaluate", [](Invocation const& i) { return train_side_command("evaluate", i); },
          evaluate_help, "DECK CHECKPOINT|RUN",
-         "measures the test (or validation) set with a checkpoint"},
+         "evaluates a checkpoint on the test (or validation) set"},
         {"verify-resume", verify_resume_command, verify_resume_help,
          "DECK --ranks A --resume-ranks B --kill-at K --steps N",
          "proves exact resume on this set-up"},
         {"data", data_command, data_help, "import KIND SOURCE OUT | info FILE... | verify FILE...",
-         "makes data sets and looks into them"},
+         "makes data sets, shows what is in them, verifies them"},
         {"checkpoint", checkpoint_command, checkpoint_help,
          "info FILE|RUN | verify FILE|RUN | diff A B | prune RUN --keep N | export FILE OUT",
-         "looks into checkpoints, writes the model for others"},
+         "shows, verifies, compares and prunes checkpoints; exports the model to other formats"},
         {"bench", bench_command, bench_help, "allreduce | step | loader | checkpoint",
          "measures the exchange, the training step, the loader, checkpoints"},
         {"report", report_command, report_help,
          "RUN... [--output DIRECTORY] [--format png,pdf,svg] [--price-per-hour P]",
-         "pictures of runs, and a table that compares them"},
+         "draws pictures of runs, and a table that compares them"},
         {"watch", watch_command, watch_help, "RUN [--once]",
          "shows what a run is doing, or has done"},
         {"models", [](Invocation const& i) { return train_side_command("models", i); }, models_help,
-         "[NAME]", "what model.name can be, with the keys of each"},
+         "[NAME]", "lists the models that model.name can name, with their keys"},
         {"tasks", [](Invocation const& i) { return train_side_command("tasks", i); }, tasks_help,
-         "[NAME]", "what task.kind can be, with the keys of each"},
+         "[NAME]", "lists the tasks that task.kind can name, with their keys"},
     };
 }
 
@@ -100,7 +104,7 @@ ExitCode dispatch(int argc, char** argv) {
     }
     auto const near = nearest_name(arguments[0], names);
     throw Error(ExitCode::usage, {concat("unknown command ", arguments[0]),
-                                  concat("there are ", joined(names, ", ")),
+                                  concat("the commands are ", joined(names, ", ")),
                                   near.empty() ? std::string("lockstep --help lists them")
                                                : concat("Did you mean ", near, "?")});
 }
@@ -111,8 +115,8 @@ ExitCode dispatch(int argc, char** argv) {
     release_reserve();
     std::set_terminate([] { // not even for the word
         constexpr std::string_view text =
-            "lockstep: root cause: out of memory: nothing was left to this process. Ask for more, "
-            "or raise its limits (ulimit -d, -v)\n";
+            "lockstep: root cause: out of memory: no memory was left for this process. Ask for "
+            "more memory, or raise its limits (ulimit -d, -v)\n";
         static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
         std::_Exit(static_cast<int>(ExitCode::memory));
     });
@@ -131,6 +135,14 @@ ExitCode dispatch(int argc, char** argv) {
     std::abort();
 }
 
+/// Everything that is written was closed, and MPI has ended. What would come now, a hundred
+/// milliseconds of LibTorch taking its tables of operators apart, is the kernel's to free.
+[[noreturn]] void leave(ExitCode code) {
+    std::cout.flush();
+    static_cast<void>(std::fflush(nullptr));
+    std::_Exit(static_cast<int>(code));
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -140,13 +152,14 @@ int main(int argc, char** argv) {
         require_same_build("liblockstep_core", core_build_id(), LOCKSTEP_BUILD_ID);
         auto const code = dispatch(argc, argv);
         if (code == ExitCode::ok && !std::cout.flush()) {
-            throw Error(ExitCode::io, {"cannot write to standard output", "not all was written",
-                                       "Check the disk's free space, or what reads from here"});
+            throw Error(ExitCode::io,
+                        {"cannot write to standard output", "not all of the output was written",
+                         "Check the disk's free space, or the program that reads this output"});
         }
-        return static_cast<int>(code);
+        leave(code);
     } catch (...) {
         auto const error = current_error();
         std::cerr << "lockstep: " << error.what() << std::endl;
-        return static_cast<int>(error.code());
+        leave(error.code());
     }
 }

@@ -1,9 +1,11 @@
 #include "app/command.hpp"
 #include "base/arguments.hpp"
+#include "report/plots.hpp"
 #include "report/report.hpp"
 
 #include <iostream>
 
+#include "commands.hpp"
 #include "output_file.hpp"
 
 namespace lockstep::app {
@@ -21,14 +23,17 @@ Options report_options(ReportTold& told) {
     return {
         .command = "lockstep report",
         .positions = {"RUN...", 1, 100},
-        .about = "Draws pictures and writes report.md: of one run into its own directory, of "
-                 "several in comparison into report/. RUN is a run's directory or its "
-                 "metrics.jsonl.",
+        .about =
+            "Draws pictures and writes report.md: for one run into its own directory; for several "
+            "runs, with a comparison, into report/. RUN is a run's directory or its metrics.jsonl.",
         .rows = {
-            option::text("--output DIRECTORY", "another place for it", told.output),
-            option::some_of("--format", {"png", "pdf", "svg"}, "of the pictures", told.formats),
-            option::real("--price-per-hour P", "of a rank, in any currency", told.price),
-            option::flag("--overwrite", "replace a report that is in DIRECTORY", told.overwrite)}};
+            option::text("--output DIRECTORY", "another directory for the report", told.output),
+            option::some_of("--format", {"png", "pdf", "svg"}, "formats of the pictures",
+                            told.formats),
+            option::real("--price-per-hour P", "price of one rank per hour, in any currency",
+                         told.price),
+            option::flag("--overwrite", "replace an existing report in DIRECTORY",
+                         told.overwrite)}};
 }
 
 monitor::RunRecords records_of(std::string const& named) {

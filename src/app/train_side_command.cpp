@@ -1,6 +1,6 @@
 #include "app/command.hpp"
 #include "base/build_id.hpp"
-#include "base/loader.hpp"
+#include "base/loader_reason.hpp"
 #include "base/memory.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -10,6 +10,8 @@
 #include <csignal>
 #include <cstdint>
 #include <dlfcn.h>
+
+#include "commands.hpp"
 
 namespace lockstep::app {
 
@@ -23,9 +25,9 @@ constexpr std::uint64_t min_address_space = std::uint64_t{1} << 30;
 void require_address_space() {
     if (auto const left = address_space_left(); left < min_address_space) {
         throw Error(ExitCode::memory,
-                    {concat("out of memory: ", bytes_text(left), " of addresses are left"),
-                     concat("LibTorch and MPI want ", bytes_text(min_address_space)),
-                     "Raise the limit of addresses (ulimit -v), or lift it"});
+                    {concat("out of memory: ", bytes_text(left), " of address space are left"),
+                     concat("LibTorch and MPI need ", bytes_text(min_address_space)),
+                     "Raise or remove the limit on address space (ulimit -v)"});
     }
 }
 

@@ -7,38 +7,42 @@ namespace lockstep::app {
 // Where a deck is missing, its reader says so.
 
 Options train_options(TrainTold& told) {
-    return {.command = "lockstep train",
-            .positions = {"DECK...", 0, 1000},
-            .about = "Trains, or resumes where the run was interrupted; of several decks the later "
-                     "wins.",
-            .rows = {option::flag("--force", "resume although the deck has changed", told.force),
-                     option::flag("--quiet", "warnings, and how it ended", told.quiet),
-                     option::flag("--verbose", "also each record and checkpoint", told.verbose),
-                     option::flag("--json", "the records of metrics.jsonl instead of words",
-                                  told.json)},
-            .exclusive = {"--quiet", "--verbose", "--json"},
-            .deck_keys = true};
+    return {
+        .command = "lockstep train",
+        .positions = {"DECK...", 0, 1000},
+        .about = "Trains a deck, or resumes its run where it was interrupted. If several decks set "
+                 "the same key, the last one wins.",
+        .rows = {option::flag("--force", "resume although the deck has changed", told.force),
+                 option::flag("--quiet", "print only warnings and how the run ended", told.quiet),
+                 option::flag("--verbose", "also print each record and checkpoint", told.verbose),
+                 option::flag("--json", "print the records of metrics.jsonl instead of text",
+                              told.json)},
+        .exclusive = {"--quiet", "--verbose", "--json"},
+        .deck_keys = true};
 }
 
 Options plan_options(PlanTold& told) {
     return {.command = "lockstep plan",
             .positions = {"DECK", 0, 1},
-            .about = "Everything that train would do, without training: whether it starts, "
-                     "resumes, is finished or is refused, which rank hosts which replicas where, "
-                     "memory, buckets, checkpoints.",
-            .rows = {option::whole("--ranks N", "as if so many had been started", told.ranks),
-                     option::whole("--ranks-per-host M", "of these", told.per_host)},
+            .about = "Shows what train would do, without training: whether the run would start, "
+                     "resume or be refused, or is finished already; which rank hosts which "
+                     "replicas, and where; memory, buckets and checkpoints.",
+            .rows = {option::whole("--ranks N", "plan for N ranks, whatever number was started",
+                                   told.ranks),
+                     option::whole("--ranks-per-host M",
+                                   "ranks per host, with --ranks; default: all on one host",
+                                   told.per_host)},
             .deck_keys = true};
 }
 
 Options check_options(CheckTold& told) {
     return {.command = "lockstep check",
             .positions = {"[DECK]", 0, 1},
-            .about = "Whether the hosts, devices, network and disk of this launch are fit, and "
-                     "with a deck, whether its training fits them: green, yellow and red findings, "
-                     "each with its remedy. Start it as you would start the training. Exit 69 when "
-                     "something is red.",
-            .rows = {option::flag("--json", "a line of JSON for each finding", told.json)},
+            .about = "Checks whether the hosts, devices, network and disk of this launch are ready "
+                     "for training and, with a deck, whether its training fits on them. Findings "
+                     "are green, yellow or red; yellow and red ones come with a remedy. Start this "
+                     "command as you would start the training. Exits with 69 if a finding is red.",
+            .rows = {option::flag("--json", "print one line of JSON per finding", told.json)},
             .deck_keys = true};
 }
 
@@ -46,63 +50,69 @@ Options estimate_options(measure::EstimateOptions& told) {
     return {
         .command = "lockstep estimate",
         .positions = {"DECK", 0, 1},
-        .about = "Measures a step of the deck's training on one rank and on all that were "
-                 "started, and the network, and predicts 1 to 1024 ranks: speed-up, "
-                 "efficiency, time and cost. The network between hosts is measured when ranks "
-                 "run on several, else given or assumed.",
-        .rows = {option::whole("--steps N", "that are measured", told.steps),
-                 option::whole("--max-ranks N", "up to which is predicted", told.max_ranks),
+        .about = "Measures the network and a training step of the deck, on one rank and on all "
+                 "ranks that were started, and predicts speed-up, efficiency, time and cost for 1 "
+                 "to 1024 ranks. The network between hosts is measured if ranks run on several "
+                 "hosts; otherwise it is taken from the options below, or assumed.",
+        .rows = {option::whole("--steps N", "number of steps to measure", told.steps),
+                 option::whole("--max-ranks N", "largest number of ranks to predict",
+                               told.max_ranks),
                  option::whole("--ranks-per-host N",
-                               "default: as many as were started on this host, "
-                               "or, if that is one, as it has devices or cores for",
+                               "default: the number of ranks started on this host or, if that is "
+                               "one, the number of its devices or cores",
                                told.per_host),
                  option::wholes("--batches B,B,...",
-                                "total batches to try, with the memory each takes", told.batches),
-                 option::real("--price-per-hour P", "of one rank, in any currency", told.price),
-                 option::real("--watts W", "of one rank", told.watts),
+                                "global batch sizes to try, with the memory that each needs",
+                                told.batches),
+                 option::real("--price-per-hour P", "price of one rank per hour, in any currency",
+                              told.price),
+                 option::real("--watts W", "power of one rank in watts", told.watts),
                  option::real("--network-gbit G", "bandwidth between hosts, in Gbit/s", told.gbit),
-                 option::real("--latency-us L", "between hosts", told.latency_us),
-                 option::flag("--json", "a line of JSON for each row", told.json)},
+                 option::real("--latency-us L", "latency between hosts, in microseconds",
+                              told.latency_us),
+                 option::flag("--json", "print one line of JSON per row", told.json)},
         .deck_keys = true};
 }
 
 Options evaluate_options(NothingTold&) {
     return {.command = "lockstep evaluate",
             .positions = {"DECK CHECKPOINT|RUN", 2, 2},
-            .about = "Measures data.test, or data.validation where the deck has no test set, with "
-                     "a checkpoint or a best.h5; of a run's directory with its best.h5, or its "
-                     "newest checkpoint where it has none. The figures are the same on any number "
-                     "of ranks.",
+            .about =
+                "Evaluates a checkpoint or a best.h5 on data.test or, if the deck has no test set, "
+                "on data.validation. For a run, it evaluates best.h5 or, if there is none, the "
+                "newest checkpoint. The results are the same on any number of ranks.",
             .deck_keys = true};
 }
 
 Options bench_step_options(BenchStepTold& told) {
-    return {.command = "lockstep bench step",
-            .about = "One training step with AdamW on fresh random images, each rank a replica. A "
-                     "step takes the mean of all ranks' times.",
-            .rows = {option::one_of("--model", {"mlp18m", "cnn"}, "those of docs/performance.md",
-                                    told.model),
-                     option::one_of("--variant", {"engine", "native", "dp", "alone", "bare"},
-                                    "engine: as in training; native: with reduction = native; dp: "
-                                    "two replicas on threads; alone: every rank trains by itself, "
-                                    "without communication; bare: the same, with a plain LibTorch "
-                                    "loop and LibTorch's AdamW",
-                                    told.variant),
-                     option::whole("--batch N", "samples of a replica", told.batch),
-                     option::whole("--steps N", "that are measured", told.steps),
-                     option::flag("--json", "a line of JSON", told.json)}};
+    return {
+        .command = "lockstep bench step",
+        .about = "Measures a training step with AdamW on new random images, with one replica per "
+                 "rank. The time of a step is the mean over all ranks.",
+        .rows = {
+            option::one_of("--model", {"mlp18m", "cnn"}, "models of docs/performance.md",
+                           told.model),
+            option::one_of(
+                "--variant", {"engine", "native", "dp", "alone", "bare"},
+                "engine: as in training; native: with communication.reduction = native; dp: two "
+                "replicas on threads; alone: every rank trains by itself, without communication; "
+                "bare: like alone, but with a plain LibTorch loop and LibTorch's AdamW",
+                told.variant),
+            option::whole("--batch N", "samples per replica", told.batch),
+            option::whole("--steps N", "number of steps to measure", told.steps),
+            option::flag("--json", "print one line of JSON", told.json)}};
 }
 
 Options models_options(NothingTold&) {
     return {.command = "lockstep models",
             .positions = {"[NAME]", 0, 1},
-            .about = "What model.name can be, with the keys of each."};
+            .about = "Lists the models that model.name can name, with their keys."};
 }
 
 Options tasks_options(NothingTold&) {
     return {.command = "lockstep tasks",
             .positions = {"[NAME]", 0, 1},
-            .about = "What task.kind can be, with the keys of each."};
+            .about = "Lists the tasks that task.kind can name, with their keys."};
 }
 
 std::string train_help(HelpWords const&) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "commands.hpp"
+
 // What the commands that live in the training library can be told. Compiled into the program, too,
 // whose --help does without that library: to load LibTorch takes long.
 namespace lockstep::app {

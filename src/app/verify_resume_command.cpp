@@ -5,6 +5,8 @@
 
 #include <iostream>
 
+#include "commands.hpp"
+
 namespace lockstep::app {
 
 namespace {
@@ -12,18 +14,22 @@ namespace {
 Options verify_resume_options(measure::ResumeTrialOptions& told) {
     using option::required;
     using option::whole;
-    return {.command = "lockstep verify-resume",
-            .positions = {"DECK...", 1, 1000},
-            .about = "Proves exact resume on this very set-up. Trains N steps on A ranks; trains "
-                     "again, lets SIGKILL end the last rank at step K, and resumes on B ranks; "
-                     "compares every bit of the two last states. Exit 0: equal, 1: different. The "
-                     "runs' directories, beside the deck's own, are removed.",
-            .rows = {required(whole("--ranks A", "that train", told.ranks)),
-                     required(whole("--resume-ranks B", "that resume", told.resume_ranks)),
-                     required(whole("--kill-at K", "the step of the kill", told.kill_at)),
-                     required(whole("--steps N", "of the whole training", told.steps)),
-                     option::text("--launcher mpirun|srun", "or a path to one", told.launcher)},
-            .deck_keys = true};
+    return {
+        .command = "lockstep verify-resume",
+        .positions = {"DECK...", 1, 1000},
+        .about =
+            "Proves exact resume on this set-up: trains N steps on A ranks; trains again, kills "
+            "the last rank with SIGKILL at step K, and resumes on B ranks; then compares every bit "
+            "of the two final states. Exits with 0 if they are equal, 1 if they are different. Its "
+            "two runs have directories beside the deck's own, which it removes at the end.",
+        .rows = {required(whole("--ranks A", "ranks that train", told.ranks)),
+                 required(whole("--resume-ranks B", "ranks that resume", told.resume_ranks)),
+                 required(
+                     whole("--kill-at K", "step at which the last rank is killed", told.kill_at)),
+                 required(whole("--steps N", "steps of the whole training", told.steps)),
+                 option::text("--launcher mpirun|srun", "mpirun, srun, or the path of one of them",
+                              told.launcher)},
+        .deck_keys = true};
 }
 
 /// Each rank would start ranks of its own, and mpirun refuses to start below another.
@@ -32,8 +38,8 @@ void require_no_launcher() {
         if (environment(variable)) {
             throw Error(ExitCode::usage,
                         {"lockstep verify-resume was started by mpirun or srun",
-                         "it starts its ranks by itself, as many as --ranks and --resume-ranks say",
-                         "Start it alone: lockstep verify-resume DECK …"});
+                         "it starts the ranks itself, as many as --ranks and --resume-ranks state",
+                         "Start it without a launcher: lockstep verify-resume DECK …"});
         }
     }
 }
@@ -49,9 +55,10 @@ ExitCode verify_resume_command(Invocation const& invocation) {
     measure::ResumeTrialOptions told;
     told.words = verify_resume_options(told).parse(invocation.arguments).all();
     if (told.kill_at > told.steps) {
-        throw Error(ExitCode::usage,
-                    {concat("--kill-at ", told.kill_at), concat("there are ", told.steps, " steps"),
-                     "Kill at one of them"});
+        throw Error(ExitCode::usage, {concat("--kill-at ", told.kill_at),
+                                      concat("the training has only ", told.steps,
+                                             told.steps == 1 ? " step" : " steps"),
+                                      "Choose one of its steps"});
     }
     measure::ResumeTrial const trial(told);
     trial.run();

@@ -91,8 +91,9 @@ class Parser {
         }
         auto const near = nearest_name(name, names);
         refuse(concat("unknown option ", name),
-               options_.deck_keys ? "keys of the deck are --section.key VALUE"
-                                  : "the command has no such option",
+               options_.deck_keys
+                   ? "it is neither an option nor a key of the deck (--section.key VALUE)"
+                   : "the command has no such option",
                near.empty() ? std::string() : concat("Did you mean ", near, "?"));
     }
 
@@ -115,7 +116,7 @@ class Parser {
         auto const& allowed = options_.positions;
         if (count < allowed.least || count > allowed.most) {
             refuse(concat(count, count == 1 ? " argument" : " arguments"),
-                   count < allowed.least ? "something is missing" : "there are too many");
+                   count < allowed.least ? "an argument is missing" : "there are too many");
         }
     }
 

@@ -27,15 +27,6 @@ std::optional<int> number_in(std::initializer_list<char const*> names) {
     return std::nullopt;
 }
 
-constexpr char const* start_variable = "LOCKSTEP_START_SECONDS";
-constexpr double max_start_s = 1'000'000;
-
-/// What the variable says; nothing where it says nothing that can be.
-std::optional<double> start_limit() {
-    auto const seconds = environment_number<double>(start_variable);
-    return seconds && *seconds > 0 && *seconds <= max_start_s ? seconds : std::nullopt;
-}
-
 } // namespace
 
 std::filesystem::path arrivals_directory() {
@@ -84,20 +75,6 @@ std::vector<int> missed_ranks(std::filesystem::path const& directory, int ranks)
         }
     }
     return absent.empty() ? stopped : absent;
-}
-
-double start_limit_s(double otherwise) {
-    return start_limit().value_or(otherwise);
-}
-
-void require_start_limit() {
-    auto const text = environment_text(start_variable);
-    if (!text.empty() && !start_limit()) {
-        throw Error(ExitCode::usage,
-                    {concat(start_variable, " = ", text),
-                     concat("expected a number of seconds above 0, up to ", max_start_s),
-                     "Correct or unset it"});
-    }
 }
 
 bool any_arrived(std::filesystem::path const& directory) {

@@ -27,12 +27,6 @@ void leave_arrival_mark(std::filesystem::path const& directory);
 /// are stopped; empty where nobody is known to be missed.
 std::vector<int> missed_ranks(std::filesystem::path const& directory, int ranks);
 
-/// Seconds that ranks have to come and to start MPI: LOCKSTEP_START_SECONDS, else `otherwise`.
-double start_limit_s(double otherwise);
-
-/// Throws  Error 64 when LOCKSTEP_START_SECONDS is no such time
-void require_start_limit();
-
 /// Whether any rank has left its mark.
 bool any_arrived(std::filesystem::path const& directory);
 

@@ -67,7 +67,7 @@ std::optional<double> said_by(char const* name,
     auto const value = meaning(text);
     if (!value) {
         job.warnings.push_back(
-            concat("warning: ", name, " = ", text, " is left out: expected ", expected));
+            concat("warning: ", name, " = ", text, " is ignored: expected ", expected));
     }
     return value;
 }

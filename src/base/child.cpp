@@ -173,7 +173,7 @@ int run_child(std::vector<std::string> const& words, std::vector<std::string> co
     if (failure != 0) {
         throw Error(ExitCode::unavailable,
                     {concat("cannot start ", words.front()), system_text(failure),
-                     "Load the module that has it, or name it with --launcher"});
+                     "Load the module that provides it, or name it with --launcher"});
     }
     return wait_for_child(child);
 }

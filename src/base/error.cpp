@@ -1,5 +1,6 @@
 #include "lockstep/base/error.hpp"
 
+#include "base/failed_allocation.hpp"
 #include "base/memory.hpp"
 #include "base/text.hpp"
 
@@ -30,11 +31,10 @@ std::string sentence(ErrorText const& text) {
     return message;
 }
 
-constexpr char const* memory_remedy = "Lower data.batch (and raise optimizer.accumulate), set "
-                                      "precision.gradient-checkpointing = true "
-                                      "or precision.compute = bf16, take a smaller model, start "
-                                      "fewer ranks per host, or ask for more "
-                                      "memory";
+constexpr char const* memory_remedy =
+    "Lower data.batch (and raise optimizer.accumulate), set precision.gradient-checkpointing = "
+    "true or precision.compute = bf16, use a smaller model, start fewer ranks per host, or ask for "
+    "more memory";
 
 Error out_of_memory(std::string const& needed) {
     return Error(ExitCode::memory,
@@ -116,7 +116,7 @@ std::optional<std::string> failed_allocation(std::string const& text) {
 
 std::string remedy_for(int error_number, std::string const& otherwise) {
     return error_number == EMFILE   ? "Raise the limit of open files (ulimit -n)"
-           : error_number == ENFILE ? "Close files: this host has as many open as it can"
+           : error_number == ENFILE ? "Close files: this host has reached its limit of open files"
                                     : otherwise;
 }
 
@@ -140,10 +140,10 @@ Error current_error() {
         release_reserve();
         return out_of_memory("an allocation failed");
     } catch (std::length_error const&) {
-        return out_of_memory("an array larger than any memory was needed");
+        return out_of_memory("an array was requested that is larger than any memory");
     } catch (std::filesystem::filesystem_error const& error) {
         return system_error(error.what(), error.code().value(),
-                            "Check that it is there, who owns it and that the disk has space");
+                            "Check that the path exists, who owns it, and that the disk has space");
     } catch (std::system_error const& error) {
         if (error.code() == std::errc::resource_unavailable_try_again) {
             return no_thread();

@@ -52,22 +52,24 @@ constexpr std::array magics{
     Magic{8, "AVI "sv, "an AVI video", of_films},
     Magic{4, "ftyp"sv, "an MP4 video", of_films},
     Magic{0, "\x1a\x45\xdf\xa3"sv, "a Matroska video", of_films},
-    Magic{0, "\x1f\x8b"sv, "compressed by gzip", "Unpack it: gunzip -k FILE"},
-    Magic{0, "BZh"sv, "compressed by bzip2", "Unpack it: bunzip2 -k FILE"},
+    Magic{0, "\x1f\x8b"sv, "compressed with gzip", "Unpack it: gunzip -k FILE"},
+    Magic{0, "BZh"sv, "compressed with bzip2", "Unpack it: bunzip2 -k FILE"},
     Magic{0,
           "\xfd"
           "7zXZ\0"sv,
-          "compressed by xz", "Unpack it: unxz -k FILE"},
-    Magic{0, "\x28\xb5\x2f\xfd"sv, "compressed by zstd", "Unpack it: unzstd FILE"},
+          "compressed with xz", "Unpack it: unxz -k FILE"},
+    Magic{0, "\x28\xb5\x2f\xfd"sv, "compressed with zstd", "Unpack it: unzstd FILE"},
     Magic{0, "7z\xbc\xaf\x27\x1c"sv, "a 7-Zip archive", "Unpack it: 7z x FILE"},
     Magic{257, "ustar"sv, "a tar archive", "Unpack it: tar xf FILE"},
-    Magic{0, "\x93NUMPY"sv, "an array of NumPy",
+    Magic{0, "\x93NUMPY"sv, "a NumPy array",
           "Convert arrays to HDF5: python3 -c \"import h5py, numpy; "
           "h5py.File('OUT.h5', 'w')['inputs'] = numpy.load('FILE')\", and targets likewise"},
     Magic{0, "PAR1"sv, "a Parquet table",
-          "Write it as CSV, then lockstep data import series TABLE.csv OUT.h5"},
+          "Convert it to CSV, then make a data set of it: lockstep data import series TABLE.csv "
+          "OUT.h5"},
     Magic{0, "ARROW1"sv, "an Arrow table",
-          "Write it as CSV, then lockstep data import series TABLE.csv OUT.h5"},
+          "Convert it to CSV, then make a data set of it: lockstep data import series TABLE.csv "
+          "OUT.h5"},
     Magic{0, "CDF\1"sv, "netCDF-3, which is not HDF5", "Convert it: nccopy -k nc4 FILE NEW.nc"},
     Magic{0, "CDF\2"sv, "netCDF-3, which is not HDF5", "Convert it: nccopy -k nc4 FILE NEW.nc"},
     Magic{0, "CDF\5"sv, "netCDF-3, which is not HDF5", "Convert it: nccopy -k nc4 FILE NEW.nc"},
@@ -76,7 +78,7 @@ constexpr std::array magics{
           "\x7f"
           "ELF"sv,
           "a program or a library", ""},
-    Magic{0, "version https://git-lfs"sv, "a pointer of Git LFS, not the file itself",
+    Magic{0, "version https://git-lfs"sv, "a Git LFS pointer, not the file itself",
           "Fetch it: git lfs pull"},
     Magic{0, "<!DOCTYPE html"sv, "a web page", "Download the file itself"},
     Magic{0, "<!doctype html"sv, "a web page", "Download the file itself"},
@@ -106,16 +108,16 @@ constexpr char const* only_weights =
     "It holds weights without the code: save the model itself, torch.jit.script(model).save(FILE)";
 
 FileKind pickled(std::string const& name) {
-    return {name, "Load it in Python, and write its arrays as inputs and targets with h5py",
-            python("torch", "torch.load('FILE', map_location='cpu', weights_only=True)"),
-            only_weights};
+    return {
+        name, "Load it in Python, and write its arrays with h5py as datasets inputs and targets",
+        python("torch", "torch.load('FILE', map_location='cpu', weights_only=True)"), only_weights};
 }
 
 FileKind archive(std::string_view names) {
     auto const holds = [&](char const* name) { return names.find(name) != std::string_view::npos; };
     if (holds("archive_format") || holds("serialized_exported_program.json") ||
         holds("models/model.json")) {
-        return {"a PT2 archive of torch.export", a_model,
+        return {"a torch.export archive (PT2)", a_model,
                 python("torch", "torch.export.load('FILE').state_dict"), save_script};
     }
     if (holds("constants.pkl")) {
@@ -124,7 +126,7 @@ FileKind archive(std::string_view names) {
                 python("torch", "torch.jit.load('FILE', 'cpu').state_dict()"), ""};
     }
     if (holds("data.pkl")) {
-        return pickled("a pickle of torch.save");
+        return pickled("a torch.save pickle");
     }
     if (holds(".npy")) {
         return {"an archive of NumPy arrays",
@@ -181,13 +183,13 @@ bool is_table(std::string_view head) {
 
 FileKind of_text(std::string_view head) {
     if (has(head, 0, "{")) {
-        return {"a JSON text", "", "", ""};
+        return {"a JSON file", "", "", ""};
     }
     if (is_table(head)) {
-        return {"a table as text (CSV)",
+        return {"a text table (CSV)",
                 "Make a data set of it: lockstep data import series FILE OUT.h5", "", ""};
     }
-    return {"a text", "", "", ""};
+    return {"a text file", "", "", ""};
 }
 
 FileKind recognised(File const& file) {
@@ -228,7 +230,7 @@ FileKind recognised(File const& file) {
                 "Make a data set of it: lockstep data import idx IMAGES,LABELS OUT.h5", "", ""};
     }
     if (std::all_of(head.begin(), head.end(), [](char letter) { return letter == 0; })) {
-        return {"a file that begins with zeros only",
+        return {"a file that begins with nothing but zero bytes",
                 "Copy it again: its contents were never written", "", ""};
     }
     return is_text(head) ? of_text(head) : FileKind();

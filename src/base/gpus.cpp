@@ -116,7 +116,7 @@ int index_of(std::string const& name, std::string const& devices, std::vector<Gp
         throw Error(ExitCode::usage,
                     {concat("run.devices = ", devices),
                      "expected all, a count, or a comma-separated list of numbers or UUIDs",
-                     "Correct the value, as in 0,1 or GPU-6f2e"});
+                     "Correct the value, for example to 0,1 or GPU-6f2e"});
     }
     if (index >= static_cast<int>(gpus.size())) {
         throw Error(ExitCode::unavailable,
@@ -163,7 +163,7 @@ std::vector<int> chosen_gpus(std::string const& devices, std::vector<Gpu> const&
         if (count > static_cast<int>(gpus.size())) {
             throw Error(ExitCode::unavailable, {concat("run.devices = ", devices),
                                                 concat("this host offers ", gpus.size(), " GPUs"),
-                                                "Lower it, or set run.device = cpu"});
+                                                "Lower the number, or set run.device = cpu"});
         }
         if (text != "all" && count < 1) {
             index_of("none", devices, gpus);

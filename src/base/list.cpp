@@ -47,7 +47,7 @@ std::vector<ListEntry> list_entries(std::string_view text) {
         }
         if (!rest.starts_with(',')) {
             throw Error(ExitCode::usage,
-                        {concat("the list ", text), "a quoted name is followed by something else",
+                        {concat("the list ", text), "a quoted name is not followed by a comma",
                          "Separate names by commas, and double each quote inside a name"});
         }
     }

@@ -1,21 +1,8 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <new>
 
 namespace lockstep {
-
-/// What `new` throws in this program: it knows how much was asked for.
-class FailedAllocation : public std::bad_alloc {
-  public:
-    explicit FailedAllocation(std::size_t bytes) : bytes_(bytes) {}
-    char const* what() const noexcept override { return "an allocation failed"; }
-    std::size_t bytes() const noexcept { return bytes_; }
-
-  private:
-    std::size_t bytes_;
-};
 
 /// Bytes that this host can still give to processes: /proc/meminfo, cut to what the process's
 /// control group (version 1 or 2) and address-space limit allow.

@@ -120,7 +120,7 @@ std::string Options::help() const {
     if (deck_keys) {
         shown.push_back({.name = "--section.key",
                          .value = "VALUE",
-                         .meaning = "a key of the deck; lockstep train --help lists all"});
+                         .meaning = "set a key of the deck; lockstep train --help lists all keys"});
     }
     return text + option_lines(shown, 8);
 }

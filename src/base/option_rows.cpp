@@ -13,15 +13,18 @@ namespace {
 double real_number(std::string const& text, RealLimits limits) {
     auto const value = number_of<double>(text);
     if (!value || !(*value >= limits.least && *value <= limits.most) || std::isinf(*value)) {
-        throw RefusedValue{concat("expected a number from ", limits.least,
-                                  std::isinf(limits.most) ? "" : concat(" to ", limits.most))};
+        throw RefusedValue{
+            std::isinf(limits.most)
+                ? concat("expected a number of at least ", limits.least)
+                : concat("expected a number from ", limits.least, " to ", limits.most)};
     }
     return *value;
 }
 
 void require_one(std::vector<std::string> const& values, std::string const& value) {
     if (std::ranges::find(values, value) == values.end()) {
-        throw RefusedValue{"there is no such value", concat("There are ", joined(values, ", "))};
+        throw RefusedValue{"there is no such value",
+                           concat("Valid values: ", joined(values, ", "))};
     }
 }
 
@@ -48,8 +51,10 @@ std::int64_t whole_number(std::string const& text, WholeLimits limits) {
                       *value * factor >= limits.least;
     if (!fits) {
         auto const most = std::numeric_limits<int>::max(); // as good as none
-        throw RefusedValue{concat("expected a whole number from ", limits.least,
-                                  limits.most < most ? concat(" to ", limits.most) : "")};
+        throw RefusedValue{
+            limits.most < most
+                ? concat("expected a whole number from ", limits.least, " to ", limits.most)
+                : concat("expected a whole number of at least ", limits.least)};
     }
     return *value * factor;
 }
@@ -122,7 +127,7 @@ Option reals(std::string const& words, std::string meaning, std::vector<double>&
         for (auto const& part : split(text, ',')) {
             auto const value = number_of<double>(part);
             if (!value) {
-                throw RefusedValue{"expected numbers with commas"};
+                throw RefusedValue{"expected numbers separated by commas"};
             }
             into.push_back(*value);
         }

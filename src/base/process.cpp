@@ -2,41 +2,16 @@
 
 #include "base/text.hpp"
 
-#include <charconv>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <unistd.h>
 #include <vector>
+
+#include "proc_file.hpp"
 
 namespace lockstep {
 
 namespace {
-
-/// Empty when it cannot be read: files of /proc come and go.
-std::string text_of(std::filesystem::path const& path) {
-    std::ostringstream text;
-    // Not by iterators, from which a process that ends meanwhile would come as an exception.
-    text << std::ifstream(path).rdbuf();
-    return text.str();
-}
-
-/// The number behind `name` in lines of "name number" or "name: number".
-std::optional<std::uint64_t> value_of(std::string const& text, std::string const& name) {
-    for (auto const& line : split(text, '\n')) {
-        if (line.starts_with(name) && line.size() > name.size() + 1 &&
-            (line[name.size()] == ' ' || line[name.size()] == ':')) {
-            auto const digits = line.find_first_of("0123456789", name.size());
-            std::uint64_t value = 0;
-            if (digits != std::string::npos) {
-                std::from_chars(line.data() + digits, line.data() + line.size(), value);
-            }
-            return value;
-        }
-    }
-    return std::nullopt;
-}
 
 double seconds_of(clockid_t clock) {
     timespec time{};
@@ -47,7 +22,7 @@ double seconds_of(clockid_t clock) {
 } // namespace
 
 std::optional<ProcessState> process_state(int id) {
-    auto const text = text_of(concat("/proc/", id, "/stat"));
+    auto const text = proc_text(concat("/proc/", id, "/stat"));
     auto const name_end = text.rfind(')'); // the name may hold anything
     if (name_end == std::string::npos) {
         return std::nullopt;
@@ -74,9 +49,9 @@ std::optional<std::uint64_t> bytes_moved_by_other_threads() {
         if (thread.path().filename() == own) {
             continue;
         }
-        auto const text = text_of(thread.path() / "io");
-        auto const read = value_of(text, "rchar");
-        auto const written = value_of(text, "wchar");
+        auto const text = proc_text(thread.path() / "io");
+        auto const read = proc_value(text, "rchar");
+        auto const written = proc_value(text, "wchar");
         if (read && written) {
             sum += *read + *written;
         } else if (std::filesystem::exists(thread.path(), error)) {
@@ -88,27 +63,6 @@ std::optional<std::uint64_t> bytes_moved_by_other_threads() {
 
 double processor_seconds_of_other_threads() {
     return seconds_of(CLOCK_PROCESS_CPUTIME_ID) - seconds_of(CLOCK_THREAD_CPUTIME_ID);
-}
-
-std::uint64_t MemoryKills::count() const {
-    return value_of(text_of(file), "oom_kill").value_or(0);
-}
-
-MemoryKills memory_kills_of(int id) {
-    for (auto const& line : split(text_of(concat("/proc/", id, "/cgroup")), '\n')) {
-        auto const parts = split(line, ':');
-        if (parts.size() < 3 || !(parts[1].empty() || parts[1] == "memory")) {
-            continue;
-        }
-        auto const& group = parts[2];
-        std::filesystem::path const file =
-            parts[1].empty() ? concat("/sys/fs/cgroup", group, "/memory.events")
-                             : concat("/sys/fs/cgroup/memory", group, "/memory.oom_control");
-        if (value_of(text_of(file), "oom_kill")) {
-            return {concat("the control group ", group), file};
-        }
-    }
-    return {"this host", "/proc/vmstat"};
 }
 
 } // namespace lockstep

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
-#include <string>
 
 namespace lockstep {
 
@@ -22,16 +20,5 @@ std::optional<std::uint64_t> bytes_moved_by_other_threads();
 
 /// Seconds of processor time that the process has used, the calling thread left out.
 double processor_seconds_of_other_threads();
-
-/// Where the kernel counts the processes that it kills for want of memory.
-struct MemoryKills {
-    std::string where; ///< "the control group /job_17", or "this host"
-    std::filesystem::path file;
-
-    std::uint64_t count() const;
-};
-
-/// Of the control group of a process that runs, or of the host where that does not count them.
-MemoryKills memory_kills_of(int id);
 
 } // namespace lockstep

@@ -2,7 +2,7 @@
 
 #include "base/clock.hpp"
 #include "comm/agree.hpp"
-#include "comm/heartbeats.hpp"
+#include "comm/speaker_scope.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/comm/session.hpp"
 
@@ -72,7 +72,7 @@ BackgroundWriter::BackgroundWriter(comm::Communicator const& world) {
         if (!comm::threads_may_speak()) {
             throw Error(ExitCode::unavailable,
                         {"MPI does not allow concurrent calls from threads",
-                         "it grants less than MPI_THREAD_MULTIPLE",
+                         "it does not provide MPI_THREAD_MULTIPLE",
                          "Set checkpoint.asynchronous = false, or use another MPI"});
         }
     });
@@ -93,7 +93,7 @@ void BackgroundWriter::start(Snapshot const& snapshot, Store const& store, std::
                              std::string const& attempt) {
     if (outcome_.valid()) {
         throw Error(ExitCode::software, {"a second checkpoint was begun in the background",
-                                         "one is in flight", "Please report this"});
+                                         "one is still being written", "Please report this"});
     }
     Stopwatch const watch;
     work_->copy(snapshot);

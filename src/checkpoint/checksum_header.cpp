@@ -91,7 +91,7 @@ ChecksumHeader ChecksumHeader::decoded(std::span<std::byte const, checksum_heade
             "not a file of this program");
     }
     if (auto const found = get<std::uint32_t>(bytes, magic.size()); found != version) {
-        throw damaged(path, concat("it is of version ", found, ", not ", version,
+        throw damaged(path, concat("its format version is ", found, ", not ", version,
                                    ": damaged, or written by a newer program"));
     }
     auto const blocks = get<std::uint64_t>(bytes, 32);
@@ -106,7 +106,7 @@ ChecksumHeader ChecksumHeader::decoded(std::span<std::byte const, checksum_heade
     auto checksums = for_length(get<std::uint64_t>(bytes, 16));
     if (checksums.block_bytes != get<std::uint64_t>(bytes, 24) ||
         checksums.hashes.size() != blocks) {
-        throw damaged(path, "its blocks do not fit its length");
+        throw damaged(path, "its checksums do not match its length");
     }
     for (std::uint64_t block = 0; block < blocks; ++block) {
         checksums.hashes[block] = get<std::uint64_t>(bytes, head_bytes + 8 * block);
@@ -123,8 +123,8 @@ ChecksumHeader read_checksum_header(File const& file) {
 void require_checksum_header(File const& file) {
     auto const checksums = read_checksum_header(file);
     if (auto const found = file.size(); found != checksums.length) {
-        throw damaged(file.path(),
-                      concat("it was recorded with ", checksums.length, " bytes and has ", found));
+        throw damaged(file.path(), concat("it had ", checksums.length,
+                                          " bytes when it was written and now has ", found));
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
+#include "h5/element_type.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -3,14 +3,18 @@
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
+#include "checkpoint/record.hpp"
 #include "checkpoint/writer.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <system_error>
 #include <unistd.h>
 
-#include "record.hpp"
+#include "damage.hpp"
+#include "layout.hpp"
+#include "space.hpp"
 
 namespace lockstep::checkpoint {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/file.hpp"
+#include "checkpoint/record.hpp"
 #include "checkpoint/snapshot.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 

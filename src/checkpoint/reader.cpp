@@ -2,11 +2,14 @@
 
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
+#include "checkpoint/record.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
 
-#include "record.hpp"
+#include "damage.hpp"
+#include "layout.hpp"
 #include "step_name.hpp"
 
 namespace lockstep::checkpoint {
@@ -18,10 +21,11 @@ void require_step_of_name(std::filesystem::path const& path, Record const& recor
     auto const named = step_of_name(path.filename().string());
     auto const recorded = record.integers.find("step");
     if (named && recorded != record.integers.end() && recorded->second != *named) {
-        throw Error(ExitCode::data,
-                    {concat(path.string(), " is not what its name says"),
-                     concat("it is of step ", recorded->second, ": it was copied or renamed"),
-                     concat("Call it ", name_of_step(recorded->second), ", or remove it")});
+        throw Error(
+            ExitCode::data,
+            {concat(path.string(), " has the name of another step"),
+             concat("it is the checkpoint of step ", recorded->second, ", copied or renamed"),
+             concat("Rename it to ", name_of_step(recorded->second), ", or remove it")});
     }
 }
 
@@ -66,7 +70,7 @@ void Reader::read(std::string const& array, std::uint64_t first, std::span<std::
     auto const count = into.size() / unit;
     if (into.size() % unit != 0 || first > known.elements || count > known.elements - first) {
         throw lacking(path(), concat("elements ", first, " to ", first + count, " in array ", array,
-                                     " of ", known.elements));
+                                     ", which has ", known.elements));
     }
     auto const index = static_cast<std::size_t>(&known - arrays_.data());
     file_.read_at(offsets_[index] + first * unit, into);

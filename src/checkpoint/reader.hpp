@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/file.hpp"
+#include "checkpoint/record.hpp"
 #include "checkpoint/snapshot.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 
@@ -10,6 +11,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "layout.hpp"
 
 namespace lockstep::checkpoint {
 

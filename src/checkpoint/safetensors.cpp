@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "checkpoint/writer.hpp"
 #include "comm/rounding.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <nlohmann/json.hpp>
@@ -17,7 +18,7 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "record.hpp"
+#include "space.hpp"
 
 namespace lockstep::checkpoint {
 
@@ -131,18 +132,18 @@ class SafetensorsFile : public Weights {
             auto const* const kind = std::find_if(
                 kinds.begin(), kinds.end(), [&](Kind const& known) { return type == known.name; });
             if (kind == kinds.end()) {
-                throw Error(ExitCode::data,
-                            {concat("tensor ", name, " of ", path_.string()),
-                             concat("its numbers are of type ", type), "Store it as F32"});
+                throw Error(ExitCode::data, {concat("tensor ", name, " of ", path_.string()),
+                                             concat("its numbers have the unsupported type ", type),
+                                             "Store it as F32"});
             }
             auto const shape = tensor.at("shape").get<h5::Shape>();
             auto const bounds = tensor.at("data_offsets").get<std::array<std::uint64_t, 2>>();
             auto const count = elements_up_to(shape, data / kind->bytes);
             if (bounds[0] > bounds[1] || bounds[1] > data || !count ||
                 bounds[1] - bounds[0] != *count * kind->bytes) {
-                throw not_safetensors(path_,
-                                      concat("the bytes of tensor ", name,
-                                             " do not fit its shape, or lie beyond the end"));
+                throw not_safetensors(
+                    path_, concat("the bytes of tensor ", name,
+                                  " do not match its shape, or lie beyond the end of the file"));
             }
             entries_.push_back({name, kind->becomes, shape});
             places_.push_back({&*kind, begin_ + bounds[0]});

@@ -128,7 +128,7 @@ void require_home(std::filesystem::path const& directory) {
     if (!std::filesystem::is_directory(home)) {
         throw Error(ExitCode::io,
                     {home.string(), "the directory is gone: moved, or unmounted",
-                     "Bring it back: the run continues, and writes its next checkpoint there"});
+                     "Restore it: the run continues, and writes its next checkpoint there"});
     }
 }
 
@@ -178,7 +178,7 @@ Written Store::save_in_two_levels(comm::Communicator const& comm, Snapshot const
 std::vector<std::filesystem::path> Store::prune(int keep) const {
     if (keep < 1) {
         throw Error(ExitCode::usage, {concat("keep = ", keep), "at least one checkpoint must stay",
-                                      "Give a number of 1 or more"});
+                                      "Keep 1 or more"});
     }
     auto const entries = list();
     if (entries.size() <= static_cast<std::size_t>(keep)) {

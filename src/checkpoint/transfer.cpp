@@ -7,8 +7,10 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "comm/heartbeats.hpp"
 #include "comm/messages.hpp"
+#include "comm/phase.hpp"
+#include "comm/wait_scope.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -148,6 +150,7 @@ bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot
         file.emplace(h5::File::open_parallel(path, comm));
     });
     comm::agree(comm, "finding the checkpoint's arrays", [&] {
+        comm::WaitScope const wait(comm, comm::Wait::file);
         for (auto const& array : snapshot.arrays) {
             file->keep_open(array.name);
         }

@@ -3,6 +3,7 @@
 #include "base/file_kind.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
+#include "checkpoint/record.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "comm/agree.hpp"
 #include "h5/file.hpp"
@@ -13,8 +14,6 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
-
-#include "record.hpp"
 
 namespace lockstep::checkpoint {
 
@@ -34,8 +33,9 @@ std::optional<Damage> length_damage(std::uint64_t length, std::uint64_t recorded
                       concat("the file was cut short at byte ", length, " of ", recorded)};
     }
     if (length > recorded) {
-        return Damage{recorded, length - 1,
-                      concat("the file was recorded with ", recorded, " bytes and has ", length)};
+        return Damage{
+            recorded, length - 1,
+            concat("the file had ", recorded, " bytes when it was written and now has ", length)};
     }
     return std::nullopt;
 }
@@ -74,9 +74,9 @@ std::optional<ErrorText> of_others(std::filesystem::path const& path) {
         }
         bool const samples = format == "lockstep-dataset";
         return ErrorText{
-            concat(path.string(), " is no checkpoint"),
+            concat(path.string(), " is not a checkpoint"),
             samples ? "it is a data set" : "it is an HDF5 file that another program wrote",
-            samples ? concat("lockstep data info and data verify read it: ", path.string())
+            samples ? concat("Use lockstep data info or lockstep data verify: ", path.string())
                     : std::string("Name a checkpoint, a best.h5 or a safetensors file")};
     } catch (Error const&) {
         return std::nullopt; // damaged: the checksum header tells where
@@ -96,7 +96,7 @@ void require_of_ours(std::filesystem::path const& path) {
     auto const kind = kind_of_file(path);
     if (!kind.name.empty()) {
         throw Error(ExitCode::data,
-                    {concat(path.string(), " is no checkpoint"), concat("it is ", kind.name),
+                    {concat(path.string(), " is not a checkpoint"), concat("it is ", kind.name),
                      kind.weights.empty()
                          ? std::string("Name a checkpoint, a best.h5 or a safetensors file")
                          : kind.weights});

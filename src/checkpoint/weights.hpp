@@ -1,6 +1,8 @@
 #pragma once
 
+#include "checkpoint/record.hpp"
 #include "checkpoint/snapshot.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 
 #include <cstddef>

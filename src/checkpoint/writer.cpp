@@ -6,8 +6,10 @@
 #include "base/inject.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
+#include "checkpoint/record.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -17,7 +19,8 @@
 #include <optional>
 #include <thread>
 
-#include "record.hpp"
+#include "layout.hpp"
+#include "space.hpp"
 #include "transfer.hpp"
 
 namespace lockstep::checkpoint {
@@ -111,7 +114,7 @@ void Commit::check_own_parts() const {
     if (snapshot_.parts.size() != arrays().size()) {
         throw wrong_snapshot(concat(snapshot_.parts.size(), " parts for ", arrays().size(),
                                     " arrays of the checkpoint"),
-                             "each array needs its own");
+                             "each array needs one entry");
     }
     for (std::size_t i = 0; i < arrays().size(); ++i) {
         auto const& array = arrays()[i];
@@ -119,9 +122,9 @@ void Commit::check_own_parts() const {
             if (part.bytes.size() % h5::size_of(array.type) != 0 || part.first > array.elements ||
                 count_of(i, part) > array.elements - part.first) {
                 throw wrong_snapshot(concat("the part of ", array.name, " at element ", part.first,
-                                            " of ", part.bytes.size(), " bytes"),
-                                     concat("the array has ", array.elements, " elements of ",
-                                            h5::name_of(array.type)));
+                                            " with ", part.bytes.size(), " bytes"),
+                                     concat("it does not fit: the array has ", array.elements,
+                                            " elements of ", h5::name_of(array.type)));
             }
         }
     }
@@ -155,9 +158,10 @@ void Commit::check_tiling() const {
         comm::all_gather_slices(comm_, std::span(all), bounds);
         comm::agree(comm_, "checking the snapshot", [&] {
             if (auto const reached = tiled_up_to(all); reached != arrays()[i].elements) {
-                throw wrong_snapshot(concat("the parts of ", arrays()[i].name, " do not tile it"),
-                                     concat("they have a gap or overlap at element ", reached,
-                                            " of ", arrays()[i].elements));
+                throw wrong_snapshot(
+                    concat("the parts of ", arrays()[i].name, " do not cover it exactly"),
+                    concat("they have a gap or overlap at element ", reached, " of ",
+                           arrays()[i].elements));
             }
         });
     }
@@ -207,11 +211,11 @@ bool Commit::write_parts() {
     if (disk_ == DiskFault::slow) {
         std::this_thread::sleep_for(std::chrono::seconds(1));
     }
-    comm::agree(comm_, "finding the laid-out checkpoint", [&] {
+    comm::agree(comm_, "opening the checkpoint file that rank 0 created", [&] {
         if (auto const found = File::open_write(partial_).size(); found != length_) {
             throw Error(ExitCode::io,
-                        {concat(partial_.string(), " has ", found, " bytes here"),
-                         concat("rank 0 made it with ", length_),
+                        {concat(partial_.string(), " has ", found, " bytes on this host"),
+                         concat("rank 0 created it with ", length_, " bytes"),
                          "Put the run's directory on a file system that all hosts share"});
         }
     });
@@ -262,7 +266,7 @@ void Commit::checksums() {
         if (comm_.is_root()) {
             if (auto const found = file_->size(); found != length_) {
                 throw Error(ExitCode::io, {concat(partial_.string(), " has ", found, " bytes"),
-                                           concat("it was laid out with ", length_),
+                                           concat("it was created with ", length_, " bytes"),
                                            "Check MPI-IO on this file system"});
             }
             file_->write_at(0, checksums_.encoded());

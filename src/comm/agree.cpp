@@ -1,9 +1,10 @@
 #include "comm/agree.hpp"
 
 #include "base/text.hpp"
+#include "comm/activity_scope.hpp"
 #include "comm/collectives.hpp"
-#include "comm/heartbeats.hpp"
 #include "comm/native.hpp"
+#include "comm/progress.hpp"
 
 #include <array>
 

@@ -1,8 +1,9 @@
 #include "comm/collectives.hpp"
 
 #include "base/text.hpp"
-#include "comm/heartbeats.hpp"
 #include "comm/native.hpp"
+#include "comm/phase.hpp"
+#include "comm/wait_scope.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>

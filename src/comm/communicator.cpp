@@ -2,8 +2,9 @@
 
 #include "base/code_place.hpp"
 #include "base/text.hpp"
-#include "comm/heartbeats.hpp"
 #include "comm/native.hpp"
+#include "comm/phase.hpp"
+#include "comm/wait_scope.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <array>

@@ -11,10 +11,11 @@ namespace lockstep::comm {
 
 /// What the ranks' gradients went through in one step.
 struct ExchangeCost {
-    double imbalance_s = 0; ///< waiting for ranks that still computed
-    double exposed_s = 0;   ///< after all had arrived: sums, messages, waits
-    double hidden_s = 0;    ///< spent while backward ran
-    std::int64_t bytes = 0; ///< read from or sent to other ranks by this one
+    double imbalance_s = 0;    ///< waiting for ranks that still computed
+    double exposed_s = 0;      ///< after all had arrived: sums, messages, waits
+    double hidden_s = 0;       ///< spent while backward ran
+    std::int64_t bytes = 0;    ///< read from or sent to other ranks by this one
+    std::int64_t messages = 0; ///< sent to other hosts by this rank
 };
 
 /// A part of what an exchange carries from one step to the next, which a checkpoint has to hold.
@@ -52,8 +53,15 @@ class Exchange {
     virtual void set_unit(double /*unit*/) {}
     virtual std::vector<Carried> carried() { return {}; }
 
+    /// Begins a step.
+    ///
+    /// Collective  over all ranks, as are `ready` and `set_unit`: every rank calls them in the same
+    ///             order, but none waits there for the others
+    /// Throws      Error 76 when another rank has failed
     virtual void begin() = 0;
     /// Bucket `index` of this rank's gradients is final. Buckets come in order, each once.
+    ///
+    /// Throws  as `begin`; may be called by a thread of backward
     virtual void ready(int index) = 0;
 
     /// Waits until the own shards of the gradients hold the sum over all replicas (all of the
@@ -71,6 +79,7 @@ class Exchange {
     /// Makes every rank's shards of the parameters known to all.
     ///
     /// Collective  over all ranks
+    /// Throws      Error 76 naming a rank that does not come
     virtual void publish() = 0;
 
     ExchangeCost const& cost() const noexcept { return cost_; } ///< of the step so far

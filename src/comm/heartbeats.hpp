@@ -1,77 +1,19 @@
 #pragma once
 
+#include "comm/phase.hpp"
 #include "comm/shared_block.hpp"
+#include "comm/shared_text.hpp"
+#include "comm/wait.hpp"
 #include "lockstep/comm/communicator.hpp"
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <thread>
 
 namespace lockstep::comm {
-
-/// What a rank is at.
-enum class Phase : int {
-    start_up,
-    train, ///< what of a step is none of the next four
-    data,  ///< waits for its next batch
-    compute,
-    exchange,
-    update,
-    validation,
-    test,
-    checkpoint,
-    end,
-    reporting ///< after the last step: records and pictures
-};
-
-/// "forward and backward", and so on.
-std::string_view name_of(Phase phase);
-
-/// What a rank waits in for the other ranks.
-enum class Wait : int {
-    nothing,
-    barrier,
-    all_reduce,
-    broadcast,
-    all_gather,
-    exchange,
-    communicator,
-    file,
-    finalize
-};
-
-/// "an all-reduce", and so on.
-std::string_view name_of(Wait wait);
-
-/// A short text in shared memory; one rank writes, all may read.
-template <std::size_t length>
-class SharedText {
-  public:
-    void set(std::string_view text) noexcept {
-        for (std::size_t i = 0; i < length; ++i) {
-            characters_[i].store(i < text.size() ? text[i] : '\0', std::memory_order_relaxed);
-        }
-    }
-    std::string text() const {
-        std::string text;
-        for (auto const& each : characters_) {
-            char const character = each.load(std::memory_order_relaxed);
-            if (character == '\0') {
-                break;
-            }
-            text.push_back(character);
-        }
-        return text;
-    }
-
-  private:
-    std::array<std::atomic<char>, length> characters_;
-};
 
 /// Where each rank tells the other ranks of its host what it is at, so that a rank that is dead or
 /// stands still can be named. Saying so costs a few stores. Only the thread that made the heartbeat
@@ -166,70 +108,8 @@ class HeartbeatTable {
     Slot* slots_ = nullptr;
 };
 
-/// The rank is in this phase while the object exists, and in the former one afterwards.
-/// LOCKSTEP_INJECT may ask for a fault at its beginning.
-class PhaseScope {
-  public:
-    /// Not collective
-    PhaseScope(Communicator const& comm, Phase phase);
-    PhaseScope(PhaseScope const&) = delete;
-    PhaseScope& operator=(PhaseScope const&) = delete;
-    ~PhaseScope();
-
-  private:
-    void leave(bool failed) noexcept;
-
-    HeartbeatTable const* heartbeats_; ///< null: nobody watches
-    Phase former_ = Phase::start_up;
-};
-
-/// The rank waits for others while the object exists.
-class WaitScope {
-  public:
-    /// Not collective
-    WaitScope(Communicator const& comm, Wait wait);
-    WaitScope(WaitScope const&) = delete;
-    WaitScope& operator=(WaitScope const&) = delete;
-    ~WaitScope();
-
-  private:
-    HeartbeatTable const* heartbeats_; ///< null: nobody watches, or the wait is part of another
-};
-
-/// A thread of its own speaks with other ranks while the object exists: MPI must not end before.
-class SpeakerScope {
-  public:
-    /// Not collective
-    explicit SpeakerScope(Communicator const& comm);
-    SpeakerScope(SpeakerScope&&) noexcept = default;
-    SpeakerScope& operator=(SpeakerScope&&) = delete;
-    ~SpeakerScope();
-
-  private:
-    std::shared_ptr<std::atomic<int>> speakers_; ///< null: nobody watches
-};
-
-/// What the rank is at within its phase, while the object exists.
-class ActivityScope {
-  public:
-    /// Not collective
-    ActivityScope(Communicator const& comm, std::string_view activity);
-    ActivityScope(ActivityScope const&) = delete;
-    ActivityScope& operator=(ActivityScope const&) = delete;
-    ~ActivityScope();
-
-  private:
-    HeartbeatTable const* heartbeats_;
-};
-
-/// Says that the rank gets on; for long loops. Not collective.
-void progressed(Communicator const& comm) noexcept;
-
-/// The step that the rank does, from 1 on; 0 before the first, and for a thread that does not speak
-/// for it. Not collective.
-std::int64_t current_step(Communicator const& comm) noexcept;
-
-/// Says which step the rank does, from 1 on. Not collective.
-void set_step(Communicator const& comm, std::int64_t step) noexcept;
+/// The heartbeat table of a communicator where the calling thread speaks for its rank, else
+/// null. Not collective.
+HeartbeatTable const* own_heartbeats(Communicator const& comm);
 
 } // namespace lockstep::comm

@@ -38,6 +38,16 @@ HostMemory::HostMemory(Form const& form, std::byte* data, std::shared_ptr<void c
     parameters_ = cut.take<float>((form.private_parameters ? ranks : 1) * size);
 }
 
+std::vector<float*> HostMemory::destinations(int rank, std::int64_t first) const {
+    std::vector<float*> all{gradients(rank) + first};
+    for (int other = 0; form_.private_parameters && other < form_.ranks; ++other) {
+        if (other != rank) {
+            all.push_back(gradients(other) + first);
+        }
+    }
+    return all;
+}
+
 std::size_t HostMemory::Form::bytes() const {
     auto const pages = [](std::size_t bytes) { return (bytes + page - 1) / page * page; };
     auto const of = static_cast<std::size_t>(ranks);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "arrivals.hpp"
 
@@ -36,6 +37,9 @@ class HostMemory {
     std::byte* payload(bool odd) const { return payload_ + (odd ? form_.payload : 0); }
     double* squares() const { return squares_; }
     float* gradients(int rank) const { return gradients_ + rank * form_.size; }
+    /// Where the sum that a rank has made of elements from `first` on is wanted: in its gradients;
+    /// in every rank's, where each updates parameters of its own.
+    std::vector<float*> destinations(int rank, std::int64_t first) const;
     float* parameters(int rank) const {
         return parameters_ + (form_.private_parameters ? rank * form_.size : 0);
     }

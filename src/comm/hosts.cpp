@@ -1,4 +1,4 @@
-#include "hosts.hpp"
+#include "comm/hosts.hpp"
 
 #include "comm/collectives.hpp"
 
@@ -20,40 +20,18 @@ Hosts hosts_from(std::vector<int> const& leader_of_rank) {
     return hosts;
 }
 
+Hosts filled_hosts(int ranks, int ranks_per_host) {
+    std::vector<int> leaders;
+    for (int rank = 0; rank < ranks; ++rank) {
+        leaders.push_back(rank / ranks_per_host * ranks_per_host);
+    }
+    return hosts_from(leaders);
+}
+
 std::vector<int> leaders(Communicator const& world, Communicator const& host) {
     int leader = world.rank();
     broadcast(host, std::span(&leader, 1));
     return all_gather(world, leader);
-}
-
-std::vector<Partial> partials_of(TreeNode root, std::vector<TreeNode> const& nodes,
-                                 Hosts const& hosts) {
-    Partial partial{root, -1, {}};
-    bool one_host = true;
-    for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
-        auto const node = nodes[rank];
-        if (node.first >= root.first && node.first < root.first + root.count) {
-            int const host = hosts.of_rank[rank];
-            one_host = one_host && (partial.host < 0 || partial.host == host);
-            partial.host = host;
-            partial.ranks.push_back(static_cast<int>(rank));
-        }
-    }
-    if (one_host) {
-        return {partial};
-    }
-    auto all = partials_of(root.left(), nodes, hosts);
-    auto const right = partials_of(root.right(), nodes, hosts);
-    all.insert(all.end(), right.begin(), right.end());
-    return all;
-}
-
-TreeNode root_of(std::vector<TreeNode> const& nodes) {
-    int replicas = 0;
-    for (auto const node : nodes) {
-        replicas = std::max(replicas, node.first + node.count);
-    }
-    return {0, replicas};
 }
 
 } // namespace lockstep::comm

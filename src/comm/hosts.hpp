@@ -1,6 +1,5 @@
 #pragma once
 
-#include "comm/replica_tree.hpp"
 #include "lockstep/comm/communicator.hpp"
 
 #include <algorithm>
@@ -29,23 +28,12 @@ struct Hosts {
 /// `leader_of_rank`: some rank of each rank's host, the same for all ranks of a host.
 Hosts hosts_from(std::vector<int> const& leader_of_rank);
 
+/// Ranks that fill one host after the other, so many on each.
+Hosts filled_hosts(int ranks, int ranks_per_host);
+
 /// The first rank of each rank's host.
 ///
 /// Collective  over `world`
 std::vector<int> leaders(Communicator const& world, Communicator const& host);
-
-/// A subtree whose replicas all live on one host, as large as possible: what travels between hosts.
-struct Partial {
-    TreeNode node;
-    int host = 0;
-    std::vector<int> ranks; ///< below it, in order
-};
-
-/// Those of a tree, in its order. `nodes`: the subtree of each rank.
-std::vector<Partial> partials_of(TreeNode root, std::vector<TreeNode> const& nodes,
-                                 Hosts const& hosts);
-
-/// The tree that the ranks' subtrees tile.
-TreeNode root_of(std::vector<TreeNode> const& nodes);
 
 } // namespace lockstep::comm

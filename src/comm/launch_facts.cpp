@@ -132,9 +132,8 @@ void judge_gpus(std::vector<LaunchFacts> const& facts, std::vector<Finding>& fin
             shared = true;
             findings.push_back(
                 {Colour::red, "devices", concat(ranks_text(ranks), " share one GPU, ", gpu),
-                 "Start as many ranks on a host as it has GPUs for the job, and give "
-                 "the job step all of them (srun --gpus-per-node, not "
-                 "--gpus-per-task)"});
+                 "Start one rank per GPU that the job has on a host, and give the job step all of "
+                 "these GPUs (srun --gpus-per-node, not --gpus-per-task)"});
         }
     }
     if (!shared && !groups.empty()) {
@@ -155,22 +154,22 @@ void judge_cores_of(std::string const& host, Ranks const& ranks,
     auto const cores = static_cast<double>(together.size());
     auto const count = static_cast<double>(ranks.size());
     if (cores < count && static_cast<int>(together.size()) < first.host_cores) {
-        findings.push_back(
-            {Colour::red, "cores",
-             concat(ranks_text(ranks), " on ", host, " are bound to ", together.size(),
-                    together.size() == 1 ? " core" : " cores", " of its ", first.host_cores),
-             "Bind each rank to cores of its own: mpirun --bind-to core, or srun "
-             "--cpus-per-task"});
+        findings.push_back({Colour::red, "cores",
+                            concat(ranks_text(ranks), " on ", host, " are bound to ",
+                                   together.size(), " of its ", first.host_cores, " cores"),
+                            "Bind each rank to cores of its own: mpirun --bind-to core, or srun "
+                            "--cpus-per-task"});
     } else if (cores < threads) {
         findings.push_back(
             {Colour::yellow, "cores",
              concat(count, " ranks with ", threads, " threads share ", cores, " cores of ", host),
              "Start fewer ranks there, or lower run.threads"});
     } else if (first.granted_cores < threads) {
-        findings.push_back({Colour::yellow, "cores",
-                            concat(host, " grants the time of ", fixed(first.granted_cores, 1),
-                                   " cores to ", threads, " threads"),
-                            "Ask the scheduler or the container for more cores"});
+        findings.push_back(
+            {Colour::yellow, "cores",
+             concat(threads, " threads on ", host, " get the processor time of only ",
+                    fixed(first.granted_cores, 1), " cores"),
+             "Ask the scheduler or the container for more cores"});
     }
     std::map<int, Ranks> alone;
     for (auto const rank : ranks) {
@@ -237,15 +236,16 @@ std::vector<Finding> judge_launch(std::vector<LaunchFacts> const& facts) {
                         "all hosts have the same data",
                         "the hosts have different data",
                         Colour::red,
-                        "Keep it on a file system that all hosts share, or copy it again",
+                        "Check the paths data.train, data.validation and data.test (`lockstep data "
+                        "import` makes the files), and that all hosts see the same files",
                         &LaunchFacts::data};
-    Sameness const processor{
-        "processor",
-        "all ranks run on the same kind of processor",
-        "the processors differ, so results are not bitwise identical on other numbers of ranks",
-        Colour::yellow,
-        "Ask for hosts of one kind (sbatch --constraint)",
-        &LaunchFacts::processor};
+    Sameness const processor{"processor",
+                             "all ranks run on the same kind of processor",
+                             "the kinds of processor differ, so results are not bitwise identical "
+                             "on other numbers of ranks",
+                             Colour::yellow,
+                             "Ask for hosts of one kind (sbatch --constraint)",
+                             &LaunchFacts::processor};
     for (auto const& what : {program, libraries, deck, data, processor}) {
         judge_sameness(facts, what, findings);
     }

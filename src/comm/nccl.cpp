@@ -121,7 +121,7 @@ NcclCommunicator::NcclCommunicator(Communicator const& comm, NcclOptions const& 
         if (!joined) {
             throw Error(ExitCode::unavailable,
                         {concat("NCCL did not start within ", options.timeout_seconds, " s"),
-                         "the ranks do not reach each other",
+                         "the ranks cannot reach each other",
                          "Check the network between the hosts (NCCL_SOCKET_IFNAME chooses the "
                          "interface, NCCL_DEBUG=INFO says more), or set "
                          "communication.backend = mpi"});

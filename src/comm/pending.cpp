@@ -1,10 +1,12 @@
 #include "pending.hpp"
 
 #include "base/text.hpp"
-#include "comm/heartbeats.hpp"
 #include "comm/native.hpp"
+#include "comm/phase.hpp"
+#include "comm/wait_scope.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -16,35 +18,6 @@ namespace {
 
 // Messages of at most this many elements, far below MPI's limit.
 constexpr std::int64_t max_elements = std::int64_t{1} << 28;
-
-template <class T>
-MPI_Datatype sent_as() {
-    if constexpr (std::same_as<T, std::uint16_t>) {
-        return MPI_UINT16_T;
-    } else {
-        return datatype<T>();
-    }
-}
-
-template <class T>
-void post_sends(std::vector<MPI_Request>& requests, Communicator const& comm, int to,
-                std::span<T const> values) {
-    in_parts(std::ssize(values), max_elements, [&](std::int64_t first, int length) {
-        check(MPI_Isend(values.data() + first, length, sent_as<T>(), to, 0, raw(comm),
-                        &requests.emplace_back(MPI_REQUEST_NULL)),
-              "MPI_Isend");
-    });
-}
-
-template <class T>
-void post_receives(std::vector<MPI_Request>& requests, Communicator const& comm, int from,
-                   std::span<T> values) {
-    in_parts(std::ssize(values), max_elements, [&](std::int64_t first, int length) {
-        check(MPI_Irecv(values.data() + first, length, sent_as<T>(), from, 0, raw(comm),
-                        &requests.emplace_back(MPI_REQUEST_NULL)),
-              "MPI_Irecv");
-    });
-}
 
 int test_all(std::vector<MPI_Request>& requests, int& done) {
     done = 1;
@@ -70,20 +43,23 @@ std::shared_ptr<std::vector<T>> copy_of(std::span<T const> values) {
 
 } // namespace
 
-Backoff::Backoff(double seconds, std::string what) : seconds_(seconds), what_(std::move(what)) {}
+Backoff::Backoff(double seconds, std::string what, double longest_pause_s)
+    : seconds_(seconds), what_(std::move(what)), longest_pause_s_(longest_pause_s) {}
 
 void Backoff::pause() {
     auto const waited = watch_.seconds();
     if (waited > seconds_) {
-        throw Error(ExitCode::rank_lost,
-                    {concat("waited ", fixed(seconds_, 0), " s for ", what_),
-                     "a rank is dead, stopped, or far slower than the others, or the network is",
-                     "Look at the other hosts; communication.timeout-seconds is the limit"});
+        throw Error(
+            ExitCode::rank_lost,
+            {concat("waited ", fixed(seconds_, 0), " s for ", what_),
+             "a rank is dead, stopped, or far slower than the others, or the network has failed",
+             "Look at the other hosts; communication.timeout-seconds is the limit"});
     }
     if (waited < 1e-3) {
         std::this_thread::yield();
     } else {
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        std::this_thread::sleep_for(std::chrono::duration<double>(
+            std::clamp(waited / 100, shortest_pause_s, longest_pause_s_)));
     }
 }
 
@@ -118,24 +94,20 @@ Pending::~Pending() {
     }
 }
 
-void Pending::send(Communicator const& comm, int to, float const* values, std::int64_t count) {
-    post_sends(under_way_->others, comm, to, std::span(values, static_cast<std::size_t>(count)));
+void Pending::send(Communicator const& comm, int to, int tag, std::span<std::byte const> bytes) {
+    in_parts(std::ssize(bytes), max_elements, [&](std::int64_t first, int length) {
+        check(MPI_Isend(bytes.data() + first, length, MPI_BYTE, to, tag, raw(comm),
+                        &under_way_->others.emplace_back(MPI_REQUEST_NULL)),
+              "MPI_Isend");
+    });
 }
 
-void Pending::send(Communicator const& comm, int to, std::uint16_t const* values,
-                   std::int64_t count) {
-    post_sends(under_way_->others, comm, to, std::span(values, static_cast<std::size_t>(count)));
-}
-
-void Pending::receive(Communicator const& comm, int from, float* values, std::int64_t count) {
-    post_receives(under_way_->receives, comm, from,
-                  std::span(values, static_cast<std::size_t>(count)));
-}
-
-void Pending::receive(Communicator const& comm, int from, std::uint16_t* values,
-                      std::int64_t count) {
-    post_receives(under_way_->receives, comm, from,
-                  std::span(values, static_cast<std::size_t>(count)));
+void Pending::receive(Communicator const& comm, int from, int tag, std::span<std::byte> bytes) {
+    in_parts(std::ssize(bytes), max_elements, [&](std::int64_t first, int length) {
+        check(MPI_Irecv(bytes.data() + first, length, MPI_BYTE, from, tag, raw(comm),
+                        &under_way_->receives.emplace_back(MPI_REQUEST_NULL)),
+              "MPI_Irecv");
+    });
 }
 
 template <Element T>

@@ -17,13 +17,17 @@ namespace lockstep::comm {
 class Backoff {
   public:
     /// Throws  Error 76 saying `what` was waited for, when `seconds` have passed
-    Backoff(double seconds, std::string what);
+    Backoff(double seconds, std::string what, double longest_pause_s = shortest_pause_s);
     void pause();
+
+    /// A longer one would slow messages down: those of TCP move only while MPI is called.
+    static constexpr double shortest_pause_s = 50e-6;
 
   private:
     Stopwatch watch_;
     double seconds_;
     std::string what_;
+    double longest_pause_s_;
 };
 
 /// Messages under way. Where an error ends this object before them, receives are taken back; what
@@ -38,11 +42,9 @@ class Pending {
     ~Pending();
 
     /// Not collective: the other rank has to call its counterpart.
-    void send(Communicator const& comm, int to, float const* values, std::int64_t count);
-    void send(Communicator const& comm, int to, std::uint16_t const* values, std::int64_t count);
+    void send(Communicator const& comm, int to, int tag, std::span<std::byte const> bytes);
     /// Not collective, as send.
-    void receive(Communicator const& comm, int from, float* values, std::int64_t count);
-    void receive(Communicator const& comm, int from, std::uint16_t* values, std::int64_t count);
+    void receive(Communicator const& comm, int from, int tag, std::span<std::byte> bytes);
     /// Adds up `values` over all ranks, in place.
     ///
     /// Collective  over `comm`, as are those below

@@ -17,7 +17,7 @@ void require_fitting(int replicas, int ranks) {
                     {concat(ranks, " ranks for run.replicas = ", replicas),
                      "every rank needs at least one replica",
                      concat("Start at most ", replicas, " ranks, or set run.replicas = ", ranks,
-                            " for a new run (with another result)")});
+                            " for a new run (whose result will differ)")});
     }
 }
 

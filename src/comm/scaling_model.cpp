@@ -1,9 +1,9 @@
 #include "comm/scaling_model.hpp"
 
+#include "comm/link_model.hpp"
 #include "comm/replica_tree.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace lockstep::comm {
 
@@ -47,14 +47,21 @@ double update_on(ScalingInputs const& inputs, int ranks, int here) {
     return alone / shares * slowdown;
 }
 
-/// Sums between hosts, as far as backward does not hide them.
-double sum_between_hosts(ScalingInputs const& inputs, int hosts) {
-    if (hosts == 1) {
+/// Sums between hosts on the route that training takes, there and back, as far as backward does not
+/// hide them.
+double sum_between_hosts(ScalingInputs const& inputs, std::vector<TreeNode> const& nodes) {
+    auto const ranks = static_cast<int>(nodes.size());
+    auto const hosts = filled_hosts(ranks, inputs.ranks_per_host);
+    if (hosts.count() == 1) {
         return 0;
     }
-    auto const rounds = static_cast<double>(std::bit_width(static_cast<unsigned>(hosts - 1)));
-    auto const whole = 2 * inputs.buckets * rounds * inputs.between.latency_s +
-                       2 * of_others(hosts) * inputs.arena_bytes / inputs.between.bytes_per_s;
+    auto const shard_bytes = inputs.arena_bytes / inputs.buckets / ranks;
+    auto const root = root_of(nodes);
+    auto const effort = faster_route(root, partials_of(root, nodes, hosts), hosts, shard_bytes);
+    LinkModel link;
+    link.latency_s = inputs.between.latency_s;
+    link.bytes_per_s = inputs.between.bytes_per_s / std::min(ranks, inputs.ranks_per_host);
+    auto const whole = 2 * inputs.buckets * link.seconds(effort, shard_bytes);
     return inputs.overlaps ? std::max(whole - inputs.alone.backward, whole / inputs.buckets)
                            : whole;
 }
@@ -87,7 +94,7 @@ Prediction without_speed_up(ScalingInputs const& inputs, int ranks) {
     parts.update = update_on(inputs, ranks, here);
     parts.imbalance = ranks > 1 ? inputs.together.imbalance : 0;
     parts.rest = inputs.alone.rest;
-    row.between_s = sum_between_hosts(inputs, row.hosts);
+    row.between_s = sum_between_hosts(inputs, nodes);
     row.step_s =
         parts.compute + parts.sum + parts.update + parts.imbalance + parts.rest + row.between_s;
     row.samples_per_s = static_cast<double>(load.samples) / row.step_s;

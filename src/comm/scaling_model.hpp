@@ -68,8 +68,8 @@ struct Prediction {
 /// Predicts the step on so many ranks. Ranks that share a host slow each other down as measured,
 /// and further in proportion beyond the measured number; a rank hosts its share of the replicas in
 /// turn; the sharded update falls with the ranks; gradients cross each host's network twice, but
-/// for the host's own part, with a latency that grows with the logarithm of the hosts (Thakur,
-/// Rabenseifner, Gropp 2005).
+/// for the host's own part, on the route and with the rounds and messages of training's own
+/// schedule (HostSchedule).
 ///
 /// Throws  Error 64 for fewer replicas than ranks; what `load` throws
 Prediction predict(ScalingInputs const& inputs, int ranks);

@@ -5,6 +5,8 @@
 #include "base/text.hpp"
 #include "comm/heartbeats.hpp"
 #include "comm/native.hpp"
+#include "comm/phase.hpp"
+#include "comm/progress.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <csignal>

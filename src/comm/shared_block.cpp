@@ -89,7 +89,7 @@ SharedBlock::SharedBlock(Communicator const& host, std::size_t bytes) : size_(by
             auto const file = opened(name, O_CREAT | O_EXCL | O_RDWR, size_);
             int const code = ::posix_fallocate(file.get(), 0, static_cast<off_t>(size_));
             if (code != 0) {
-                throw cannot("its memory cannot be reserved", size_, code);
+                throw cannot("the memory cannot be reserved", size_, code);
             }
             data_ = mapped(file, size_);
         }

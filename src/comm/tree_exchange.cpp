@@ -4,8 +4,11 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/hosts.hpp"
+#include "comm/link_model.hpp"
 #include "comm/shared_block.hpp"
 #include "comm/tree_sum.hpp"
+#include "comm/wire.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -14,8 +17,9 @@
 #include <optional>
 
 #include "host_memory.hpp"
-#include "host_messages.hpp"
-#include "hosts.hpp"
+#include "host_reduction.hpp"
+#include "host_schedule.hpp"
+#include "partial.hpp"
 #include "pending.hpp"
 
 namespace lockstep::comm {
@@ -33,8 +37,10 @@ TreeSum sum_over_ranks(Partial const& partial, std::vector<TreeNode> const& node
 
 class TreeExchange : public Exchange {
   public:
-    TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts, int rank,
-                 std::optional<Communicator> world, std::string name);
+    /// `partials`: of all hosts
+    TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts,
+                 std::vector<Partial> const& partials, int rank, std::unique_ptr<Wire> wire,
+                 std::string name);
     ~TreeExchange() override;
 
     std::string name() const override { return name_; }
@@ -57,14 +63,10 @@ class TreeExchange : public Exchange {
         return static_cast<std::size_t>(partition_.reduction_blocks());
     }
     bool one_host() const { return hosts_.count() == 1; }
-    int delegate(int owner) const { return hosts_.delegate(host_, owner); }
     float* gradients_of(int rank) { return memory_.gradients(hosts_.local(rank)); }
 
     void progress();
     void sum_on_host(int bucket);
-    void sum_partials(int bucket);
-    void send_partials(int bucket, int owner);
-    std::vector<float*> destinations(std::int64_t first);
     void share_step_sums(std::span<double> step_sums, std::span<std::byte> payload);
     void spread(float* array);
     void poll_until_summed(std::uint32_t computed);
@@ -75,58 +77,43 @@ class TreeExchange : public Exchange {
     int rank_;
     int host_;
     int local_;
-    std::optional<Communicator> world_; ///< for its messages alone; none: one host
+    std::unique_ptr<Wire> wire_; ///< to other hosts; null: there are none
     std::string name_;
 
-    std::vector<Partial> partials_;
-    std::vector<TreeSum> host_sums_; ///< of each partial; those of other hosts are not used
-    TreeSum final_sum_;              ///< over the partials
+    std::vector<Partial> partials_;  ///< of this host
+    std::vector<TreeSum> host_sums_; ///< of each
+    std::vector<int> served_;        ///< whose shards this rank works on for its host
     Arrivals arrivals_;
-    HostMessages messages_;
+    HostReduction between_;
 
     std::uint32_t start_ = 0; ///< arrivals of this rank when the step began
     int announced_ = 0;       ///< buckets that this rank has given
     int summed_ = 0;          ///< buckets summed on this host
-    int finished_ = 0;        ///< buckets whose own shards are summed over all hosts
     bool in_backward_ = false;
     bool odd_step_ = false;
-    std::vector<std::vector<float const*>> sources_; ///< of each bucket's final sum
     std::vector<double> all_squares_; ///< behind the step_sums; with several hosts only
 };
 
 TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts,
-                           int rank, std::optional<Communicator> world, std::string name)
+                           std::vector<Partial> const& partials, int rank,
+                           std::unique_ptr<Wire> wire, std::string name)
     : Exchange(options.partition), options_(options), memory_(std::move(memory)),
       hosts_(std::move(hosts)), rank_(rank), host_(hosts_.host(rank)), local_(hosts_.local(rank)),
-      world_(std::move(world)), name_(std::move(name)),
-      partials_(partials_of(root_of(options.nodes), options.nodes, hosts_)),
-      final_sum_(
-          root_of(options.nodes),
-          [this] {
-              std::vector<TreeNode> leaves;
-              for (auto const& partial : partials_) {
-                  leaves.push_back(partial.node);
-              }
-              return leaves;
-          }(),
-          options.rounding),
+      wire_(std::move(wire)), name_(std::move(name)),
       arrivals_(memory_.slots(), local_,
                 static_cast<int>(hosts_.ranks[static_cast<std::size_t>(host_)].size()),
                 std::chrono::duration<double>(options.timeout_seconds)),
-      messages_({world_ ? &*world_ : nullptr, options_, hosts_, partials_, memory_.owner(), rank}) {
-    for (auto const& partial : partials_) {
-        host_sums_.push_back(sum_over_ranks(partial, options_.nodes, options_.rounding));
-    }
-    for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
-        auto const shard = partition_.shard(bucket, rank_);
-        auto& sources = sources_.emplace_back();
-        for (std::size_t i = 0; i < partials_.size(); ++i) {
-            auto const& partial = partials_[i];
-            sources.push_back(partial.host == host_
-                                  ? gradients_of(partial.ranks.front()) + shard.first
-                                  : messages_.received(bucket, i));
+      between_({wire_.get(), options_, hosts_,
+                HostSchedule(root_of(options.nodes), partials, hosts_, rank,
+                             options.route.value_or(Route::direct)),
+                memory_, rank_}) {
+    for (auto const& partial : partials) {
+        if (partial.host == host_) {
+            host_sums_.push_back(sum_over_ranks(partial, options_.nodes, options_.rounding));
+            partials_.push_back(partial);
         }
     }
+    served_ = one_host() ? std::vector<int>{rank_} : between_.schedule().served();
     if (!one_host()) {
         all_squares_.resize(options_.step_sums + reduction_blocks());
     }
@@ -137,11 +124,11 @@ TreeExchange::~TreeExchange() = default;
 void TreeExchange::begin() {
     cost_ = {};
     start_ = arrivals_.count();
-    announced_ = summed_ = finished_ = 0;
+    announced_ = summed_ = 0;
     in_backward_ = true;
     odd_step_ = !odd_step_;
     if (!one_host()) {
-        messages_.begin();
+        between_.begin();
     }
 }
 
@@ -163,78 +150,34 @@ void TreeExchange::progress() {
            arrivals_.all_reached(start_ + static_cast<std::uint32_t>(summed_) + 1)) {
         sum_on_host(summed_++);
     }
-    while (finished_ < summed_ && messages_.arrived(finished_)) {
-        sum_partials(finished_++);
+    if (!one_host()) {
+        between_.advance(summed_);
     }
     if (in_backward_) {
         cost_.hidden_s += watch.seconds();
     }
 }
 
-std::vector<float*> TreeExchange::destinations(std::int64_t first) {
-    std::vector<float*> all{gradients() + first};
-    if (options_.sums_everywhere) {
-        for (int other = 0; other < arrivals_.size(); ++other) {
-            if (other != local_) {
-                all.push_back(memory_.gradients(other) + first);
-            }
-        }
-    }
-    return all;
-}
-
 /// Nobody else touches these shards of the host's arrays: the sum of a partial goes where its first
 /// rank's gradients lie.
 void TreeExchange::sum_on_host(int bucket) {
-    for (int owner = 0; owner < partition_.ranks(); ++owner) {
-        if (delegate(owner) != rank_) {
-            continue;
-        }
+    for (int const owner : served_) {
         auto const shard = partition_.shard(bucket, owner);
-        if (shard.count() == 0) {
-            continue;
-        }
-        for (std::size_t i = 0; i < partials_.size(); ++i) {
-            auto const& partial = partials_[i];
-            if (partial.host != host_) {
-                continue;
-            }
+        for (std::size_t i = 0; i < partials_.size() && shard.count() > 0; ++i) {
             std::vector<float const*> sources;
-            for (int const rank : partial.ranks) {
+            for (int const rank : partials_[i].ranks) {
                 sources.push_back(gradients_of(rank) + shard.first);
             }
             cost_.bytes += static_cast<std::int64_t>(sizeof(float)) * shard.count() *
                            static_cast<std::int64_t>(sources.size() - 1);
             if (one_host()) {
-                host_sums_[i].add(sources, destinations(shard.first), shard.count(),
+                host_sums_[i].add(sources, memory_.destinations(local_, shard.first), shard.count(),
                                   memory_.squares() + shard.first / reduction_block);
             } else {
-                float* const into = gradients_of(partial.ranks.front()) + shard.first;
+                float* const into = gradients_of(partials_[i].ranks.front()) + shard.first;
                 host_sums_[i].add(sources, std::span(&into, 1), shard.count());
             }
         }
-        if (hosts_.host(owner) != host_) {
-            send_partials(bucket, owner);
-        }
-    }
-}
-
-void TreeExchange::send_partials(int bucket, int owner) {
-    auto const shard = partition_.shard(bucket, owner);
-    for (auto const& partial : partials_) {
-        if (partial.host == host_) {
-            auto const* const values = gradients_of(partial.ranks.front()) + shard.first;
-            cost_.bytes += messages_.send(owner, values, shard.count());
-        }
-    }
-}
-
-void TreeExchange::sum_partials(int bucket) {
-    auto const shard = partition_.shard(bucket, rank_);
-    if (!one_host() && shard.count() > 0) {
-        messages_.unpack(bucket);
-        final_sum_.add(sources_[static_cast<std::size_t>(bucket)], destinations(shard.first),
-                       shard.count(), memory_.squares() + shard.first / reduction_block);
     }
 }
 
@@ -258,7 +201,9 @@ void TreeExchange::finish(std::span<double> step_sums, std::span<std::byte> payl
         poll_until_summed(computed);
     }
     cost_.imbalance_s = arrivals_.behind();
-    messages_.wait_sent();
+    cost_.bytes += between_.bytes();
+    cost_.messages += between_.messages();
+    between_.wait_sent();
     if (options_.sums_everywhere && !one_host()) {
         spread(gradients());
     }
@@ -270,11 +215,12 @@ void TreeExchange::finish(std::span<double> step_sums, std::span<std::byte> payl
 
 /// Messages move only while MPI is called: no sleep on an arrival here.
 void TreeExchange::poll_until_summed(std::uint32_t computed) {
-    Backoff backoff(options_.timeout_seconds, "gradients of the other ranks");
-    while (finished_ < partition_.buckets() || !arrivals_.all_reached(computed)) {
-        int const before = summed_ + finished_;
+    Backoff backoff(options_.timeout_seconds, "gradients of the other ranks",
+                    wire_->longest_pause_s());
+    while (between_.finished() < partition_.buckets() || !arrivals_.all_reached(computed)) {
+        int const before = summed_ + between_.finished();
         progress();
-        if (summed_ + finished_ == before) {
+        if (summed_ + between_.finished() == before) {
             backoff.pause();
         }
     }
@@ -300,27 +246,33 @@ void TreeExchange::share_step_sums(std::span<double> step_sums, std::span<std::b
                   memory_.squares() + range.last / reduction_block,
                   own + range.first / reduction_block);
     }
-    sum_with_deadline(*world_, all_squares_, options_.timeout_seconds);
+    wire_->sum(all_squares_, options_.timeout_seconds);
     std::copy_n(all_squares_.begin(), step_sums.size(), step_sums.begin());
-    broadcast_with_deadline(*world_, payload, options_.timeout_seconds);
+    wire_->broadcast(payload, options_.timeout_seconds);
 }
 
 /// Makes the shards of an array known to the other hosts; where each rank has an array of its own,
 /// to all ranks of them.
 void TreeExchange::spread(float* array) {
-    cost_.bytes += messages_.spread(array);
+    auto const bytes = between_.bytes();
+    auto const messages = between_.messages();
+    between_.spread(array);
+    cost_.bytes += between_.bytes() - bytes;
+    cost_.messages += between_.messages() - messages;
     if (!options_.sums_everywhere) {
         return;
     }
-    messages_.for_each_taken([&](int owner, int bucket) {
-        auto const shard = partition_.shard(bucket, owner);
-        for (int other = 0; other < arrivals_.size(); ++other) {
-            if (other != local_) {
-                std::copy(array + shard.first, array + shard.last,
-                          memory_.gradients(other) + shard.first);
+    for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+        for (int const owner : served_) {
+            auto const shard = partition_.shard(bucket, owner);
+            for (int other = 0; owner != rank_ && other < arrivals_.size(); ++other) {
+                if (other != local_) {
+                    std::copy(array + shard.first, array + shard.last,
+                              memory_.gradients(other) + shard.first);
+                }
             }
         }
-    });
+    }
 }
 
 void TreeExchange::publish() {
@@ -334,6 +286,20 @@ void TreeExchange::publish() {
     arrivals_.arrive();
     arrivals_.wait_all(arrivals_.count());
     cost_.exposed_s += watch.seconds();
+}
+
+/// For a bucket of the usual size: the first may be a small one.
+Route route_of(TreeExchangeOptions const& options, std::vector<Partial> const& partials,
+               Hosts const& hosts) {
+    if (options.route) {
+        return *options.route;
+    }
+    auto const& partition = options.partition;
+    auto const elements = partition.bucket(std::min(1, partition.buckets() - 1)).count();
+    double const bytes = options.rounding == Rounding::none ? 4 : 2;
+    return faster_route(root_of(options.nodes), partials, hosts,
+                        bytes * static_cast<double>(elements) / partition.ranks())
+        .route;
 }
 
 HostMemory::Form form_of(TreeExchangeOptions const& options, int ranks) {
@@ -358,35 +324,53 @@ std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
     if (!all_ranks(world, !refused)) {
         // Slower, but it works: every rank is a host of its own.
         host = world.split(world.rank());
-        name =
-            concat("messages (", refused ? refused->text().why : "another host cannot share", ")");
+        name = concat("messages (",
+                      refused ? refused->text().why : "another host cannot share memory", ")");
         block = std::make_shared<SharedBlock>(host, form_of(options, 1).bytes());
     }
     auto hosts = hosts_from(leaders(world, host));
+    auto const root = root_of(options.nodes);
+    auto const partials = partials_of(root, options.nodes, hosts);
+    auto chosen = options;
     if (hosts.count() > 1) {
-        name = concat("messages between ", hosts.count(), " hosts, ", name);
+        chosen.route = route_of(options, partials, hosts);
+        name = concat("messages between ", hosts.count(), " hosts, ",
+                      chosen.route == Route::direct
+                          ? std::string("directly")
+                          : concat("in ", rounds_of(root, partials, Route::halving), " rounds"),
+                      ", ", name);
     }
     auto const form = form_of(options, host.size());
     // Messages of two exchanges under way at once must not meet.
-    auto own = hosts.count() > 1 ? std::optional(world.duplicate()) : std::nullopt;
-    return std::make_unique<TreeExchange>(options, HostMemory(form, block->data(), block),
-                                          std::move(hosts), world.rank(), std::move(own), name);
+    auto wire = hosts.count() > 1 ? mpi_wire(world.duplicate()) : nullptr;
+    return std::make_unique<TreeExchange>(chosen, HostMemory(form, block->data(), block),
+                                          std::move(hosts), partials, world.rank(), std::move(wire),
+                                          name);
 }
 
-std::vector<std::unique_ptr<Exchange>> make_thread_exchanges(TreeExchangeOptions const& options) {
+std::vector<std::unique_ptr<Exchange>>
+make_thread_exchanges(TreeExchangeOptions const& options, std::vector<int> const& leader_of_rank) {
     auto const ranks = static_cast<int>(options.nodes.size());
-    auto const form = form_of(options, ranks);
+    auto const hosts =
+        hosts_from(leader_of_rank.empty() ? std::vector<int>(static_cast<std::size_t>(ranks), 0)
+                                          : leader_of_rank);
     constexpr std::size_t alignment = 4096;
-    auto const bytes = (form.bytes() + alignment - 1) / alignment * alignment;
-    std::shared_ptr<void> const block(std::aligned_alloc(alignment, bytes), std::free);
-    std::memset(block.get(), 0, bytes);
+    std::vector<HostMemory> memories;
+    for (auto const& group : hosts.ranks) {
+        auto const form = form_of(options, static_cast<int>(group.size()));
+        auto const bytes = (form.bytes() + alignment - 1) / alignment * alignment;
+        std::shared_ptr<void> const block(std::aligned_alloc(alignment, bytes), std::free);
+        std::memset(block.get(), 0, bytes);
+        memories.emplace_back(form, static_cast<std::byte*>(block.get()), block);
+    }
+    auto const partials = partials_of(root_of(options.nodes), options.nodes, hosts);
+    auto wires = thread_wires(ranks);
     std::vector<std::unique_ptr<Exchange>> all;
-    all.reserve(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) {
+        auto const at = static_cast<std::size_t>(rank);
         all.push_back(std::make_unique<TreeExchange>(
-            options, HostMemory(form, static_cast<std::byte*>(block.get()), block),
-            hosts_from(std::vector<int>(static_cast<std::size_t>(ranks), 0)), rank, std::nullopt,
-            "threads"));
+            options, memories[static_cast<std::size_t>(hosts.host(rank))], hosts, partials, rank,
+            hosts.count() > 1 ? std::move(wires[at]) : nullptr, "threads"));
     }
     return all;
 }

@@ -4,9 +4,11 @@
 #include "comm/host_layout.hpp"
 #include "comm/replica_tree.hpp"
 #include "comm/rounding.hpp"
+#include "comm/route.hpp"
 #include "lockstep/comm/communicator.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,7 @@ struct TreeExchangeOptions {
     Rounding rounding = Rounding::none; ///< of gradients, which come rounded, and of every sum
     double timeout_seconds = 300;
     HostLayout hosts{};
+    std::optional<Route> route{}; ///< between hosts; none: the faster one, by a model
 };
 
 /// The ordered exchange in host memory. Each rank sums its shards of all replicas' gradients, in
@@ -41,6 +44,10 @@ std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
 
 /// The same with threads for ranks: element r is rank r's, for the thread that plays it. For tests
 /// that look for races.
-std::vector<std::unique_ptr<Exchange>> make_thread_exchanges(TreeExchangeOptions const& options);
+///
+/// `leader_of_rank`: as of `hosts_from`; empty: one host for all.
+std::vector<std::unique_ptr<Exchange>>
+make_thread_exchanges(TreeExchangeOptions const& options,
+                      std::vector<int> const& leader_of_rank = {});
 
 } // namespace lockstep::comm

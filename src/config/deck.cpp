@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 
 #include "describe.hpp"
+#include "rule.hpp"
 #include "values.hpp"
 
 namespace lockstep::config {

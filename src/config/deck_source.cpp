@@ -11,6 +11,7 @@
 
 #include "deck_text.hpp"
 #include "describe.hpp"
+#include "rule.hpp"
 #include "values.hpp"
 
 namespace lockstep::config {
@@ -96,8 +97,8 @@ struct Help {
         out << "\n      " << meaning << "\n";
     }
     void own(char const* section, OwnKeys const&) {
-        out << "  " << section << ".* of what " << section << " names: see lockstep " << section
-            << "s\n";
+        out << "  " << section << ".*: further keys depend on the " << section << "; see lockstep "
+            << section << "s\n";
     }
 };
 
@@ -113,7 +114,7 @@ void refuse_unknown(std::map<std::string, Written> const& values) {
         throw Error(ExitCode::usage,
                     {concat("unknown key ", key, " (", written.origin, ")"),
                      "the deck has no such key",
-                     include        ? "include stands before the first [section]"
+                     include        ? "Write include before the first [section]"
                      : near.empty() ? std::string("lockstep train --help lists all keys")
                                     : concat("Did you mean ", near, "?")});
     }
@@ -145,7 +146,7 @@ void DeckSource::read(std::filesystem::path const& path, std::string const& name
                     {concat("include = ", shown(path.string()), " (", named_by, ")"),
                      depth > deepest_include
                          ? "decks include each other in a cycle"
-                         : concat("more than ", max_decks, " decks are taken in"),
+                         : concat("more than ", max_decks, " decks are included"),
                      "Remove one of the include lines"});
     }
     std::map<std::string, Written> own;
@@ -156,7 +157,7 @@ void DeckSource::read(std::filesystem::path const& path, std::string const& name
         } else if (auto const [before, is_new] = own.insert({entry.key, {entry.value, origin}});
                    !is_new) {
             throw Error(ExitCode::usage, {concat(entry.key, " (", origin, ")"),
-                                          concat("set before at ", before->second.origin),
+                                          concat("it is already set at ", before->second.origin),
                                           "Keep one of the two lines"});
         }
     }

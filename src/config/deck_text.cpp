@@ -75,10 +75,11 @@ std::string text_of(std::filesystem::path const& path, std::string const& named_
     }
     auto const bytes = std::filesystem::file_size(path);
     if (bytes > max_bytes) {
-        throw Error(ExitCode::usage, {what,
-                                      concat("it has ", bytes_text(bytes), ", and a deck at most ",
-                                             bytes_text(max_bytes)),
-                                      "Name a deck"});
+        throw Error(ExitCode::usage,
+                    {what,
+                     concat("it has ", bytes_text(bytes), ", but a deck may have at most ",
+                            bytes_text(max_bytes)),
+                     "Name a deck"});
     }
     return read_text(path);
 }
@@ -90,7 +91,7 @@ void require_line(std::string_view content, std::string const& origin) {
     };
     if (content.size() > longest_value) {
         refuse(concat("it has ", count_text(static_cast<std::int64_t>(content.size())),
-                      " characters, and may have ",
+                      " characters, but may have at most ",
                       count_text(static_cast<std::int64_t>(longest_value))));
     }
     if (!is_text(content)) {
@@ -110,7 +111,7 @@ void require_line(std::string_view content, std::string const& origin) {
         refuse(name.empty()
                    ? "it has no name"
                    : concat("its name has ", count_text(static_cast<std::int64_t>(name.size())),
-                            " characters, and may have ", longest_key));
+                            " characters, but may have at most ", longest_key));
     }
 }
 
@@ -163,7 +164,7 @@ void require_plain(std::string const& key, std::string const& value, std::string
         throw Error(ExitCode::usage, {concat(shown(key), " (", origin, ")"), why, next});
     };
     if (key.size() > longest_key || value.size() > longest_value) {
-        refuse(concat("a key has at most ", longest_key, " characters, and a value ",
+        refuse(concat("a key has at most ", longest_key, " characters, and a value at most ",
                       count_text(static_cast<std::int64_t>(longest_value))),
                "Shorten it");
     }
@@ -171,7 +172,7 @@ void require_plain(std::string const& key, std::string const& value, std::string
         refuse("it is not one line of UTF-8 text", "Remove the bytes that encode no character");
     }
     if (value.find('#') != std::string::npos) {
-        refuse("the value contains a #", "In a deck a comment begins there; use another name");
+        refuse("the value contains a #", "In a deck, # begins a comment; use another name");
     }
 }
 

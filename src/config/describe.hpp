@@ -2,54 +2,9 @@
 
 #include "lockstep/config/deck.hpp"
 
-#include <limits>
-#include <string>
-#include <vector>
+#include "rule.hpp"
 
 namespace lockstep::config {
-
-/// Checks of a Rule: paths with commas that are not longer than a system takes; the same where a
-/// share is refused; a share or such paths; the directory of a run.
-void check_paths(std::string const& text);
-void check_files(std::string const& text);
-void check_files_or_share(std::string const& text);
-void check_run_directory(std::string const& text);
-void check_run_name(std::string const& text);
-
-/// What a key accepts, beside its type.
-struct Rule {
-    double minimum = std::numeric_limits<double>::lowest();
-    double maximum = std::numeric_limits<double>::max();
-    std::vector<std::string> choices{}; ///< for texts; any when empty
-    AtResume at_resume = AtResume::free;
-    bool of_buckets = false; ///< may change at a resume where sums have one order anyhow
-    void (*check)(std::string const&) = nullptr; ///< of a text; throws what was expected, as a text
-};
-
-inline Rule at_least(double minimum, AtResume at_resume = AtResume::free) {
-    return {.minimum = minimum, .at_resume = at_resume};
-}
-
-inline Rule between(double minimum, double maximum, AtResume at_resume = AtResume::free) {
-    return {.minimum = minimum, .maximum = maximum, .at_resume = at_resume};
-}
-
-inline Rule one_of(std::vector<std::string> choices, AtResume at_resume = AtResume::free) {
-    return {.choices = std::move(choices), .at_resume = at_resume};
-}
-
-inline Rule any(AtResume at_resume = AtResume::free) {
-    return {.at_resume = at_resume};
-}
-
-/// Megabytes of a bucket: fixed only where sums depend on what goes together.
-inline Rule buckets() {
-    return {.minimum = 0.016, .maximum = 4096, .at_resume = AtResume::forced, .of_buckets = true};
-}
-
-inline Rule such_as(void (*check)(std::string const&), AtResume at_resume = AtResume::free) {
-    return {.at_resume = at_resume, .check = check};
-}
 
 /// The one list of the deck's keys: calls visit(key, value, rule, meaning) for each of them and
 /// visit.own(section, keys) where a section holds keys of what it names.
@@ -62,78 +17,85 @@ void describe(SomeDeck& deck, Visitor& visit) {
     constexpr double below_1 = 0.999999999; // of averages that would never move at 1
 
     visit("run.name", deck.run.name, such_as(check_run_name, AtResume::renewed),
-          "name of the run; the deck's name");
+          "name of the run; default: the deck's name");
     visit("run.directory", deck.run.directory, such_as(check_run_directory, AtResume::renewed),
-          "where everything goes; runs/NAME");
-    visit("run.seed", deck.run.seed, at_least(0, fixed), "of all random numbers");
+          "directory for everything that the run writes; default: runs/NAME");
+    visit("run.seed", deck.run.seed, at_least(0, fixed), "seed of all random numbers");
     visit("run.replicas", deck.run.replicas, between(0, 1 << 20, fixed),
-          "logical data-parallel replicas; 0: the ranks of the first start");
+          "number of logical data-parallel replicas; 0: the number of ranks at the first start");
     visit("run.device", deck.run.device, any(), "auto, cpu, cuda or cuda:N");
     visit("run.devices", deck.run.devices, any(),
           "GPUs of a host to use: all, a count, or comma-separated numbers");
     visit("run.mode", deck.run.mode, one_of({"auto", "single", "dp", "ddp"}),
-          "single: one rank, replicas sequentially; dp: one rank, concurrent replicas; ddp: ranks");
+          "single: one rank, sequential replicas; dp: one rank, concurrent replicas; ddp: replicas "
+          "spread over ranks");
     visit("run.placement", deck.run.placement, one_of({"even", "speed"}),
           "how replicas are distributed over ranks: evenly, or by measured speed; the result is "
           "the same");
-    visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads of one replica");
+    visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads per replica");
     visit("run.deterministic", deck.run.deterministic, any(fixed),
           "refuse operators without a deterministic form");
     visit("run.walltime-seconds", deck.run.walltime_seconds, between(0, longest_s),
-          "time limit of the job, counted from its start; 0: what the scheduler says");
+          "time limit of the job, counted from its start; 0: the scheduler's limit");
 
-    visit("data.train", deck.data.train, such_as(check_files), "a file, a list or a glob");
-    visit("data.validation", deck.data.validation, such_as(check_files_or_share, fixed),
-          "evaluated during training: files, or a share of data.train such as 10 %");
+    visit("data.train", deck.data.train, such_as(check_files),
+          "training set: a file, a list or a glob");
+    visit(
+        "data.validation", deck.data.validation, such_as(check_files_or_share, fixed),
+        "validation set, evaluated during training: files, or a share of data.train such as 10 %");
     visit("data.test", deck.data.test, such_as(check_files),
-          "evaluated after training, with the best model");
-    visit("data.inputs", deck.data.inputs, any(fixed), "name of the inputs in the files");
-    visit("data.targets", deck.data.targets, any(fixed), "name of the targets in the files");
+          "test set, evaluated after training with the best model");
+    visit("data.inputs", deck.data.inputs, any(fixed), "names of the input datasets in the files");
+    visit("data.targets", deck.data.targets, any(fixed),
+          "names of the target datasets in the files");
     visit("data.sample-per-file", deck.data.sample_per_file, any(fixed),
-          "each file is one sample: its datasets have no extent that counts samples");
+          "each file is one sample: its datasets have no sample dimension");
     visit("data.batch", deck.data.batch, between(1, 1 << 22, fixed),
           "samples per replica and micro-batch");
     visit("data.global-batch", deck.data.global_batch, between(0, 1 << 30, fixed),
-          "samples per micro-batch over all replicas; 0: data.batch counts");
+          "samples per micro-batch over all replicas; 0: data.batch applies");
     visit("data.drop-last", deck.data.drop_last, any(fixed),
           "drop an epoch's incomplete last step");
     visit("data.workers", deck.data.workers, between(1, 256), "loader threads per rank");
     visit("data.prefetch", deck.data.prefetch, between(1, 1024), "batches read ahead");
     visit("data.cache", deck.data.cache, one_of({"none", "memory", "local:DIRECTORY"}),
-          "read everything into memory once per host, or copy files to a disk of the host first");
+          "memory: read all data into memory, once per host; local:DIRECTORY: first copy the files "
+          "to a disk of the host");
     visit("data.augment", deck.data.augment, any(fixed),
           "augmentation of training samples: flip, crop:PIXELS, noise:AMOUNT, mask:ROWS:COLUMNS");
     visit("data.shuffle", deck.data.shuffle, one_of({"full", "block", "none"}, fixed),
-          "order of an epoch");
+          "order of the samples in an epoch");
     visit("data.sample-weights", deck.data.sample_weights, any(fixed),
-          "name of a dataset in the training files, by whose weights samples are drawn");
-    visit(
-        "data.replacement", deck.data.replacement, any(fixed),
-        "a sample drawn by weight can come again in the same epoch; false: heavy ones come first");
+          "dataset in the training files with the weights by which samples are drawn");
+    visit("data.replacement", deck.data.replacement, any(fixed),
+          "a sample drawn by weight can be drawn again in the same epoch; false: each is drawn "
+          "once, heavy ones tend to come first");
     visit("data.bucket-by-length", deck.data.bucket_by_length, between(0, 1 << 20, fixed),
           "sort by length within this many consecutive batches; 0: off");
 
-    visit("model.name", deck.model.name, any(fixed), "see lockstep models");
+    visit("model.name", deck.model.name, any(fixed), "the model; lockstep models lists all");
     visit("model.weights", deck.model.weights, such_as(check_paths, fixed),
           "initial weights: a safetensors file, a best.h5 or a checkpoint");
     visit.own("model", deck.model.own);
 
-    visit("task.kind", deck.task.kind, any(fixed), "see lockstep tasks");
+    visit("task.kind", deck.task.kind, any(fixed), "the task; lockstep tasks lists all");
     visit("task.metric", deck.task.metric, any(),
-          "metric that decides which model is best; the task's first");
+          "metric that decides which model is best; default: the task's first metric");
     visit.own("task", deck.task.own);
 
     auto& optimizer = deck.optimizer;
     visit("optimizer.name", optimizer.name, one_of({"adamw", "adam", "sgd", "lars", "lamb"}, fixed),
           "update rule");
-    visit("optimizer.learning-rate", optimizer.learning_rate, at_least(0, fixed), "peak rate");
+    visit("optimizer.learning-rate", optimizer.learning_rate, at_least(0, fixed),
+          "peak learning rate");
     visit("optimizer.scale-learning-rate", optimizer.scale_learning_rate,
           one_of({"none", "linear", "sqrt"}, fixed),
-          "multiplies learning-rate by replicas / reference-replicas, or its square root");
+          "multiplies learning-rate by replicas / reference-replicas (linear) or its square root "
+          "(sqrt)");
     visit("optimizer.reference-replicas", optimizer.reference_replicas, at_least(1, fixed),
           "number of replicas that learning-rate was chosen for");
     visit("optimizer.weight-decay", optimizer.weight_decay, at_least(0, fixed),
-          "does not apply to what no-decay names");
+          "weight decay; does not apply to the parameters in no-decay");
     visit("optimizer.no-decay", optimizer.no_decay, any(fixed),
           "parameters without weight decay and trust ratio: biases, norms, name patterns "
           "(*.weight); or none");
@@ -143,9 +105,9 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "momentum of sgd and lars");
     visit("optimizer.nesterov", optimizer.nesterov, any(fixed), "Nesterov momentum in sgd");
     visit("optimizer.betas", optimizer.betas, between(0, below_1, fixed),
-          "for adamw, adam and lamb");
+          "decay rates of the moments, for adamw, adam and lamb");
     visit("optimizer.epsilon", optimizer.epsilon, at_least(1e-30, fixed),
-          "for adamw, adam and lamb");
+          "term added to the denominator, for adamw, adam and lamb");
     visit("optimizer.trust-coefficient", optimizer.trust_coefficient, at_least(0, fixed),
           "lars: largest change per step, relative to the weight's norm");
     visit("optimizer.clip-norm", optimizer.clip_norm, at_least(0, fixed),
@@ -153,16 +115,16 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("optimizer.accumulate", optimizer.accumulate, between(1, 1 << 20, fixed),
           "micro-batches per step");
     visit("optimizer.update", optimizer.update, one_of({"sharded", "replicated"}),
-          "each rank updates its shard, or each rank updates all parameters");
+          "sharded: each rank updates its shard; replicated: each rank updates all parameters");
 
     visit("schedule.name", deck.schedule.name, one_of({"constant", "cosine", "step"}, fixed),
-          "of the learning rate");
+          "schedule of the learning rate");
     visit("schedule.warmup-epochs", deck.schedule.warmup_epochs, between(0, max_epochs, fixed),
           "linear warm-up from 0 to the peak");
     visit("schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
-          "the same, in steps; the longer of both counts");
+          "the same, in steps; the longer of the two applies");
     visit("schedule.minimum", deck.schedule.minimum, between(0, 1, fixed),
-          "final rate of cosine, relative to the peak");
+          "schedule cosine: final rate, relative to the peak");
     visit("schedule.step-epochs", deck.schedule.step_epochs, between(1, max_epochs, fixed),
           "schedule step: epochs between reductions");
     visit("schedule.factor", deck.schedule.factor, between(0, 1, fixed),
@@ -176,7 +138,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("precision.tf32", precision.tf32, any(fixed),
           "GPUs may round the inputs of matrix products to TF32");
     visit("precision.cudnn-benchmark", precision.cudnn_benchmark, any(),
-          "cuDNN picks the fastest algorithms; off if run.deterministic");
+          "cuDNN picks the fastest algorithms; off if run.deterministic = true");
     visit("precision.gradient-checkpointing", precision.gradient_checkpointing, any(),
           "save memory: recompute activations during backward");
 
@@ -186,44 +148,47 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("communication.bucket-mb", communication.bucket_mb, buckets(),
           "megabytes of gradients that are sent together");
     visit("communication.first-bucket-mb", communication.first_bucket_mb, buckets(),
-          "the same, for the bucket that is ready first");
+          "megabytes of the bucket that is ready first");
     visit("communication.compression", communication.compression,
           one_of({"none", "fp16", "bf16", "powersgd"}, fixed),
-          "fp16, bf16: every sum is rounded to 16 bits; powersgd: matrices of low rank");
+          "fp16, bf16: every sum is rounded to 16 bits; powersgd: low-rank matrices instead of "
+          "gradients");
     visit("communication.powersgd-rank", communication.powersgd_rank, between(1, 64, fixed),
           "rank of powersgd's matrices");
     visit("communication.reduction", communication.reduction, one_of({"ordered", "native"}, fixed),
           "ordered: the same bits on any number of ranks; native: the library's order");
     visit("communication.unused-parameters", communication.unused_parameters, any(fixed),
-          "parameters may have no gradient; such parameters are not updated");
+          "some parameters may have no gradient; these are not updated");
     visit("communication.static-graph", communication.static_graph, any(fixed),
           "the same parameters get gradients in every step");
     visit("communication.broadcast-buffers", communication.broadcast_buffers, any(fixed),
-          "every replica starts a step from replica 0's buffers; false: it keeps its own");
+          "every replica starts each step with replica 0's buffers; false: with its own");
     visit("communication.sync-batch-norm", communication.sync_batch_norm, any(fixed),
-          "batch norm over all replicas together");
+          "batch norm uses statistics over all replicas");
     visit("communication.timeout-seconds", deck.communication.timeout_seconds,
           between(1, longest_s), "longest wait for another rank or its device");
     visit("communication.check-replicas-every", deck.communication.check_replicas_every,
           at_least(0), "steps between comparisons of all ranks' weights; 0: never");
 
     visit("checkpoint.every-steps", deck.checkpoint.every_steps, at_least(0),
-          "steps between checkpoints; 0: only first and last");
+          "steps between checkpoints; 0: only the first and the last");
     visit("checkpoint.every-minutes", deck.checkpoint.every_minutes, between(0, longest_s),
           "minutes between checkpoints; 0: off");
     visit("checkpoint.keep", deck.checkpoint.keep, between(1, 1 << 20),
-          "checkpoints that are kept");
+          "number of checkpoints to keep");
     visit("checkpoint.asynchronous", deck.checkpoint.asynchronous, any(),
-          "checkpoints are written while training continues");
+          "write checkpoints while training continues");
     visit("checkpoint.resume", deck.checkpoint.resume, such_as(check_paths, AtResume::renewed),
-          "auto, none, or a file");
-    visit("checkpoint.best", deck.checkpoint.best, any(), "metric of best.h5; task.metric");
-    visit("checkpoint.local", deck.checkpoint.local, such_as(check_run_directory),
-          "fast directory that checkpoints are written to first, then copied to the run's");
-
+          "what to resume from: auto (the newest intact checkpoint), none, or a file");
+    visit("checkpoint.best", deck.checkpoint.best, any(),
+          "metric that decides which model best.h5 holds; default: task.metric");
     visit(
-        "fault-tolerance.restarts", deck.fault_tolerance.restarts, at_least(0),
-        "consecutive restarts by lockstep launch after losing a rank, without progress in between");
+        "checkpoint.local", deck.checkpoint.local, such_as(check_run_directory),
+        "fast directory that checkpoints are written to first, then copied to the run's directory");
+
+    visit("fault-tolerance.restarts", deck.fault_tolerance.restarts, at_least(0),
+          "most consecutive restarts by lockstep launch after losing a rank, without progress in "
+          "between");
     visit("fault-tolerance.recovery-timeout-seconds", deck.fault_tolerance.recovery_timeout_seconds,
           between(1, longest_s), "longest time from a restart to its first step");
 
@@ -231,21 +196,22 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("monitor.progress", deck.monitor.progress, one_of({"auto", "bar", "plain", "none"}),
           "progress display during training");
     visit("monitor.tensorboard", deck.monitor.tensorboard, any(),
-          "event files in the run's directory");
+          "write TensorBoard event files in the run's directory");
     visit("monitor.histograms", deck.monitor.histograms, one_of({"none", "weights", "gradients"}),
-          "histograms in event files at the end of each epoch: of weights, or of weights and "
+          "histograms in event files at the end of each epoch; gradients: those of weights and of "
           "gradients");
     visit("monitor.images", deck.monitor.images, between(0, 1 << 20),
-          "samples of a run's first batch shown in event files, where they are images");
-    visit("monitor.plots", deck.monitor.plots, any(), "plots of the metrics when a run ends");
+          "number of samples of the run's first batch to show in event files, if they are images, "
+          "clips or boxes");
+    visit("monitor.plots", deck.monitor.plots, any(), "draw plots of the metrics when a run ends");
     visit("monitor.weight-hash", deck.monitor.weight_hash, any(),
-          "a hash of the weights in each step record, to find where two runs diverge");
+          "write a hash of the weights to each step record, to find where two runs diverge");
 
     visit("train.epochs", deck.train.epochs, between(0, max_epochs),
           "passes over data.train; 0: no limit");
     visit("train.steps", deck.train.steps, at_least(0), "optimizer steps; 0: no limit");
     visit("train.validate-every", deck.train.validate_every, at_least(0),
-          "steps; 0: after each epoch");
+          "steps between validations; 0: validate after each epoch");
 }
 
 } // namespace lockstep::config

@@ -44,8 +44,8 @@ OwnValues::OwnValues(std::string section, OwnKeys const& given, std::vector<OwnK
             auto const near = nearest_name(name, candidates);
             throw Error(ExitCode::usage,
                         {concat("unknown key ", section_, ".", name, place_of(given, name)),
-                         concat("known here: ", joined(names, ", ")),
-                         near.empty() ? concat("Take it out of [", section_, "]")
+                         concat("valid keys: ", joined(names, ", ")),
+                         near.empty() ? concat("Remove it from [", section_, "]")
                                       : concat("Did you mean ", section_, ".", near, "?")});
         }
         values_[name] = value;

@@ -37,7 +37,7 @@ void check_path(std::filesystem::path const& path, std::size_t longest) {
     });
     if (long_name || path.native().size() > longest) {
         throw concat("paths of at most ", count_text(static_cast<std::int64_t>(longest)),
-                     " characters, and ", longest_name, " a name");
+                     " characters, with at most ", longest_name, " in each name");
     }
 }
 
@@ -82,7 +82,8 @@ void check_run_name(std::string const& text) {
 void check_files(std::string const& text) {
     for (auto const& path : split(text, ',')) {
         if (share_of(path)) {
-            throw std::string("files: only data.validation can be a share of the training set");
+            throw std::string(
+                "files, since only data.validation can be a share of the training set");
         }
     }
     check_paths(text);
@@ -90,8 +91,8 @@ void check_files(std::string const& text) {
 
 void check_files_or_share(std::string const& text) {
     if (auto const percent = share_of(text); percent && !(*percent > 0 && *percent < 100)) {
-        throw std::string("files, or a share of data.train above 0 % and below 100 %; for none, "
-                          "leave the key out");
+        throw std::string("files, or a share of data.train above 0 % and below 100 %; for no "
+                          "validation, leave the key out");
     }
     if (!share_of(text)) {
         check_files(text);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "describe.hpp"
+#include "rule.hpp"
 
 namespace lockstep::config {
 

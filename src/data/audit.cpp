@@ -68,9 +68,9 @@ void Audit::add_rests(Dataset const& set) {
     for (std::size_t file = 0; file < files && files <= most; ++file) {
         auto const h5 = h5::File::open(source.path_of(file));
         if (auto const added = added_datasets(h5); !added.empty()) {
-            remarks_.push_back(concat("warning: ", joined(added, ", "), " added to ",
-                                      source.path_of(file).string(),
-                                      " since its import: only its samples have checksums"));
+            remarks_.push_back(concat(
+                "warning: ", joined(added, ", "), " added to ", source.path_of(file).string(),
+                " since its import: in this file, only the samples have checksums"));
         } else if (auto covered = covered_ranges(h5)) {
             groups_.push_back(
                 {.set = &set, .first = file, .last = file + 1, .covered = std::move(*covered)});

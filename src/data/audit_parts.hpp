@@ -2,6 +2,7 @@
 
 #include "base/hash.hpp"
 #include "data/audit.hpp"
+#include "data/checksums.hpp"
 #include "data/format.hpp"
 
 #include <filesystem>

@@ -47,8 +47,8 @@ Error changed_data(std::string const& dataset, std::filesystem::path const& file
             {concat("data.train is not what this run was trained on: dataset ", dataset, " of ",
                     file.string()),
              concat("its contents have changed", where),
-             "Bring the old files back, allow it with --force, or start over with "
-             "--checkpoint.resume none"}};
+             "Restore the old files, allow it with --force, or start over with --checkpoint.resume "
+             "none"}};
 }
 
 /// By field: those of 16 samples, from the first to the last.
@@ -125,8 +125,9 @@ void Audit::compare(std::string const& record) {
     std::getline(lines, line);
     if (samples != first_->samples()) {
         throw changed_data(first_->inputs().front().name, source.path_of(0),
-                           concat(": there are ", first_->samples(), " samples, and were ", samples,
-                                  "; files were added or taken away, or one was rewritten"));
+                           concat(": there are ", first_->samples(),
+                                  " samples now, and there were ", samples,
+                                  "; files were added, removed or rewritten"));
     }
     std::vector<FieldInfo> fields = first_->inputs();
     fields.insert(fields.end(), first_->targets().begin(), first_->targets().end());
@@ -153,9 +154,9 @@ void Audit::compare(std::string const& record) {
             break; // the samples lie in another number of files
         }
         if (form != group.form) { // hashes of other bytes say nothing: nobody knows what changed
-            throw changed_data(
-                group.field->info().name, source.path_of(group.first),
-                ", or are stored differently in their file (written again, chunks of other sizes)");
+            throw changed_data(group.field->info().name, source.path_of(group.first),
+                               ", or are stored differently (the file was rewritten, or its chunks "
+                               "have other sizes)");
         }
         group.expected = full;
         if (group.expected != 0 && stamp != group.stamp) {

@@ -81,7 +81,7 @@ void Audit::close(Group& group) {
     if (group.expected != 0 && group.expected != digest) {
         failure_ = changed_data(
             group.field->info().name, group.set->parts_->source.path_of(group.first),
-            group.last - group.first > 1 ? concat(", or that of one of the ",
+            group.last - group.first > 1 ? concat(", or those of one of the ",
                                                   group.last - group.first - 1, " files after it")
                                          : "");
         failed_ = true;
@@ -145,9 +145,9 @@ void Audit::hash_block(Group const& group) {
         throw Error(ExitCode::data,
                     {concat(file->path().string(), ": dataset ", column.name(), ", block ", number,
                             " (bytes ", begin, " to ", begin + walk.block.size() - 1, ")"),
-                     "its checksum is wrong: it is not what was imported",
-                     "Bring the file back or import it again; lockstep data verify lists all that "
-                     "has changed"});
+                     "its checksum is wrong: it has changed since the import",
+                     "Restore the file or import it again; lockstep data verify lists all that has "
+                     "changed"});
     }
     walk.hasher.add(std::as_bytes(std::span(&hash, 1)));
     walk.at += walk.block.size();

@@ -3,6 +3,7 @@
 #include "base/number.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
 #include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -117,9 +118,9 @@ Augmentation::Augmentation(std::string const& wanted, FieldInfo const& input, st
         return;
     }
     if (input.whole) {
-        throw Error(ExitCode::usage,
-                    {concat("data.augment = ", wanted),
-                     "the first input holds whole numbers, such as tokens", "Set it to none"});
+        throw Error(ExitCode::usage, {concat("data.augment = ", wanted),
+                                      "the first input holds whole numbers, such as tokens",
+                                      "Set data.augment = none"});
     }
     for (auto const& word : split(wanted, ',')) {
         changes_.push_back(parsed(word));
@@ -130,9 +131,10 @@ Augmentation::Change Augmentation::parsed(std::string const& word) const {
     auto const parts = split(word, ':');
     auto const dimensions = shape_.size() + (ragged_ ? 1 : 0);
     auto const refuse = [&](std::string const& why) {
-        throw Error(ExitCode::usage,
-                    {concat("data.augment = ", wanted_), concat("'", word, "': ", why),
-                     "There are flip, flip:AXIS, crop:PLACES, noise:AMOUNT, mask:ROWS:COLUMNS"});
+        throw Error(
+            ExitCode::usage,
+            {concat("data.augment = ", wanted_), concat("'", word, "': ", why),
+             "Valid entries: flip, flip:AXIS, crop:PLACES, noise:AMOUNT, mask:ROWS:COLUMNS"});
     };
     auto const whole = [&](std::size_t at) {
         auto const value = number_of<double>(parts[at]).value_or(-1);
@@ -168,7 +170,7 @@ Augmentation::Change Augmentation::parsed(std::string const& word) const {
         }
         return {.kind = Kind::mask, .places = whole(1), .columns = whole(2)};
     }
-    refuse("not known");
+    refuse("unknown augmentation");
     return {};
 }
 

@@ -1,6 +1,7 @@
 #include "column.hpp"
 
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -137,15 +138,15 @@ void Column::keep(std::filesystem::path const& file) {
 void Column::require_within(std::uint64_t file_bytes, std::filesystem::path const& path) const {
     auto const refuse = [&](std::string const& what) {
         throw Error(ExitCode::data, {path.string(),
-                                     concat(what, " of dataset ", name_, " not end within its ",
-                                            file_bytes, " bytes"),
+                                     concat(what, " of dataset ", name_,
+                                            " do not end within the file's ", file_bytes, " bytes"),
                                      "The file was cut short: make or copy it again"});
     };
     if (form_->chunk.empty()) {
         auto const bytes =
             bounded_product(bounded_elements(form_->shape), h5::size_of(form_->type));
         if (offset_ > file_bytes || bytes > file_bytes - offset_) {
-            refuse("the samples do");
+            refuse("the samples");
         }
         return;
     }
@@ -153,7 +154,7 @@ void Column::require_within(std::uint64_t file_bytes, std::filesystem::path cons
         auto const& chunk = chunks_[place];
         auto const rows = rows_of(place);
         auto const what =
-            concat("samples ", rows.first, " to ", rows.first + rows.count - 1, " (a chunk) do");
+            concat("samples ", rows.first, " to ", rows.first + rows.count - 1, " (a chunk)");
         if (chunk.bytes > file_bytes || chunk.at > file_bytes - chunk.bytes) {
             refuse(what);
         }

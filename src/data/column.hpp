@@ -1,8 +1,9 @@
 #pragma once
 
 #include "base/file.hpp"
+#include "data/checksums.hpp"
 #include "data/format.hpp"
-#include "data/plan.hpp"
+#include "data/span.hpp"
 #include "h5/file.hpp"
 #include "lockstep/data/batch.hpp"
 

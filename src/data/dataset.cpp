@@ -3,10 +3,13 @@
 #include "base/hash.hpp"
 #include "base/list.hpp"
 #include "base/text.hpp"
+#include "data/checksums.hpp"
 #include "data/class_names.hpp"
+#include "data/convert.hpp"
 #include "data/format.hpp"
 #include "data/order.hpp"
 #include "data/weights.hpp"
+#include "h5/element_type.hpp"
 #include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -25,9 +28,9 @@ std::vector<Field> fields_named(std::string const& names, bool are_inputs) {
         fields.emplace_back(name, are_inputs);
     }
     if (fields.empty()) {
-        throw Error(ExitCode::usage,
-                    {are_inputs ? "data.inputs is empty" : "data.targets is empty",
-                     "a sample needs at least one", "Name datasets inside the files, with commas"});
+        throw Error(ExitCode::usage, {are_inputs ? "data.inputs is empty" : "data.targets is empty",
+                                      "a sample needs at least one dataset",
+                                      "Name datasets inside the files, separated by commas"});
     }
     return fields;
 }
@@ -52,7 +55,8 @@ std::string identity_of(FieldInfo const& field, std::int64_t samples) {
 void require_same(bool same, std::filesystem::path const& path, std::string const& what) {
     if (!same) {
         throw Error(ExitCode::data,
-                    {path.string(), concat("its ", what, " differs from that of the files before"),
+                    {path.string(),
+                     concat("its ", what, " differs from that of the previous files"),
                      "List files of one data set only"});
     }
 }
@@ -67,7 +71,7 @@ Dataset::Dataset(DatasetOptions const& options) : parts_(std::make_shared<Parts>
     }
     if (paths.empty()) {
         throw Error(ExitCode::usage, {"a data set without files", "no file is named",
-                                      "Set data.train, or the requested set"});
+                                      "Set data.train, or the key of the requested set"});
     }
     parts_->source.sample_per_file = options.sample_per_file;
     parts_->inputs = fields_named(options.inputs, true);
@@ -158,13 +162,13 @@ void Dataset::measure_as(Dataset const& training) {
         auto const [mine, theirs] = std::mismatch(names_.begin(), names_.end(),
                                                   training.names_.begin(), training.names_.end());
         if (mine != names_.end()) {
-            throw Error(
-                ExitCode::data,
-                {parts_->source.path_of(0).string(),
-                 concat("its class ", mine - names_.begin(), " is ", *mine, ", and that of ",
-                        training.parts_->source.path_of(0).string(), " is ",
-                        theirs == training.names_.end() ? std::string("not there") : *theirs),
-                 "Import all sets with the same --classes"});
+            throw Error(ExitCode::data,
+                        {parts_->source.path_of(0).string(),
+                         concat("its class ", mine - names_.begin(), " is ", *mine, ", but ",
+                                training.parts_->source.path_of(0).string(),
+                                theirs == training.names_.end() ? std::string(" has no such class")
+                                                                : concat(" calls it ", *theirs)),
+                         "Import all sets with the same --classes"});
         }
     }
     scale_as(training.mean_, training.std_);
@@ -173,11 +177,12 @@ void Dataset::measure_as(Dataset const& training) {
 void Dataset::scale_as(std::vector<double> mean, std::vector<double> std) {
     auto const& shape = inputs_.front().shape;
     if (!fit_channels(mean.size(), shape)) {
-        throw Error(ExitCode::data,
-                    {parts_->source.path_of(0).string(),
-                     concat("its samples have ", shape.empty() ? 1 : shape.front(),
-                            " channels, and the training set's mean and std are of ", mean.size()),
-                     "Import all sets alike"});
+        throw Error(
+            ExitCode::data,
+            {parts_->source.path_of(0).string(),
+             concat("its samples have ", shape.empty() ? 1 : shape.front(),
+                    " channels, but the training set's mean and std are given for ", mean.size()),
+             "Import all sets in the same way"});
     }
     parts_->inputs.front().prepare(mean, std);
     mean_ = std::move(mean);
@@ -214,7 +219,7 @@ std::vector<std::string> Dataset::remarks() const {
                         remarks.push_back(
                             concat("warning: values of dataset ", column->name(), " of ",
                                    source.path_of(file).string(),
-                                   " were never written: HDF5 gives its fill value for them"));
+                                   " were never written: HDF5 returns its fill value for them"));
                     }
                 }
             }
@@ -225,9 +230,9 @@ std::vector<std::string> Dataset::remarks() const {
         }
     }
     if (!attributes.empty()) {
-        remarks.push_back(concat("warning: attributes that are not applied in ",
-                                 source.path_of(0).string(), ": ", joined(attributes, "; "),
-                                 ": values are taken as they are stored"));
+        remarks.push_back(concat("warning: attributes in ", source.path_of(0).string(),
+                                 " are not applied: ", joined(attributes, "; "),
+                                 ": values are used as they are stored"));
     }
     return remarks;
 }

@@ -1,7 +1,7 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "data/class_names.hpp"
-#include "data/convert.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -75,9 +75,9 @@ void Dataset::require_labels(std::span<std::int64_t const> indices,
                         {concat("label ", whole_text(targets_.front().type, labels[i]),
                                 " of sample ", indices[i] - parts_->source.first_of_file[file],
                                 " in ", parts_->source.path_of(file).string()),
-                         classes == 0 ? std::string("labels are 0 and more")
-                                      : concat("labels are 0 to ", classes - 1),
-                         "Correct the labels, or name all classes at the import"});
+                         classes == 0 ? std::string("labels must be 0 or more")
+                                      : concat("labels must be 0 to ", classes - 1),
+                         "Correct the labels, or name all classes when you import the data"});
         }
     }
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "field.hpp"
+#include "source.hpp"
 
 namespace lockstep::data {
 

@@ -17,12 +17,13 @@ std::pair<Dataset, Dataset> Dataset::divided(double percent, std::uint64_t seed)
         has_labels() ? draw_share_of_classes(counts_, percent, seed, by_class)
                      : draw_share(all, percent, seed));
     if (division->drawn() == 0) {
-        throw Error(
-            ExitCode::usage,
-            {concat("data.validation = ", percent, " %"),
-             concat("of ", all, " samples", has_labels() ? " in their classes" : "",
-                    " the share is empty: one sample of each class must remain for training"),
-             "Name a larger share, give more samples, or a file of its own"});
+        throw Error(ExitCode::usage,
+                    {concat("data.validation = ", percent, " %"),
+                     concat("the share of ", all, " samples is empty",
+                            has_labels() ? ": it is drawn from each class, and one sample of each "
+                                           "must remain for training"
+                                         : ""),
+                     "Name a larger share, add samples, or name a separate file"});
     }
     return {Dataset(*this, division, false), Dataset(*this, division, true)};
 }

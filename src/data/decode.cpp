@@ -127,7 +127,7 @@ void decode_chunk(std::span<h5::Filter const> filters, std::size_t element_bytes
         }
         if (filters[i] == h5::Filter::deflate) {
             if (!inflate_into(bytes, target)) {
-                refuse(concat("its compressed bytes make no ", target.size(), " bytes"));
+                refuse(concat("its compressed bytes do not expand to ", target.size(), " bytes"));
             }
         } else {
             unshuffle(bytes, element_bytes, target);

@@ -1,12 +1,16 @@
 #include "field.hpp"
 
 #include "base/text.hpp"
+#include "data/convert.hpp"
 #include "data/format.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
+
+#include "source.hpp"
 
 namespace lockstep::data {
 
@@ -16,15 +20,6 @@ namespace {
 constexpr std::size_t max_bytes_at_once = std::size_t{8} << 20;
 
 } // namespace
-
-std::size_t Source::file_of(std::int64_t sample) const {
-    auto const after = std::upper_bound(first_of_file.begin(), first_of_file.end(), sample);
-    return static_cast<std::size_t>(after - first_of_file.begin()) - 1;
-}
-
-std::int64_t Source::end_of_file(std::size_t file) const {
-    return file + 1 < first_of_file.size() ? first_of_file[file + 1] : samples;
-}
 
 std::int64_t Field::samples_together() const {
     return info_.ragged ? 1 : columns_.front().rows_together();
@@ -66,7 +61,8 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
         throw Error(ExitCode::data,
                     {file.path().string(),
                      concat("dataset ", offsets, " does not hold one whole number per sample"),
-                     "Store [samples + 1] integers, the first row of each sample and the end"});
+                     "Store [samples + 1] integers: the first row of each sample, then the number "
+                     "of rows"});
     }
     return offsets_.back().rows() - 1;
 }
@@ -76,7 +72,7 @@ void Field::require_alike(FieldInfo const& other, h5::File const& file) const {
         if (!same) {
             throw Error(ExitCode::data, {file.path().string(),
                                          concat("the ", what, " of ", info_.name,
-                                                " differs from that of the files before"),
+                                                " differs from that of the previous files"),
                                          "List files of one data set only"});
         }
     };
@@ -295,7 +291,7 @@ Span Field::rows_of_sample(Source& source, std::size_t file, std::int64_t sample
         throw Error(ExitCode::data,
                     {concat("sample ", sample, " of ", source.path_of(file).string()),
                      concat("its rows of ", info_.name, " are ", ends[0], " to ", ends[1],
-                            ", which are not among the ", columns_[file].rows(), " there"),
+                            ", which are not within its ", columns_[file].rows(), " rows"),
                      "The file is damaged: make or copy it again"});
     }
     return {ends[0], ends[1] - ends[0]};

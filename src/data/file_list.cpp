@@ -13,7 +13,7 @@ std::vector<std::filesystem::path> expand_files(std::string const& files) {
         if (part.empty()) {
             throw Error(ExitCode::usage,
                         {concat("the list of files ", files), "one of its names is empty",
-                         "Take the comma out, or name the file"});
+                         "Remove the comma, or name the file"});
         }
         std::error_code none; // a file of that very name comes before a pattern
         if (quoted || part.find_first_of("*?[") == std::string::npos ||

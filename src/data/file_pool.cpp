@@ -21,7 +21,7 @@ FilePool::Entry FilePool::as_it_is(std::filesystem::path const& path) {
 void FilePool::require_same(Entry const& entry, Entry const& now) {
     if (now.bytes != entry.bytes || now.changed != entry.changed) {
         throw Error(ExitCode::data, {entry.path, "it was changed since the run began",
-                                     "Do not change data while it is used, and start again"});
+                                     "Start again, and do not change data while a run uses it"});
     }
 }
 

@@ -2,7 +2,9 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "data/checksums.hpp"
 #include "data/convert.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -25,7 +27,7 @@ std::vector<double> moment(h5::File const& file, std::string const& name,
     auto const found = file.number_attribute("/", name);
     if (auto const names = file.attribute_names("/");
         !found && std::ranges::count(names, name) > 0) {
-        refuse(file.path(), concat("attribute ", name, " is no number"),
+        refuse(file.path(), concat("attribute ", name, " is not a number"),
                "Store mean and std as numbers, one for all or one for each channel");
     }
     auto values = found.value_or(std::vector<double>{});
@@ -44,18 +46,17 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, 
         if (format == "lockstep checkpoint" || format == "lockstep model") {
             refuse(file.path(),
                    concat("it is a ", format.substr(format.find(' ') + 1), ", not a data set"),
-                   "Name a data set; weights are named by model.weights");
+                   "Name a data set; model.weights is the key for weights");
         }
         refuse(file.path(),
                concat("it has no dataset ", name, "; it has ", joined(file.names(), ", ")),
                "Name the datasets inside the file: data.inputs and data.targets in a deck, "
-               "--inputs and "
-               "--targets at an import");
+               "--inputs and --targets for an import");
     }
     auto info = file.info(name);
     if (!info.readable_as || (info.shape.empty() && entries == Entries::samples)) {
         refuse(file.path(), concat("dataset ", name, " does not hold plain numbers per sample"),
-               "Store it as whole or floating-point numbers, samples first");
+               "Store it as whole or floating-point numbers, with samples as the first dimension");
     }
     if (h5::elements(info.shape) == 0) {
         static_cast<void>(
@@ -73,7 +74,7 @@ Moments read_moments(h5::File const& file, h5::Shape const& sample_shape) {
     bool const positive = std::all_of(
         std.begin(), std.end(), [](double value) { return std::isfinite(value) && value > 0; });
     if (mean.size() != std.size() || !finite || !positive) {
-        refuse(file.path(), "attributes mean and std do not fit each other",
+        refuse(file.path(), "attributes mean and std do not match each other",
                "Store both or neither, with equally many values, and std above zero");
     }
     return moments;
@@ -119,7 +120,8 @@ std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& 
                "Store classes or groups as [samples] integers");
     }
     if (info.shape.front() != samples) {
-        refuse(file.path(), concat(samples, " inputs but ", info.shape.front(), " of ", name),
+        refuse(file.path(),
+               concat(samples, " inputs, but ", info.shape.front(), " entries in dataset ", name),
                "Both need one entry per sample");
     }
     std::vector<std::int64_t> targets(samples);
@@ -155,118 +157,6 @@ std::vector<std::string> complete_names(std::vector<std::string> given,
 
 std::string whole_text(h5::Type type, std::int64_t number) {
     return type == h5::Type::u64 ? concat(static_cast<std::uint64_t>(number)) : concat(number);
-}
-
-std::vector<std::uint64_t> block_checksums(std::span<std::byte const> bytes) {
-    std::vector<std::uint64_t> sums;
-    while (!bytes.empty()) {
-        auto const block = bytes.first(std::min<std::size_t>(checksum_block, bytes.size()));
-        sums.push_back(hash64(block));
-        bytes = bytes.subspan(block.size());
-    }
-    return sums;
-}
-
-namespace {
-
-constexpr std::string_view checksum_prefix = "checksums/";
-
-/// Whether it is a file of ours that has checksums: compressed ones have those of their chunks.
-bool has_block_checksums(h5::File const& file) {
-    if (file.text_attribute("/", "format") != format_name || !file.exists("checksums")) {
-        return false;
-    }
-    if (!file.exists("checksums/rest")) {
-        refuse(file.path(), "its checksums cannot be read",
-               "The file is damaged: bring it back or import the data again");
-    }
-    return true;
-}
-
-ByteRange range_of(h5::File const& file, std::string const& name, std::uint64_t file_bytes) {
-    std::optional<ByteRange> range;
-    if (file.exists(name)) {
-        auto const info = file.info(name);
-        range = h5::elements(info.shape) == 0 ? ByteRange{} : bytes_in_file(info, file_bytes);
-    }
-    if (!range) {
-        refuse(file.path(), concat("dataset ", name, " does not lie in the file"),
-               "The file is damaged: import the data again");
-    }
-    return *range;
-}
-
-} // namespace
-
-ByteRange checksums_in(h5::File const& file, std::string name, std::uint64_t bytes) {
-    name = concat(checksum_prefix, name.starts_with('/') ? name.substr(1) : name);
-    if (!has_block_checksums(file) || !file.exists(name)) {
-        return {};
-    }
-    auto const range = range_of(file, name, std::filesystem::file_size(file.path()));
-    if (range.count != checksum_blocks(bytes) * sizeof(std::uint64_t)) {
-        refuse(file.path(), concat(name, " do not fit the size of the dataset"),
-               "The file is damaged: import the data again");
-    }
-    return range;
-}
-
-std::optional<std::vector<ByteRange>> covered_ranges(h5::File const& file) {
-    if (!has_block_checksums(file)) {
-        return std::nullopt;
-    }
-    auto const bytes = std::filesystem::file_size(file.path());
-    std::vector<ByteRange> covered;
-    for (auto const& name : file.names()) {
-        if (name.starts_with(checksum_prefix) && name != "checksums/rest") {
-            covered.push_back(range_of(file, name.substr(checksum_prefix.size()), bytes));
-        }
-    }
-    covered.push_back(range_of(file, "checksums/rest", bytes));
-    return covered;
-}
-
-std::vector<std::string> added_datasets(h5::File const& file) {
-    if (!has_block_checksums(file)) {
-        return {};
-    }
-    auto const names = file.names();
-    std::vector<std::string> added;
-    std::ranges::copy_if(names, std::back_inserter(added), [&](std::string const& name) {
-        return !name.starts_with(checksum_prefix) &&
-               !std::ranges::binary_search(names, concat(checksum_prefix, name));
-    });
-    return added;
-}
-
-void require_rest(File const& file, std::vector<ByteRange> const& covered) {
-    std::uint64_t stored = 0;
-    file.read_at(covered.back().first, std::as_writable_bytes(std::span(&stored, 1)));
-    if (checksum_outside(file, covered) != stored) {
-        refuse(file.path(),
-               "the checksum of its names, shapes and attributes is wrong: it is not what was "
-               "imported",
-               "Bring the file back or import it again");
-    }
-}
-
-std::uint64_t checksum_outside(File const& file, std::vector<ByteRange> ranges) {
-    std::sort(ranges.begin(), ranges.end(),
-              [](ByteRange const& a, ByteRange const& b) { return a.first < b.first; });
-    ranges.push_back({file.size(), 0});
-    Hasher hasher;
-    std::vector<std::byte> buffer;
-    std::uint64_t at = 0;
-    for (auto const& range : ranges) {
-        while (at < range.first) {
-            buffer.resize(std::min(checksum_block, range.first - at));
-            file.read_at(at, buffer);
-            hasher.add(buffer);
-            at += buffer.size();
-        }
-        at = std::max(at, range.first + range.count);
-    }
-    return hasher.digest();
 }
 
 } // namespace lockstep::data

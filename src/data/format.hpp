@@ -17,7 +17,6 @@ namespace lockstep::data {
 // The form of our data set files; see docs/formats.md.
 constexpr char const* format_name = "lockstep-dataset";
 constexpr std::int64_t format_version = 1;
-constexpr std::uint64_t checksum_block = std::uint64_t{1} << 20; ///< bytes under one checksum
 constexpr std::int64_t max_classes = 100000;
 
 /// What a dataset's first extent counts: samples, or nothing, since all of it is one.
@@ -62,37 +61,5 @@ std::vector<std::string> complete_names(std::vector<std::string> given,
 
 /// A whole number as its type has it: u64 above 2^63 - 1 are kept as negative ones.
 std::string whole_text(h5::Type type, std::int64_t number);
-
-/// Blocks under a checksum each that `bytes` bytes make.
-constexpr std::uint64_t checksum_blocks(std::uint64_t bytes) {
-    return (bytes + checksum_block - 1) / checksum_block;
-}
-
-/// Hashes of the blocks of `bytes`.
-std::vector<std::uint64_t> block_checksums(std::span<std::byte const> bytes);
-
-/// Where the checksums of a dataset of `bytes` bytes lie in a file of ours; nowhere in another, or
-/// where it has none.
-///
-/// Throws  Error 65 when they do not fit the dataset
-ByteRange checksums_in(h5::File const& file, std::string name, std::uint64_t bytes);
-
-/// What has checksums in a file of ours, and at last that of all else; none in another.
-///
-/// Throws  Error 65 when one of them does not lie within the file
-std::optional<std::vector<ByteRange>> covered_ranges(h5::File const& file);
-
-/// Datasets that somebody has added to a file of ours since it was made, sample weights, say:
-/// names, shapes and attributes are then no longer those that the last checksum is of. None in
-/// another file.
-std::vector<std::string> added_datasets(h5::File const& file);
-
-/// Hash of all bytes of the file that lie in none of the ranges.
-std::uint64_t checksum_outside(File const& file, std::vector<ByteRange> ranges);
-
-/// Compares it with the checksum that the last of the ranges has.
-///
-/// Throws  Error 65
-void require_rest(File const& file, std::vector<ByteRange> const& covered);
 
 } // namespace lockstep::data

@@ -1,6 +1,7 @@
 #include "data/lengths.hpp"
 
 #include "base/text.hpp"
+#include "data/checksums.hpp"
 #include "data/format.hpp"
 #include "h5/offsets.hpp"
 #include "lockstep/base/error.hpp"

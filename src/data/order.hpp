@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lockstep/data/blocks.hpp"
+
 #include <cstdint>
 
 namespace lockstep::data {
@@ -19,12 +21,6 @@ class Permutation {
     std::uint64_t n_;
     std::uint64_t key_;
     int half_bits_;
-};
-
-/// Blocks of samples that are best read together, and how many of them are mixed.
-struct Blocks {
-    std::int64_t samples = 1; ///< in a block; the last of the data set may have fewer
-    std::int64_t window = 1;  ///< blocks whose samples are mixed
 };
 
 /// A keyed permutation of [0, n) for storage that is read by blocks: the blocks are permuted, and

@@ -49,7 +49,7 @@ TrainPlan::TrainPlan(PlanOptions const& options)
         if (steps_ == 0) {
             throw Error(ExitCode::usage,
                         {concat("data.drop-last with ", options.samples, " samples"),
-                         concat("a step takes ", step_samples_, ", so none would be left"),
+                         concat("a step needs ", step_samples_, ", so no step would be left"),
                          "Set data.drop-last = false or lower data.batch"});
         }
     } else if (rest >= fewest_samples() || (rest > 0 && steps_ == 0)) {

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "data/order.hpp"
+#include "data/span.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "span.hpp"
 #include "weighted_order.hpp"
 
 namespace lockstep::data {

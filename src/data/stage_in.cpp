@@ -54,7 +54,7 @@ void copy_part(Copy const& copy, std::uint64_t at) {
     if (hash64(bytes) != hash) {
         throw Error(ExitCode::data, {concat(copy.partial.string(), " at byte ", at),
                                      "the copy does not hold what was written",
-                                     "Check that disk, or name another in data.cache"});
+                                     "Check that disk, or name another one in data.cache"});
     }
 }
 
@@ -73,8 +73,9 @@ void give_names(std::vector<Copy> const& copies) {
     for (auto const& copy : copies) {
         if (std::filesystem::last_write_time(copy.from) != copy.changed ||
             std::filesystem::file_size(copy.from) != copy.bytes) {
-            throw Error(ExitCode::data, {copy.from.string(), "it was changed while it was copied",
-                                         "Do not change data while it is used, and start again"});
+            throw Error(ExitCode::data,
+                        {copy.from.string(), "it was changed while it was copied",
+                         "Start again, and do not change data while a run uses it"});
         }
         File::open_write(copy.partial).sync();
         rename_durably(copy.partial, copy.to);

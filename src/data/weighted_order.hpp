@@ -1,11 +1,11 @@
 #pragma once
 
+#include "data/span.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
-
-#include "span.hpp"
 
 namespace lockstep::data {
 

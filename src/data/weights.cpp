@@ -1,7 +1,9 @@
 #include "data/weights.hpp"
 
 #include "base/text.hpp"
+#include "data/checksums.hpp"
 #include "data/format.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -28,7 +30,7 @@ std::vector<double> read_weights(h5::File const& file, std::string const& name,
     if (wrong != weights.end()) {
         throw Error(ExitCode::data, {concat("weight ", *wrong, " of sample ",
                                             wrong - weights.begin(), " in ", file.path().string()),
-                                     concat("those in ", name, " must be finite and at least 0"),
+                                     concat("weights in ", name, " must be finite and at least 0"),
                                      "Correct the weights, or leave data.sample-weights out"});
     }
     return weights;

@@ -1,6 +1,7 @@
 #include "h5/appender.hpp"
 
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <hdf5.h>
@@ -34,8 +35,8 @@ void Appender::append(std::span<std::byte const> rows) {
     }
     auto const count = row_bytes_ == 0 ? 0 : rows.size() / row_bytes_;
     if (count * row_bytes_ != rows.size() || count > shape_.front() - written_) {
-        throw misused(name_, concat(rows.size(), " bytes of rows of ", row_bytes_, " after row ",
-                                    written_, " of ", shape_.front()));
+        throw misused(name_, concat(rows.size(), " bytes for rows of ", row_bytes_,
+                                    " bytes each, after row ", written_, " of ", shape_.front()));
     }
     select_rows(space_, written_, count);
     auto selected = shape_;

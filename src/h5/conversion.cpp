@@ -1,6 +1,7 @@
 #include "conversion.hpp"
 
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
 #include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 

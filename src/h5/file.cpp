@@ -33,9 +33,9 @@ Error not_opened(std::filesystem::path const& path, std::string const& reason) {
         return Error(ExitCode::data, {concat("cannot open ", path.string()), why, next});
     };
     if (says("already open for")) {
-        return error("it is marked as open for writing: a program is writing it, or ended without "
-                     "closing it",
-                     concat("Wait until it is closed; where nobody has it open: h5clear -s ",
+        return error("it is marked as open for writing: a program is still writing to it, or ended "
+                     "without closing it",
+                     concat("Wait until it is closed; if no program has it open, run h5clear -s ",
                             path.string()));
     }
     if (says("superblock version")) {
@@ -44,7 +44,7 @@ Error not_opened(std::filesystem::path const& path, std::string const& reason) {
                      for_older_hdf5);
     }
     auto const kind = kind_of_file(path);
-    return error(kind.name.empty() ? std::string("it is not HDF5, or was cut short")
+    return error(kind.name.empty() ? std::string("it is not an HDF5 file, or it was cut short")
                                    : concat("it is ", kind.name),
                  kind.data.empty() ? std::string("Make or copy the file again") : kind.data);
 }
@@ -122,7 +122,7 @@ File File::open_parallel(std::filesystem::path const& path, comm::Communicator c
     RefusedWrites const refused(*disk);
     Id const id = H5Fopen(path.c_str(), H5F_ACC_RDWR, access.id());
     if (id < 0) {
-        auto const what = concat("cannot open ", path.string(), " on all ranks");
+        auto const what = concat("cannot open ", path.string(), " for parallel writing");
         constexpr char const* next = "Check the disk's free space, quota and health, and the limit "
                                      "of open files (ulimit -n)";
         auto const fault = take_fault();

@@ -1,4 +1,5 @@
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
 #include "h5/file.hpp"
 
 #include <hdf5.h>

@@ -70,10 +70,11 @@ void File::require_links(std::string const& path, int links) const {
         auto const value = info.type == H5L_TYPE_SOFT
                                ? std::string(link_value(file, link, info.u.val_size).c_str())
                                : std::string("an object of another file");
-        throw Error(ExitCode::no_input,
-                    {concat(link, " of ", path_.string(), " is a link to ", value),
-                     concat("nothing is there, or it is over more than ", max_links, " links"),
-                     "Correct the link, or name the dataset itself"});
+        throw Error(
+            ExitCode::no_input,
+            {concat(link, " of ", path_.string(), " is a link to ", value),
+             concat("its target does not exist, or is more than ", max_links, " links away"),
+             "Correct the link, or name the dataset itself"});
     }
 }
 

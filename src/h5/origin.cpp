@@ -53,8 +53,8 @@ Handle File::open_named(std::string const& path) const {
                 {concat("dataset ", path, " of ", path_.string(), " cannot be opened"),
                  newer ? concat("its format is unknown to HDF5 (", reason,
                                 "): a newer HDF5 wrote it, or it is damaged")
-                       : concat("it is not a dataset, or damaged (", reason, ")"),
-                 newer ? for_older_hdf5 : "Name another, or make or copy the file again"});
+                       : concat("it is not a dataset, or it is damaged (", reason, ")"),
+                 newer ? for_older_hdf5 : "Name another dataset, or make or copy the file again"});
 }
 
 Handle File::open_to_read(std::string const& path, int depth) const {
@@ -81,7 +81,7 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
     if (depth == max_views) {
         throw Error(ExitCode::data,
                     {concat("dataset ", path, " of ", holder.string(), " is a view of views"),
-                     "they lead to one another", "Make the file again"});
+                     "the views refer to one another", "Make the file again"});
     }
     std::map<std::string, File> files;
     for (auto const& source : virtual_sources(creation.id())) {
@@ -97,12 +97,11 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
         if (!file.exists(source.dataset)) {
             throw Error(ExitCode::no_input,
                         {what, concat(file.path().string(), " has no dataset ", source.dataset),
-                         "Bring it back, or make the view again"});
+                         "Restore that dataset, or make the view again"});
         }
         if (!reaches(creation.id(), source.which, file.open_to_read(source.dataset, depth + 1))) {
-            throw Error(ExitCode::data,
-                        {what, "that does not have the elements that the view shows",
-                         "Bring the whole of it back, or make the view again"});
+            throw Error(ExitCode::data, {what, "its source lacks elements that the view shows",
+                                         "Restore the whole source, or make the view again"});
         }
     }
     if (auto const missing = unmapped(creation.id(), dataset); missing > 0) {
@@ -110,7 +109,7 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
                     {concat("dataset ", path, " of ", holder.string(), " is a view"),
                      concat(missing, " of its elements have no source dataset: HDF5 gives fill "
                                      "values for them"),
-                     "Make the view again, no larger than what it shows"});
+                     "Make the view again, no larger than its source datasets"});
     }
 }
 

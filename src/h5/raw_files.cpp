@@ -50,8 +50,8 @@ void require_raw_files(std::vector<RawFile> const& files, std::uint64_t bytes,
         if (file.offset > there || wanted > there - file.offset) {
             throw Error(ExitCode::data,
                         {what,
-                         concat("it was cut short: ", there, " bytes are there, and ", wanted,
-                                " from byte ", file.offset, " on are needed"),
+                         concat("it was cut short: it has ", there, " bytes, but ", wanted,
+                                " bytes from byte ", file.offset, " on are needed"),
                          "Make or copy that file again"});
         }
         bytes -= wanted;

@@ -1,6 +1,7 @@
 #include "lockstep/h5/storage.hpp"
 
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
 #include "h5/file.hpp"
 
 #include <hdf5.h>
@@ -163,7 +164,7 @@ Storage File::storage(std::string const& path) const {
     storage.shape = extents;
     storage.file = file_of(dataset.id());
     if (auto const raw = raw_files(creation.id(), storage.file); !raw.empty()) {
-        storage.obstacle = raw.size() > 1 ? "its bytes lie in several other files" : "";
+        storage.obstacle = raw.size() > 1 ? "its bytes are in several other files" : "";
         storage.file = raw.front().path;
         storage.offset = raw.front().offset;
         return storage;
@@ -189,7 +190,7 @@ Storage File::storage(std::string const& path) const {
         break;
     }
     default:
-        storage.obstacle = "it lies in the file's metadata, or is a view of other datasets";
+        storage.obstacle = "it is stored in the file's metadata, or is a view of other datasets";
     }
     return storage;
 }

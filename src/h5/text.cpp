@@ -29,9 +29,9 @@ std::string File::read_text(std::string const& path) const {
     Handle const space{check(H5Dget_space(dataset.id()), Doing::reading, "H5Dget_space"), H5Sclose};
     if (H5Tget_class(type.id()) != H5T_STRING || H5Tis_variable_str(type.id()) > 0 ||
         H5Sget_simple_extent_npoints(space.id()) != 1) {
-        throw Error(ExitCode::data, {concat(path, " in ", path_.string(), " is no text"),
+        throw Error(ExitCode::data, {concat(path, " in ", path_.string(), " is not text"),
                                      "one fixed-length string was expected",
-                                     "The file was made by another program: make it again"});
+                                     "Another program made the file: make it again"});
     }
     std::string text(H5Tget_size(type.id()), '\0');
     check(H5Dread(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()),

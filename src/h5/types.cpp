@@ -1,6 +1,7 @@
 #include "types.hpp"
 
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -10,9 +11,6 @@
 namespace lockstep::h5 {
 
 namespace {
-
-constexpr std::array all_types{Type::u8,  Type::i16, Type::i32, Type::i64, Type::u64, Type::f16,
-                               Type::f32, Type::f64, Type::i8,  Type::u16, Type::u32};
 
 Handle copy_of(hid_t type) {
     return {check(H5Tcopy(type), Doing::planning, "H5Tcopy"), H5Tclose};
@@ -28,54 +26,6 @@ Handle half_type() {
 }
 
 } // namespace
-
-std::size_t size_of(Type type) {
-    switch (type) {
-    case Type::u8:
-    case Type::i8:
-        return 1;
-    case Type::i16:
-    case Type::u16:
-    case Type::f16:
-        return 2;
-    case Type::i32:
-    case Type::u32:
-    case Type::f32:
-        return 4;
-    case Type::i64:
-    case Type::u64:
-    case Type::f64:
-        return 8;
-    }
-    return 0;
-}
-
-std::string name_of(Type type) {
-    constexpr std::array<char const*, all_types.size()> names{
-        "u8", "i16", "i32", "i64", "u64", "f16", "f32", "f64", "i8", "u16", "u32"};
-    return names.at(static_cast<std::size_t>(type));
-}
-
-std::optional<Type> type_named(std::string const& name) {
-    for (auto const candidate : all_types) {
-        if (name_of(candidate) == name) {
-            return candidate;
-        }
-    }
-    return std::nullopt;
-}
-
-std::uint64_t elements(Shape const& shape) {
-    std::uint64_t count = 1;
-    for (auto const extent : shape) {
-        if (__builtin_mul_overflow(count, extent, &count)) {
-            throw Error(ExitCode::data, {"a shape with more elements than can be counted",
-                                         concat("an extent is ", extent),
-                                         "The file is damaged: make or copy it again"});
-        }
-    }
-    return count;
-}
 
 Handle stored_type(Type type) {
     switch (type) {

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "h5/file.hpp"
+#include "h5/handle.hpp"
+#include "lockstep/h5/storage.hpp"
 
 #include <hdf5.h>
 

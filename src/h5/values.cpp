@@ -1,4 +1,5 @@
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
 #include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -27,19 +28,20 @@ std::uint64_t elements_of(Handle const& dataset) {
 /// Before HDF5 touches the values, of which it knows no length.
 void require_fit(std::string const& dataset, std::uint64_t elements, std::uint64_t given) {
     if (elements != given) {
-        throw Error(ExitCode::data,
-                    {concat(dataset, " has ", elements, " elements"),
-                     concat(given, " were expected"),
-                     "It does not belong to the others of its file: make or copy the file again"});
+        throw Error(
+            ExitCode::data,
+            {concat(dataset, " has ", elements, " elements"), concat(given, " were expected"),
+             "The dataset does not match the others of its file: make or copy the file again"});
     }
 }
 
 void require_within(std::string const& dataset, std::uint64_t extent, std::uint64_t first,
                     std::uint64_t count) {
     if (first > extent || count > extent - first) {
-        throw Error(ExitCode::data, {concat(dataset, " ends at ", extent),
-                                     concat(first, " to ", first + count, " were expected"),
-                                     "The file is damaged, or has another layout: make it again"});
+        throw Error(ExitCode::data,
+                    {concat(dataset, " ends at ", extent),
+                     concat("positions ", first, " to ", first + count, " were expected"),
+                     "The file is damaged, or has another layout: make it again"});
     }
 }
 

@@ -78,7 +78,7 @@ void CompressedWriter::read_back() const {
         if (error.code() != ExitCode::data) {
             throw;
         }
-        throw Error(ExitCode::io, {concat("what was read back of ", partial_.path().string(),
+        throw Error(ExitCode::io, {concat("the data read back from ", partial_.path().string(),
                                           " is not what was written"),
                                    error.what(), "Check the disk"});
     }
@@ -105,7 +105,7 @@ void CompressedWriter::compare_with_file() const {
         if (!same) {
             throw Error(ExitCode::io,
                         {concat("dataset ", field.name, " of ", partial_.path().string()),
-                         "what was read back is not what was written", "Check the disk"});
+                         "the data read back is not what was written", "Check the disk"});
         }
     }
 }

@@ -40,9 +40,10 @@ class CsvReader {
     }
 
     [[noreturn]] void refuse(std::string const& why) const {
-        throw Error(ExitCode::data,
-                    {concat(path_.string(), ", line ", line_), why,
-                     "Separate fields by separators, and quote a field that contains one"});
+        throw Error(
+            ExitCode::data,
+            {concat(path_.string(), ", line ", line_), why,
+             "Put one separator between fields, and quote a field that contains a separator"});
     }
 
   private:
@@ -144,9 +145,9 @@ CsvTable read_csv(std::filesystem::path const& path) {
         if (fields.size() != table.columns.size()) {
             throw Error(ExitCode::data,
                         {concat(path.string(), ", line ", line),
-                         concat("it has ", fields.size(), " fields, and the first line names ",
+                         concat("it has ", fields.size(), " fields, but the first line names ",
                                 table.columns.size(), " columns"),
-                         "Complete the line"});
+                         "Correct the line"});
         }
         table.rows.push_back({std::move(fields), line});
     }

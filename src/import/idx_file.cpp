@@ -29,10 +29,10 @@ IdxFile::IdxFile(std::filesystem::path path)
     auto const magic = number();
     auto const dimensions = magic & 0xff;
     if ((magic >> 8) != 0x08) { // two zero bytes, then the type: unsigned bytes
-        refuse("it does not begin as an IDX file of bytes does");
+        refuse("it does not begin like an IDX file of unsigned bytes");
     }
     if (dimensions == 0 || dimensions > max_dimensions) {
-        refuse(concat("its header names ", dimensions, " dimensions"));
+        refuse(concat("its header states ", dimensions, " dimensions, not 1 to ", max_dimensions));
     }
     std::uint64_t values = 1;
     auto const most = max_expansion * std::filesystem::file_size(path_);
@@ -56,7 +56,7 @@ void IdxFile::read(std::span<std::byte> into) {
             refuse("its compressed data is damaged or cut short");
         }
         if (got == 0) {
-            refuse(concat("it ends ", into.size(), " bytes before its header says"));
+            refuse(concat("it is ", into.size(), " bytes shorter than its header says"));
         }
         into = into.subspan(static_cast<std::size_t>(got));
     }

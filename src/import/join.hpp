@@ -1,10 +1,9 @@
 #pragma once
 
-#include "import/import.hpp"
+#include "import/source.hpp"
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 namespace lockstep::import {

@@ -9,18 +9,11 @@
 #include <sys/stat.h>
 
 #include "find_files.hpp"
+#include "listed_file.hpp"
 
 namespace lockstep::import {
 
 namespace {
-
-/// Folders that are sets, not classes.
-std::string set_named(std::string const& folder) {
-    if (folder == "val" || folder == "valid") {
-        return "validation";
-    }
-    return folder == "train" || folder == "validation" || folder == "test" ? folder : "";
-}
 
 /// The folders that stand for a class, or for a set, hold something.
 void require_files(FoundTree const& tree, ListingOptions const& options) {
@@ -62,9 +55,10 @@ std::map<std::string, std::int64_t> places_of(std::vector<std::string> const& na
 
 Listing from_folders(ListingOptions const& options) {
     if (!options.split_by.empty() && options.split_by != "folder") {
-        throw Error(ExitCode::usage, {concat("--split-by ", options.split_by),
-                                      "without --labels there are only folders",
-                                      "Write --split-by folder: the one below the class"});
+        throw Error(ExitCode::usage,
+                    {concat("--split-by ", options.split_by),
+                     "without --labels, files have no columns, only folders",
+                     "Write --split-by folder: the folder below the class folder"});
     }
     Listing listing;
     std::vector<std::string> classes;
@@ -83,11 +77,12 @@ Listing from_folders(ListingOptions const& options) {
             folders.erase(folders.begin());
         }
         if (folders.empty() || (!options.split_by.empty() && folders.size() < 2)) {
-            throw Error(ExitCode::data,
-                        {file.path.string(),
-                         folders.empty() ? "it is not in a class folder"
-                                         : "there is no folder below its class to split by",
-                         "Put it into one, or name the classes in a table: --labels FILE.csv"});
+            throw Error(
+                ExitCode::data,
+                {file.path.string(),
+                 folders.empty() ? "it is not in a class folder"
+                                 : "its class folder has no subfolder to split by",
+                 "Put it into such a folder, or name the classes in a table: --labels FILE.csv"});
         }
         entry.group =
             options.split_by.empty() ? file.path.string() : concat(folders[0], "/", folders[1]);
@@ -142,34 +137,6 @@ std::string Listing::identity() const {
     return text;
 }
 
-std::filesystem::path listed_file(CsvTable const& table, CsvTable::Row const& row,
-                                  std::size_t column, std::filesystem::path const& source,
-                                  bool folders) {
-    auto const& name = row.fields[column];
-    auto path = source / name;
-    std::error_code missing; // that is told when it is read
-    if (name.empty() || (!folders && std::filesystem::is_directory(path, missing))) {
-        throw Error(ExitCode::data,
-                    {concat(table.path.string(), ", line ", row.line),
-                     name.empty() ? concat("its ", table.columns[column], " is empty")
-                                  : concat(path.string(), " is a directory"),
-                     "Name a file in every line"});
-    }
-    return path;
-}
-
-std::string listed_set(CsvTable const& table, CsvTable::Row const& row) {
-    auto const column = table.find("set");
-    auto const name = column ? row.fields[*column] : "";
-    auto set = set_named(name);
-    if (set.empty() && !name.empty()) {
-        throw Error(ExitCode::data,
-                    {concat(table.path.string(), ", line ", row.line), concat("its set is ", name),
-                     "There are train, validation and test"});
-    }
-    return set;
-}
-
 void require_once(Listing& listing, std::vector<std::string> const& meanings) {
     std::map<std::pair<dev_t, ino_t>, std::size_t> places;
     std::size_t twice = 0;
@@ -203,7 +170,7 @@ void require_once(Listing& listing, std::vector<std::string> const& meanings) {
     }
     if (twice > 0) {
         listing.remarks.push_back(
-            concat(twice, twice == 1 ? " file is" : " files are", " there twice, such as ", last));
+            concat(twice, twice == 1 ? " file is" : " files are", " listed twice, such as ", last));
     }
 }
 

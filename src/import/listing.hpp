@@ -1,11 +1,9 @@
 #pragma once
 
-#include "import/import.hpp"
+#include "import/image_source.hpp"
 
 #include <string>
 #include <vector>
-
-#include "csv.hpp"
 
 namespace lockstep::import {
 
@@ -46,14 +44,5 @@ Listing list_files(ListingOptions const& options);
 ///
 /// Throws  Error 65
 void require_once(Listing& listing, std::vector<std::string> const& meanings);
-
-/// The file that a row of a table names, and its set there; empty where the table has none.
-///
-/// Throws  Error 65 that names the line when there is no name, or a folder's where `folders` do not
-///         count; or a set that is none
-std::filesystem::path listed_file(CsvTable const& table, CsvTable::Row const& row,
-                                  std::size_t column, std::filesystem::path const& source,
-                                  bool folders = false);
-std::string listed_set(CsvTable const& table, CsvTable::Row const& row);
 
 } // namespace lockstep::import

@@ -57,8 +57,9 @@ LogMel::LogMel(LogMelOptions const& options) {
         if (band.weights.empty()) {
             throw Error(ExitCode::usage,
                         {concat("--mels ", options.bands),
-                         concat("band ", b, " holds no frequency at ", options.rate, " Hz"),
-                         "Ask for fewer"});
+                         concat("band ", b, " contains no frequency at a sample rate of ",
+                                options.rate, " Hz"),
+                         "Ask for fewer bands"});
         }
         bands_.push_back(std::move(band));
     }

@@ -63,13 +63,13 @@ void require_place(fs::path const& out, bool several_sets, bool may_replace) {
                     {out.string(),
                      folder ? "it is a directory, but a single set is written to a file"
                             : "it is a file, but several sets are written to a directory",
-                     "Name another place"});
+                     "Name another OUT"});
     }
     auto const found = may_replace ? std::vector<fs::path>{} : outputs_at(out);
     if (!found.empty()) {
-        throw Error(ExitCode::cannot_create, {concat(found.front().string(), " is there already"),
+        throw Error(ExitCode::cannot_create, {concat(found.front().string(), " already exists"),
                                               "an import replaces a data set only with --overwrite",
-                                              "Name another place, or give --overwrite"});
+                                              "Name another OUT, or give --overwrite"});
     }
 }
 

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <cstring>
@@ -126,7 +127,7 @@ void ImportPart::add(ImportForm const& form, Sample const& sample) {
         if (field.ragged ? bytes.size() % row != 0 : bytes.size() != row) {
             throw Error(ExitCode::software,
                         {concat(bytes.size(), " bytes of ", field.name, " for a sample"),
-                         concat("a row has ", row), "Please report this"});
+                         concat("a row has ", row, " bytes"), "Please report this"});
         }
         columns[i].bytes.insert(columns[i].bytes.end(), bytes.begin(), bytes.end());
         if (field.ragged) {

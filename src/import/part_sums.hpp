@@ -1,6 +1,5 @@
 #pragma once
 
-#include "import/import.hpp"
 #include "lockstep/comm/communicator.hpp"
 
 #include <cstddef>

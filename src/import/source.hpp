@@ -1,5 +1,6 @@
 #pragma once
 
+#include "h5/element_type.hpp"
 #include "h5/file.hpp"
 
 #include <cstddef>
@@ -35,7 +36,7 @@ struct ImportForm {
     std::vector<std::pair<std::string, std::vector<double>>> numbers{};    ///< more attributes
 };
 
-/// The bytes of one sample, in the order of the form's fields.
+/// The bytes of one sample, in the order of the form's fields and this machine's byte order.
 struct Sample {
     std::vector<std::vector<std::byte>> fields;
     std::int64_t label = -1; ///< counted; -1: none
@@ -58,7 +59,8 @@ class ImportSource {
     virtual std::string name(std::int64_t item) const = 0; ///< of its file, for messages
     virtual std::int64_t label(std::int64_t item) const;   ///< what a split is stratified by
     virtual std::string group(std::int64_t item) const;    ///< what a split keeps together
-    virtual std::string set(std::int64_t item) const;      ///< train, …, where the source says it
+    virtual std::string set(std::int64_t item)
+        const; ///< "train", "validation" or "test" where the source says it, else ""
     /// What of the source is skipped, and the like: lines for whoever imports.
     virtual std::vector<std::string> remarks() const { return {}; }
     /// Items that are read together before the next status reduction: some megabytes of samples.

@@ -1,8 +1,10 @@
 #include "source_field.hpp"
 
 #include "base/text.hpp"
+#include "data/checksums.hpp"
 #include "data/convert.hpp"
 #include "data/format.hpp"
+#include "h5/element_type.hpp"
 #include "h5/offsets.hpp"
 #include "lockstep/base/error.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "h5/file.hpp"
-#include "import/import.hpp"
+#include "import/source.hpp"
 
 #include <cstddef>
 #include <cstdint>

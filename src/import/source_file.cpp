@@ -24,7 +24,7 @@ void require_file(std::filesystem::path const& path) {
         return;
     case fs::file_type::not_found:
         refuse(ExitCode::no_input, fs::is_symlink(path, failure)
-                                       ? "it is a link to a file that is not there"
+                                       ? "it is a link to a file that does not exist"
                                        : "there is no such file");
         return;
     case fs::file_type::directory:

@@ -142,8 +142,8 @@ std::vector<ItemSet> split_items(ImportSource const& source, SplitOptions const&
                                    [](ItemSet const& set) { return set.name.empty(); });
     if (options.shares.empty() && given.size() > 1 && none != given.end()) {
         throw Error(ExitCode::data,
-                    {source.name(none->items.front()), "it is in no set, but others are",
-                     "Name a set for each, or for none; or use --split instead"});
+                    {source.name(none->items.front()), "it is in no set, but other items are",
+                     "Name a set for every item or for none, or use --split instead"});
     }
     std::vector<ItemSet> sets;
     for (auto& set : given) {
@@ -160,7 +160,7 @@ std::vector<ItemSet> split_items(ImportSource const& source, SplitOptions const&
             }
             if (same != given.end()) {
                 refuse(concat("--split gives a share to ", part.name),
-                       "the source has such a set of its own", "Give that share 0");
+                       "the source already has this set", "Set that share to 0");
             }
             sets.push_back(std::move(part));
         }

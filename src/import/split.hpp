@@ -1,11 +1,19 @@
 #pragma once
 
-#include "import/import.hpp"
+#include "import/source.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace lockstep::import {
+
+/// How items are dealt to train, validation and test.
+struct SplitOptions {
+    std::vector<double> shares{}; ///< up to three that sum to 1; empty: no split
+    bool by_group = false;        ///< items of a group stay together
+    std::uint64_t seed = 0;
+};
 
 /// The items of one set, in order.
 struct ItemSet {

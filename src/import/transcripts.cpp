@@ -2,14 +2,11 @@
 
 #include "base/file.hpp"
 #include "base/text.hpp"
-#include "base/utf8.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <locale.h>
-#include <wctype.h>
 
-#include "listing.hpp"
+#include "listed_file.hpp"
 
 namespace lockstep::import {
 
@@ -31,8 +28,9 @@ std::vector<Transcript> from_festvox(TranscriptOptions const& options, std::stri
         auto const last = line.rfind('"');
         auto const name = trimmed(std::string_view(line).substr(0, std::min(first, line.size())));
         if (!name.starts_with('(') || first == last || !line.ends_with(')')) {
-            throw Error(ExitCode::data, {concat(options.path.string(), ", line ", number),
-                                         "it is not ( NAME \"TEXT\" )", "Correct the line"});
+            throw Error(ExitCode::data,
+                        {concat(options.path.string(), ", line ", number),
+                         "it does not have the form ( NAME \"TEXT\" )", "Correct the line"});
         }
         transcripts.push_back({options.source / concat(trimmed(name.substr(1)), ".wav"),
                                line.substr(first + 1, last - first - 1), "", "", number});
@@ -54,14 +52,6 @@ std::vector<Transcript> from_table(TranscriptOptions const& options) {
     return transcripts;
 }
 
-char32_t lower(char32_t point) {
-    // The same on every host, whatever the user's locale is.
-    static locale_t const locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
-    return locale == nullptr
-               ? point
-               : static_cast<char32_t>(towlower_l(static_cast<wint_t>(point), locale));
-}
-
 } // namespace
 
 std::vector<Transcript> read_transcripts(TranscriptOptions const& options) {
@@ -76,32 +66,6 @@ std::vector<Transcript> read_transcripts(TranscriptOptions const& options) {
                                          "Name the file with the transcripts"});
     }
     return transcripts;
-}
-
-std::vector<std::string> symbols_of(std::string const& text, SymbolOptions const& options,
-                                    std::string const& from) {
-    auto const dropped = decoded(options.drop, "--drop");
-    std::string kept;
-    std::vector<std::string> characters;
-    for (auto point : decoded(text, from)) {
-        if (dropped.find(point) != std::u32string::npos) {
-            continue;
-        }
-        bool const blank = point == U' ' || point == U'\t' || point == U'\n' || point == U'\r';
-        point = blank ? U' ' : options.lowercase ? lower(point) : point;
-        if (blank && (kept.empty() || kept.back() == ' ')) {
-            continue;
-        }
-        characters.push_back(encoded(point));
-        kept += characters.back();
-    }
-    if (!characters.empty() && characters.back() == " ") {
-        characters.pop_back();
-    }
-    if (!options.words) {
-        return characters;
-    }
-    return split(trimmed(kept), ' ');
 }
 
 } // namespace lockstep::import

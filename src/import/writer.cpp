@@ -2,8 +2,9 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "data/checksums.hpp"
 #include "data/format.hpp"
-#include "data/inspect.hpp"
+#include "data/verify.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -127,7 +128,7 @@ std::uint64_t SetWriter::commit() {
     if (auto const damages = data::verify(partial_.path()); !damages.empty()) {
         auto const& first = damages.front();
         throw Error(ExitCode::io, {concat(partial_.path().string(), ", ", first.dataset),
-                                   concat("what was read back in bytes ", first.first_byte, " to ",
+                                   concat("the data read back in bytes ", first.first_byte, " to ",
                                           first.last_byte, " is not what was written"),
                                    "Check the disk"});
     }

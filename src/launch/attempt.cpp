@@ -2,12 +2,14 @@
 
 #include "base/arrival.hpp"
 #include "base/host_facts.hpp"
+#include "base/start_limit.hpp"
 #include "base/text.hpp"
 
 #include <csignal>
-#include <cstdlib>
 #include <iostream>
 #include <utility>
+
+#include "arrivals_directory.hpp"
 
 namespace lockstep::launch {
 
@@ -33,24 +35,10 @@ LauncherProcess started(std::vector<std::string> const& words, ArrivalsDirectory
 std::string left_with(int code) {
     constexpr int signal_base = 128;
     constexpr int signals = 64;
-    auto const text = concat("the launcher left with ", code);
+    auto const text = concat("the launcher exited with code ", code);
     return code > signal_base && code <= signal_base + signals
-               ? concat(text, ", since a process ended on signal ", code - signal_base)
+               ? concat(text, ", because a process ended on signal ", code - signal_base)
                : text;
-}
-
-ArrivalsDirectory::ArrivalsDirectory(std::filesystem::path const& run)
-    : path_(std::filesystem::absolute(run) / arrivals_name) {
-    std::error_code failure;
-    std::filesystem::remove_all(path_, failure);
-    std::filesystem::create_directories(path_, failure);
-}
-
-/// A run that has not begun leaves no directory behind.
-ArrivalsDirectory::~ArrivalsDirectory() {
-    std::error_code failure;
-    std::filesystem::remove_all(path_, failure);
-    std::filesystem::remove(path_.parent_path(), failure);
 }
 
 LaunchedAttempt::LaunchedAttempt(Start start, RunWatcher& watcher,
@@ -94,7 +82,8 @@ bool LaunchedAttempt::late(std::string& why) {
         since_told_.emplace();
     }
     if (since_told_ && since_told_->seconds() > ends_within_s) {
-        why = concat("no end within ", duration_text(ends_within_s), " of the root cause");
+        why = concat("the run did not end within ", duration_text(ends_within_s),
+                     " of the root cause");
         return true;
     }
     auto const limit_s = start_limit_s(start_.limit_s);
@@ -109,7 +98,7 @@ bool LaunchedAttempt::late(std::string& why) {
     }
     recovering_ = recovering_ && !watcher_.stepped();
     if (recovering_ && watch_.seconds() > start_.limit_s) {
-        why = concat("no step within ", duration_text(start_.limit_s),
+        why = concat("no step was completed within ", duration_text(start_.limit_s),
                      " of the restart (fault-tolerance.recovery-timeout-seconds)");
         return true;
     }
@@ -117,7 +106,7 @@ bool LaunchedAttempt::late(std::string& why) {
 }
 
 int LaunchedAttempt::end_late(std::string const& why) {
-    std::cerr << "lockstep launch: " << why << ": ended\n";
+    std::cerr << "lockstep launch: " << why << ": ending the run\n";
     Stopwatch const watch;
     process_.signal(SIGTERM);
     while (!process_.wait(look_every_s)) {

@@ -8,27 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "arrivals_directory.hpp"
 #include "hosts.hpp"
 #include "listener.hpp"
 #include "process.hpp"
 #include "record.hpp"
 
 namespace lockstep::launch {
-
-/// Where the ranks of a launcher leave their marks: a directory in the run's, which goes with it.
-class ArrivalsDirectory {
-  public:
-    /// What lies there already is of an earlier attempt. Where it cannot be made, no mark is left.
-    explicit ArrivalsDirectory(std::filesystem::path const& run);
-    ArrivalsDirectory(ArrivalsDirectory const&) = delete;
-    ArrivalsDirectory& operator=(ArrivalsDirectory const&) = delete;
-    ~ArrivalsDirectory();
-
-    std::filesystem::path const& path() const noexcept { return path_; }
-
-  private:
-    std::filesystem::path path_;
-};
 
 /// How an attempt of the run has ended.
 struct AttemptEnd {

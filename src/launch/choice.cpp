@@ -3,9 +3,12 @@
 #include "base/child.hpp"
 #include "base/environment.hpp"
 #include "base/text.hpp"
+#include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
 
 #include <filesystem>
+
+#include "host_devices.hpp"
 
 namespace lockstep::launch {
 
@@ -84,28 +87,9 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
     if (here_alone && choice.devices > here.count() && !may_share) {
         throw Error(ExitCode::usage,
                     {concat("--devices ", choice.devices), concat("this host has ", here.text()),
-                     "Lower it, or let ranks share them by --oversubscribe"});
+                     "Lower it, or let ranks share devices with --oversubscribe"});
     }
     return plan;
-}
-
-std::string shell_line(std::vector<std::string> const& words) {
-    constexpr char const* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                  "_-./:=,+@%";
-    std::string line;
-    for (auto const& word : words) {
-        line += line.empty() ? "" : " ";
-        if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
-            line += word;
-            continue;
-        }
-        line += '\'';
-        for (char const letter : word) {
-            line += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-        }
-        line += '\'';
-    }
-    return line;
 }
 
 } // namespace lockstep::launch

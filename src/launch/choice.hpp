@@ -1,10 +1,12 @@
 #pragma once
 
+#include "lockstep/config/deck.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "supervisor.hpp"
+#include "launch_plan.hpp"
 
 namespace lockstep::launch {
 
@@ -41,20 +43,5 @@ std::vector<std::string> train_words(LaunchChoice const& choice, config::Deck co
 ///
 /// Throws  Error 64 where more ranks are wanted on this host than it has devices
 LaunchPlan plan_of(LaunchChoice const& choice);
-
-/// A directory with the job scripts: of the installation, or of the sources around the build.
-///
-/// Throws  Error 66 where there is none
-std::string script_directory();
-
-/// The job script that `choice.submit` asks for: resources, and the scripts of the program, which
-/// put the job back when it was interrupted.
-std::string job_script(LaunchChoice const& choice);
-
-/// Where it is written: beside the run's directory.
-std::string job_script_path(LaunchChoice const& choice);
-
-/// Words as a shell would take them back.
-std::string shell_line(std::vector<std::string> const& words);
 
 } // namespace lockstep::launch

@@ -4,6 +4,7 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "launch/fit.hpp"
+#include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "monitor/terminal.hpp"
 
@@ -13,14 +14,15 @@
 #include <iomanip>
 #include <iostream>
 
+#include "host_devices.hpp"
 #include "question.hpp"
 
 namespace lockstep::launch {
 
 namespace {
 
-using monitor::Colour;
 using monitor::Paint;
+using monitor::Style;
 
 std::int64_t number(std::string const& text) {
     return number_of<std::int64_t>(text).value();
@@ -85,12 +87,12 @@ void ask_mode(LaunchChoice& choice, config::Deck const& deck) {
 
 void ask_count_here(LaunchChoice& choice, config::Deck const& deck, HostDevices const& here) {
     if (mode_of(choice, deck) == "dp" && deck.run.replicas == 0) {
-        choice.devices = number(ask({concat("Concurrent replicas, of ", here.text()),
+        choice.devices = number(ask({concat("Concurrent replicas (this host: ", here.text(), ")"),
                                      std::to_string(here.count()), from_to(1, 4096)}));
     }
     if (mode_of(choice, deck) == "ddp" && choice.hostfile.empty()) {
         auto const most = choice.oversubscribe ? 4096 : here.count();
-        choice.devices = number(ask({concat("Ranks on each host, of ", here.text()),
+        choice.devices = number(ask({concat("Ranks on each host (this host: ", here.text(), ")"),
                                      std::to_string(here.count()), from_to(1, most)}));
     }
 }
@@ -157,8 +159,8 @@ void ask_rate(LaunchChoice& choice, config::Deck const& deck) {
     }
     auto const ratio = static_cast<double>(replicas) / static_cast<double>(reference);
     auto const rate = deck.optimizer.learning_rate;
-    std::cout << "  A step takes the samples of " << replicas << " replicas; the rate " << rate
-              << " was chosen for " << reference << ".\n  none " << rate << ", linear "
+    std::cout << "  A step trains on the samples of " << replicas << " replicas; the learning rate "
+              << rate << " was chosen for " << reference << ".\n  none " << rate << ", linear "
               << rate * ratio << ", sqrt " << rate * std::sqrt(ratio) << "\n";
     choice.scale_rate = ask({"Scale the learning rate", deck.optimizer.scale_learning_rate,
                              one_of({"none", "linear", "sqrt"})});
@@ -167,7 +169,7 @@ void ask_rate(LaunchChoice& choice, config::Deck const& deck) {
 void show_devices(HostDevices const& here, std::vector<Host> const& hosts,
                   Scheduler const& scheduler) {
     Paint const paint(monitor::colours_welcome());
-    std::cout << paint(Colour::bold, "This host") << "  " << here.cores << " cores, "
+    std::cout << paint(Style::bold, "This host") << "  " << here.cores << " cores, "
               << processor_text() << "\n";
     for (std::size_t i = 0; i < here.gpus.size(); ++i) {
         auto const& gpu = here.gpus[i];
@@ -175,7 +177,7 @@ void show_devices(HostDevices const& here, std::vector<Host> const& hosts,
                   << gpu.uuid << "\n";
     }
     std::cout << (here.gpus.empty() ? "  no GPU that the run may use\n" : "")
-              << paint(Colour::bold, "Scheduler") << "  "
+              << paint(Style::bold, "Scheduler") << "  "
               << (scheduler.text.empty() ? "none" : scheduler.text) << "\n";
     for (auto const& partition : scheduler.partitions) {
         std::cout << "  partition " << partition.name << ": " << partition.text()
@@ -186,7 +188,7 @@ void show_devices(HostDevices const& here, std::vector<Host> const& hosts,
     }
     for (auto const& host : hosts) {
         if (!host.name.empty()) {
-            std::cout << paint(Colour::bold, "Host") << "  " << host.name << ", " << host.ranks
+            std::cout << paint(Style::bold, "Host") << "  " << host.name << ", " << host.ranks
                       << (host.ranks == 1 ? " rank" : " ranks") << "\n";
         }
     }

@@ -46,15 +46,15 @@ void check_size(LaunchChoice const& choice, config::Deck const& deck, Partition 
                "Lower it, or name another --partition");
     }
     if (choice.devices * deck.run.threads > partition.cores) {
-        refuse(concat("--devices ", choice.devices, ", of ", deck.run.threads,
-                      deck.run.threads == 1 ? " thread" : " threads"),
-               has, "Lower it, or run.threads, or name another --partition");
+        refuse(concat("--devices ", choice.devices, ", with ", deck.run.threads,
+                      deck.run.threads == 1 ? " thread each" : " threads each"),
+               has, "Lower --devices or run.threads, or name another --partition");
     }
     if (seconds_of(choice.time).value_or(0) > partition.longest_s) {
         refuse(concat("--time ", choice.time),
                concat("partition ", partition.name, " ends jobs after ",
                       duration_text(partition.longest_s)),
-               "Lower it: a run that is requeued resumes where it was");
+               "Lower it: a run that is requeued resumes where it stopped");
     }
 }
 
@@ -63,14 +63,15 @@ void check_ranks(LaunchChoice const& choice, config::Deck const& deck) {
         return;
     }
     if (choice.gpus > 0 && choice.devices > choice.gpus && !choice.oversubscribe) {
-        refuse(concat("--devices ", choice.devices),
-               concat("a node of the job has ", choice.gpus, choice.gpus == 1 ? " GPU" : " GPUs"),
-               "Lower it, or let ranks share them by --oversubscribe");
+        refuse(
+            concat("--devices ", choice.devices),
+            concat("each node of the job has ", choice.gpus, choice.gpus == 1 ? " GPU" : " GPUs"),
+            "Lower it, or let ranks share GPUs with --oversubscribe");
     }
     auto const ranks = std::max<std::int64_t>(choice.nodes, 1) * choice.devices;
     if (deck.run.replicas > 0 && ranks > deck.run.replicas) {
         refuse(concat(ranks, " ranks for run.replicas = ", deck.run.replicas),
-               "a rank hosts one replica at least", "Lower --nodes or --devices");
+               "a rank hosts at least one replica", "Lower --nodes or --devices");
     }
 }
 

@@ -8,10 +8,8 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <future>
 #include <sstream>
-#include <unistd.h>
 
 namespace lockstep::launch {
 
@@ -38,8 +36,9 @@ std::vector<Host> hosts_of_file(std::string const& path) {
             auto const ranks =
                 slots.starts_with("slots=") ? number_of<int>(slots.substr(6)) : std::optional(1);
             if (!ranks || *ranks < 1) {
-                throw Error(ExitCode::usage, {concat(path, ": ", line), "no number of ranks",
-                                              "Write one host a line: NAME slots=RANKS"});
+                throw Error(ExitCode::usage,
+                            {concat(path, ": ", line), "its number of ranks is not valid",
+                             "Write one host per line: NAME slots=RANKS"});
             }
             add(hosts, name, *ranks);
         }
@@ -66,7 +65,8 @@ std::vector<Host> hosts_of_slurm(std::string const& nodes, int devices_here) {
     auto const names = output_of({"scontrol", "show", "hostnames", nodes}, 10);
     if (!names) {
         throw Error(ExitCode::unavailable,
-                    {concat("scontrol show hostnames ", nodes), "it does not answer",
+                    {concat("scontrol show hostnames ", nodes),
+                     "the command failed or did not answer",
                      "Check that scontrol works in the job, or give --hostfile FILE"});
     }
     auto const tasks = tasks_of_nodes(environment_text("SLURM_TASKS_PER_NODE"));
@@ -116,34 +116,6 @@ std::vector<Host> hosts_of_job(std::string const& hostfile, int devices, int dev
         host.ranks = devices > 0 ? devices : host.ranks;
     }
     return hosts;
-}
-
-int HostDevices::count() const {
-    return gpus.empty() ? std::max(cores / threads, 1) : static_cast<int>(gpus.size());
-}
-
-std::string HostDevices::text() const {
-    auto const some = [](auto number, char const* noun) {
-        return concat(number, " ", noun, number == 1 ? "" : "s");
-    };
-    return gpus.empty() ? concat(some(cores, "core"), " for ranks of ", some(threads, "thread"))
-                        : some(gpus.size(), "GPU");
-}
-
-HostDevices devices_here(config::Run const& run) {
-    HostDevices devices;
-    devices.threads = static_cast<int>(std::max<std::int64_t>(run.threads, 1));
-    devices.cores = std::min(static_cast<int>(allowed_cores().size()),
-                             static_cast<int>(std::ceil(granted_cores())));
-    if (run.device == "cpu") {
-        return devices;
-    }
-    if (auto const listing = list_gpus(); !listing.gpus.empty()) {
-        for (int const index : chosen_gpus(run.devices, listing.gpus)) {
-            devices.gpus.push_back(listing.gpus[static_cast<std::size_t>(index)]);
-        }
-    }
-    return devices;
 }
 
 std::vector<Host> answering(std::vector<Host> const& hosts, double limit_s) {

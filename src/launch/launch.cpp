@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "launch/fit.hpp"
+#include "lockstep/base/error.hpp"
 
 #include <cerrno>
 #include <filesystem>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include "dialog.hpp"
+#include "job_script.hpp"
+#include "supervisor.hpp"
 
 namespace lockstep::launch {
 
@@ -25,7 +28,7 @@ ExitCode submit(LaunchChoice const& choice, Consent consent) {
     auto const script = job_script(choice);
     std::string const command = choice.submit == "slurm" ? "sbatch" : "qsub";
     if (consent == Consent::ask) {
-        confirm(concat(path, ":\n\n", script), concat("Write it and submit it by ", command));
+        confirm(concat(path, ":\n\n", script), concat("Write it and submit it with ", command));
     }
     make_directories(std::filesystem::absolute(path).parent_path());
     write_text_durably(path, script);
@@ -33,7 +36,7 @@ ExitCode submit(LaunchChoice const& choice, Consent consent) {
               << " waits for the run and shows it" << std::endl;
     ::execlp(command.c_str(), command.c_str(), path.c_str(), nullptr);
     throw Error(ExitCode::unavailable, {concat("cannot start ", command), system_text(errno),
-                                        concat("Submit ", path, " where there is one")});
+                                        concat("Submit ", path, " on a host that has ", command)});
 }
 
 } // namespace
@@ -43,7 +46,7 @@ ExitCode launch(LaunchChoice choice, Consent consent) {
     bool const shows = consent == Consent::to_show;
     if (asks && !on_terminal()) {
         throw Error(ExitCode::usage, {"lockstep launch asks questions",
-                                      "input or output is not a terminal", "Say --yes"});
+                                      "input or output is not a terminal", "Give --yes"});
     }
     auto const scheduler =
         choice.submit == "no" || (!asks && choice.submit.empty()) ? Scheduler() : find_scheduler();

@@ -53,7 +53,7 @@ void LaunchListener::hear_line(std::string_view line) {
         daemon_lost_ = true;
     } else if (daemon_lost_ && says(line, "Remote daemon")) {
         daemon_lost_ = false;
-        host_lost(word_after(line, " on node "), "mpirun has lost its daemon there");
+        host_lost(word_after(line, " on node "), "mpirun has lost its daemon on that host");
     } else if (says(line, "noticed that process rank ")) {
         rank_lost(word_after(line, "process rank "), word_after(line, " on node "),
                   concat("its process ended on signal ", word_after(line, " signal ")));
@@ -62,7 +62,7 @@ void LaunchListener::hear_line(std::string_view line) {
         exited_ = exited_.substr(0, exited_.find(']'));
     } else if (!exited_.empty() && says(line, "Exit code:")) {
         rank_lost(std::exchange(exited_, ""), "",
-                  concat("its process left with ", word_after(line, "Exit code:")));
+                  concat("its process exited with code ", word_after(line, "Exit code:")));
     } else if (says(line, "srun: error: Node failure on ")) {
         host_lost(word_after(line, "Node failure on "), "Slurm says that the node has failed");
     } else if (line.starts_with("srun: error: ") && says(line, ": task ") &&
@@ -80,7 +80,7 @@ void LaunchListener::rank_lost(std::string const& rank, std::string const& named
         verdict_ = {concat("rank ", rank, host.empty() ? "" : concat(" (", host, ")")),
                     host,
                     false,
-                    {why, "it was killed, or crashed, or gave up",
+                    {why, "it was killed, crashed or gave up",
                      "Look at that host and at what the rank has printed"}};
     }
 }

@@ -55,7 +55,8 @@ LauncherProcess::LauncherProcess(std::vector<std::string> const& words, Listener
     : listener_(std::move(listener)) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-        throw system_error("cannot make a pipe", errno, "Close some files (ulimit -n)");
+        throw system_error("cannot make a pipe", errno,
+                           "Raise the limit of open files (ulimit -n)");
     }
     Descriptor const theirs(ends[1]);
     Descriptor ours(ends[0]);
@@ -63,7 +64,8 @@ LauncherProcess::LauncherProcess(std::vector<std::string> const& words, Listener
     pid_t const parent = ::getpid();
     child_ = ::fork();
     if (child_ < 0) {
-        throw system_error(concat("cannot start ", words[0]), errno, "Free some processes");
+        throw system_error(concat("cannot start ", words[0]), errno,
+                           "End some processes (ulimit -u)");
     }
     if (child_ == 0) {
         become(arguments, parent, theirs.get());

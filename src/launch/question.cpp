@@ -72,7 +72,7 @@ std::string ask(Question const& question) {
     monitor::Paint const paint(monitor::colours_welcome());
     Interrupts const interrupts; // from before the question can be read
     while (true) {
-        std::cout << paint(monitor::Colour::bold, question.text);
+        std::cout << paint(monitor::Style::bold, question.text);
         if (!question.otherwise.empty()) {
             std::cout << " [" << question.otherwise << "]";
         }
@@ -81,9 +81,9 @@ std::string ask(Question const& question) {
         try {
             return question.meaning(line.empty() ? question.otherwise : line);
         } catch (std::string const& expected) {
-            std::cout << paint(monitor::Colour::yellow, concat("  Expected ", expected)) << "\n";
+            std::cout << paint(monitor::Style::yellow, concat("  Expected ", expected)) << "\n";
         } catch (Error const& error) {
-            std::cout << paint(monitor::Colour::yellow, concat("  ", error.what())) << "\n";
+            std::cout << paint(monitor::Style::yellow, concat("  ", error.what())) << "\n";
         }
     }
 }

@@ -77,7 +77,7 @@ void tell_cause(LaunchPlan const& plan, AttemptEnd const& end) {
         LauncherVerdict{.who = "a rank",
                         .host = "",
                         .whole_host = false,
-                        .text = {left_with(end.code), "neither a rank nor the launcher says why",
+                        .text = {left_with(end.code), "neither a rank nor the launcher reports why",
                                  "Look at the messages above and at the hosts"}});
     auto const place = end.record.step > 0  ? concat(" in training at step ", end.record.step)
                        : end.record.started ? std::string(" in training")
@@ -93,64 +93,6 @@ std::string names_of(std::vector<Host> const& hosts) {
     }
     return joined(names, ", ");
 }
-
-} // namespace
-
-namespace {
-
-int ranks_on(LaunchPlan const& plan, std::vector<Host> const& hosts) {
-    std::int64_t ranks = 0;
-    for (auto const& host : hosts) {
-        ranks += host.ranks;
-    }
-    return static_cast<int>(plan.max_ranks > 0 ? std::min(ranks, plan.max_ranks) : ranks);
-}
-
-} // namespace
-
-std::vector<std::string> launch_words(LaunchPlan const& plan, std::vector<Host> const& hosts) {
-    auto const ranks = ranks_on(plan, hosts);
-    std::vector<std::string> slots;
-    std::vector<std::string> names;
-    for (auto const& host : hosts) {
-        slots.push_back(concat(host.name, ":", host.ranks));
-        names.push_back(host.name);
-    }
-    std::vector<std::string> words;
-    bool const here_alone = hosts.size() == 1 && hosts[0].name.empty();
-    if (plan.launcher == "srun") {
-        words = {"srun", "--mpi=pmix", "--kill-on-bad-exit=1", "-n", std::to_string(ranks)};
-        if (!here_alone) {
-            words.insert(words.end(),
-                         {"-N", std::to_string(hosts.size()), "-w", joined(names, ",")});
-        }
-    } else if (plan.launcher == "mpirun") {
-        // A host that is cut off is noticed in about ten seconds, not in eight minutes.
-        words = {"mpirun",
-                 "-n",
-                 std::to_string(ranks),
-                 "--mca",
-                 "oob_tcp_keepalive_time",
-                 "5",
-                 "--mca",
-                 "oob_tcp_keepalive_intvl",
-                 "2",
-                 "--mca",
-                 "oob_tcp_keepalive_probes",
-                 "3"};
-        if (!here_alone) {
-            words.insert(words.end(), {"--host", joined(slots, ",")});
-        }
-        if (plan.oversubscribe) {
-            words.insert(words.end(), {"--oversubscribe", "--bind-to", "none"});
-        }
-    }
-    words.push_back(plan.program);
-    words.insert(words.end(), plan.train.begin(), plan.train.end());
-    return words;
-}
-
-namespace {
 
 /// The words that start the ranks, with what they need to know on other hosts, too.
 LaunchedAttempt::Start start_of(LaunchPlan const& plan, std::vector<Host> const& hosts,
@@ -217,7 +159,7 @@ ExitCode supervise(LaunchPlan const& plan) {
         bool const begun = record.started || end.arrived || !end.told.empty();
         if (!begun && !restart && end.code < 64) {
             throw Error(ExitCode::unavailable,
-                        {left_with(end.code), "the run has not begun",
+                        {left_with(end.code), "the run did not begin",
                          concat("See the messages above; it was started as: ", line)});
         }
         if (had_nothing_to_do(end)) {
@@ -225,7 +167,7 @@ ExitCode supervise(LaunchPlan const& plan) {
         }
         tell_cause(plan, end);
         if (signals.pending() != 0) {
-            std::cerr << "lockstep launch: asked to end, and a rank was lost (exit code "
+            std::cerr << "lockstep launch: was asked to end, and a rank was lost (exit code "
                       << end.code << ")\n";
             return ExitCode::rank_lost;
         }
@@ -235,7 +177,7 @@ ExitCode supervise(LaunchPlan const& plan) {
         if (without_progress > plan.restarts || hosts.empty()) {
             std::cerr << "lockstep launch: a rank was lost (exit code " << end.code << "): "
                       << (hosts.empty() ? "no host answers"
-                                        : concat("given up after ", plan.restarts,
+                                        : concat("gave up after ", plan.restarts,
                                                  " restarts without a newer checkpoint"))
                       << "\n";
             return ExitCode::rank_lost;

@@ -185,7 +185,7 @@ GeneratedSet generated_set(std::string const& name) {
         return shard_set();
     }
     throw Error(ExitCode::usage,
-                {concat("--kind ", name), "there are small, large, deflate, shards and order",
+                {concat("--kind ", name), "the kinds are small, large, deflate, shards and order",
                  "See lockstep bench --help"});
 }
 

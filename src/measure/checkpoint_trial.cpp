@@ -3,7 +3,6 @@
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
-#include "base/text.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -12,7 +11,6 @@
 #include "lockstep/comm/session.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -22,8 +20,6 @@ namespace {
 
 using comm::Communicator;
 
-constexpr std::array<char const*, 3> names{"state/parameters", "state/exp_avg", "state/exp_avg_sq"};
-
 /// So that the next read comes from the disk.
 void forget(std::filesystem::path const& path) {
     int const descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -31,30 +27,7 @@ void forget(std::filesystem::path const& path) {
     ::close(descriptor);
 }
 
-std::uint64_t bound(std::uint64_t elements, int rank, Communicator const& world) {
-    return elements * static_cast<std::uint64_t>(rank) / static_cast<std::uint64_t>(world.size());
-}
-
 } // namespace
-
-TrialState::TrialState(Communicator const& world, std::uint64_t bytes)
-    : elements_(bytes / sizeof(float) / names.size()),
-      first_(bound(elements_, world.rank(), world)),
-      slice_(bound(elements_, world.rank() + 1, world) - first_), values_(slice_ * names.size()) {
-    for (std::size_t at = 0; at < values_.size(); ++at) {
-        values_[at] = static_cast<float>((at * 2654435761U) % 1000003); // no disk may guess it
-    }
-}
-
-checkpoint::Snapshot TrialState::snapshot() const {
-    checkpoint::Snapshot snapshot;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        snapshot.arrays.push_back({names[i], h5::Type::f32, elements_});
-        snapshot.parts.push_back(
-            {{first_, bytes().subspan(i * slice_ * sizeof(float), slice_ * sizeof(float))}});
-    }
-    return snapshot;
-}
 
 CheckpointTrial::CheckpointTrial(Communicator const& world, std::uint64_t bytes,
                                  std::filesystem::path directory)
@@ -156,39 +129,12 @@ double CheckpointTrial::load() {
     return timed([&] {
         checkpoint::Reader const reader(checkpoint::verify_together(world_, path));
         auto into = std::span(copy_);
-        auto const slice = copy_.size() / names.size();
-        for (auto const* array : names) {
+        auto const slice = copy_.size() / TrialState::names.size();
+        for (auto const* array : TrialState::names) {
             reader.read(array, state_.first(), into.first(slice));
             into = into.subspan(slice);
         }
     });
-}
-
-void in_trial_directory(Communicator const& world, std::filesystem::path const& parent,
-                        std::function<void(std::filesystem::path const&)> const& work) {
-    std::string place;
-    comm::agree(world, "making a directory for a trial", [&] {
-        if (world.is_root()) {
-            auto const path = parent / concat("lockstep-bench-", ::getpid());
-            make_directories(path);
-            place = path.string();
-        }
-    });
-    comm::broadcast_text(world, place);
-    std::optional<AgreedError> failure;
-    try {
-        work(place);
-    } catch (AgreedError const& error) {
-        failure = error;
-    }
-    comm::barrier(world); // nobody still reads what is removed
-    if (world.is_root()) {
-        std::error_code ignored;
-        std::filesystem::remove_all(place, ignored);
-    }
-    if (failure) {
-        throw AgreedError(*failure);
-    }
 }
 
 } // namespace lockstep::measure

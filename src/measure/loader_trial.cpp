@@ -7,6 +7,7 @@
 #include "comm/collectives.hpp"
 #include "data/loader.hpp"
 #include "data/plan.hpp"
+#include "h5/element_type.hpp"
 #include "h5/file.hpp"
 
 #include <algorithm>

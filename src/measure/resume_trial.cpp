@@ -119,7 +119,7 @@ void ResumeTrial::require_finished(int code, std::string const& run) const {
         auto const known = code == 64 || code == 65 || code == 66 || code == 69 || code == 71 ||
                            code == 73 || code == 74;
         throw Error(known ? static_cast<ExitCode>(code) : ExitCode::software,
-                    {concat("run ", run, " ended with ", code), last_words(),
+                    {concat("run ", run, " ended with exit code ", code), last_words(),
                      "Correct that first; lockstep train with the same deck shows more"});
     }
 }

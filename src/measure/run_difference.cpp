@@ -65,7 +65,7 @@ std::string in_checkpoints(std::filesystem::path const& a, std::filesystem::path
             return concat("in the checkpoints of step ", at, ", ", first.where, ": ", first.what);
         }
     }
-    return "no checkpoint from there on that both have shows it";
+    return "no checkpoint that both runs have from that step on shows the difference";
 }
 
 /// Of the attempt whose word on `step` counts.
@@ -78,10 +78,10 @@ std::vector<std::string> memory_at(RunRecords const& run, std::int64_t step) {
 void add_run(std::vector<std::string>& lines, std::string const& which, StepRecord const& step,
              std::vector<std::string> const& memory) {
     if (!step.diverged.empty()) {
-        lines.push_back(concat("  in the ", which, ", the weights of ", step.diverged));
+        lines.push_back(concat("  in the ", which, " run, the weights of ", step.diverged));
     }
     for (std::size_t rank = 0; rank < memory.size(); ++rank) {
-        lines.push_back(concat("  in the ", which, ", rank ", rank, " had ", memory[rank]));
+        lines.push_back(concat("  in the ", which, " run, rank ", rank, " had ", memory[rank]));
     }
 }
 

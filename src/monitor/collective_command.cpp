@@ -1,10 +1,12 @@
 #include "lockstep/monitor/collective_command.hpp"
 
-#include "base/arrival.hpp"
+#include "base/start_limit.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/heartbeats.hpp"
+#include "comm/phase.hpp"
+#include "comm/phase_scope.hpp"
 #include "monitor/root_cause.hpp"
 #include "monitor/watchdog.hpp"
 

@@ -75,14 +75,14 @@ void Console::on(train::Event const& event) {
     std::visit([this](auto const& e) { show(e); }, event);
 }
 
-void Console::line(std::string const& text, Colour colour) {
+void Console::line(std::string const& text, Style style) {
     bar_.clear();
-    log_.line(text, colour);
+    log_.line(text, style);
 }
 
-void Console::important(std::string const& text, Colour colour) {
+void Console::important(std::string const& text, Style style) {
     bar_.clear();
-    log_.important(text, colour);
+    log_.important(text, style);
 }
 
 void Console::show(train::Started const& e) {
@@ -96,7 +96,7 @@ void Console::show(train::Started const& e) {
     line(concat("lockstep ", e.version, ": ", count_of(e.host_of_rank.size(), "rank"), " on ",
                 count_of(hosts.size(), "host"), ", ", count_of(e.replicas, "replica"),
                 ", gradients over ", e.backend, ", seed ", e.seed),
-         Colour::bold);
+         Style::bold);
     for (auto const& text : rank_lines(e)) {
         line(text);
     }
@@ -121,11 +121,11 @@ void Console::show(train::Started const& e) {
     if (!empty.empty()) {
         important(concat("warning: data.train has no sample of ", joined(empty, ", "),
                          ": the model cannot learn to recognize them"),
-                  Colour::yellow);
+                  Style::yellow);
     }
     if (e.class_counts.size() == 1) {
         important("warning: data.train has only one class: there is nothing to distinguish",
-                  Colour::yellow);
+                  Style::yellow);
     }
     line(concat("batch: ", e.batch, " x ", e.replicas, " replicas x ", e.accumulate,
                 (e.accumulate == 1 ? " micro-batch = " : " micro-batches = "),
@@ -142,12 +142,12 @@ void Console::show(train::Started const& e) {
 
 void Console::show(train::Resumed const& e) {
     for (auto const& skipped : e.skipped) {
-        important(concat("skipped ", skipped), Colour::yellow);
+        important(concat("skipped ", skipped), Style::yellow);
     }
     for (auto const& forced : e.forced) {
         line(concat("changed by --force: ", forced));
     }
-    line(concat("resumed from ", e.file, " at step ", e.step), Colour::cyan);
+    line(concat("resumed from ", e.file, " at step ", e.step), Style::cyan);
 }
 
 void Console::show(train::Step const& e) {
@@ -156,8 +156,8 @@ void Console::show(train::Step const& e) {
                     host_of_rank_[static_cast<std::size_t>(e.straggler)],
                     " is the slowest in every step: the others wait ",
                     fixed(1e3 * e.straggler_s, 1), " ms of ", fixed(1e3 * e.step_s, 1),
-                    " for it. Its host or device is slower or busy, or it has more replicas"),
-             Colour::yellow);
+                    " ms for it. Its host or device is slower or busy, or it has more replicas"),
+             Style::yellow);
     }
     auto const now = static_cast<double>(e.samples) / e.step_s;
     auto const first = steps_ == 0; // it warms up, and says little of the others
@@ -208,7 +208,7 @@ void Console::show(train::Measured const& e) {
         double const value = e.best_metric == "loss" ? e.loss : e.metrics.at(e.best_metric);
         line(concat("new best ", e.best_metric, ": ", value_text(e.best_metric, value), " at step ",
                     e.step),
-             Colour::green);
+             Style::green);
     }
 }
 
@@ -235,20 +235,20 @@ void Console::show(train::CheckpointWritten const& e) {
     if (e.collective) {
         log_.note(text);
     } else {
-        log_.important(text, Colour::yellow);
+        log_.important(text, Style::yellow);
     }
 }
 
 void Console::show(train::CheckpointFailed const& e) {
     important(concat("warning: no checkpoint of step ", e.step, ": ", e.cause, ": ", e.message,
-                     e.older ? ". The run continues; older checkpoints are there"
-                             : ". The run continues, and has no checkpoint now"),
-              Colour::yellow);
+                     e.older ? ". The run continues; older checkpoints remain"
+                             : ". The run continues without any checkpoint"),
+              Style::yellow);
 }
 
 void Console::show(train::Remark const& e) {
     if (e.text.starts_with("warning")) {
-        important(e.text, Colour::yellow);
+        important(e.text, Style::yellow);
     } else {
         line(e.text);
     }
@@ -258,7 +258,7 @@ void Console::show(train::Signalled const& e) {
     auto const cause = e.signal == "walltime"
                            ? std::string("the job's time is nearly over")
                            : concat("interrupted (", e.signal, " to rank ", e.rank, ")");
-    important(concat(cause, ": ending after step ", e.step, " with a checkpoint"), Colour::yellow);
+    important(concat(cause, ": ending after step ", e.step, " with a checkpoint"), Style::yellow);
 }
 
 void Console::show(train::Ended const& e) {
@@ -269,11 +269,11 @@ void Console::show(train::Ended const& e) {
                      " samples/s, communication ", percent(e.communication_share),
                      " of the step, waiting for slower ranks ", percent(e.imbalance_share),
                      ", peak memory ", bytes_text(e.peak_memory), " per rank"),
-              Colour::bold);
+              Style::bold);
     if (e.best_step >= 0) {
         important(concat("best ", e.best_metric, " ", value_text(e.best_metric, e.best),
                          " at step ", e.best_step, ": ", directory_, "/best.h5"),
-                  Colour::green);
+                  Style::green);
     }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "lockstep/train/report.hpp"
+#include "lockstep/train/events.hpp"
 #include "monitor/progress_bar.hpp"
 
 #include <string>
@@ -35,8 +35,8 @@ class Console : public train::Observer {
     void show(train::Remark const& event);
     void show(train::Signalled const& event);
     void show(train::Ended const& event);
-    void line(std::string const& text, Colour colour = Colour::plain);
-    void important(std::string const& text, Colour colour);
+    void line(std::string const& text, Style style = Style::plain);
+    void important(std::string const& text, Style style);
 
     Log log_;
     ProgressBar bar_;

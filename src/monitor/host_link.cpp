@@ -319,6 +319,12 @@ double HostLink::elsewhere_s(double now) const {
     return least - 0.25 * hosts_;
 }
 
+bool HostLink::in_doubt(double now, double patience_s) const {
+    return std::any_of(neighbours_.begin(), neighbours_.end(), [&](auto const& neighbour) {
+        return neighbour.hearing.is_in_doubt(now, patience_s);
+    });
+}
+
 bool HostLink::deaf(double now) const {
     return first_call_ >= 0 && now - first_call_ > deaf_after_s &&
            std::all_of(peers_.begin(), peers_.end(), [](auto& peer) { return peer.heard < 0; });

@@ -41,6 +41,8 @@ class HostLink {
 
     /// Since when no rank of another host has got on, as far as is known.
     double elsewhere_s(double now) const;
+    /// Whether a neighbouring host has been silent for so long that it may be lost.
+    bool in_doubt(double now, double patience_s) const;
     /// Whether another host tells that the job is being ended.
     bool ending_elsewhere() const noexcept { return ending_elsewhere_; }
     /// Whether other hosts were called for long, and none has ever answered.

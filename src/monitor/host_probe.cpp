@@ -23,21 +23,22 @@ void HostProbe::ask(sockaddr_in const& address, double now) {
     call_ = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     int const result =
         ::connect(call_.get(), reinterpret_cast<sockaddr const*>(&address), sizeof(address));
-    answered_at_once_ = is_answer(result == 0 ? 0 : errno);
+    int const code = result == 0 ? 0 : errno;
+    answered_at_once_ = is_answer(code);
+    if (code != EINPROGRESS) {
+        call_ = Descriptor();
+    }
 }
 
 bool HostProbe::answered(sockaddr_in const& address, double now) {
     bool answer = std::exchange(answered_at_once_, false);
-    if (call_.is_open() && !answer) {
-        pollfd state{call_.get(), POLLOUT, 0};
+    pollfd state{call_.get(), POLLOUT, 0};
+    if (call_.is_open() && ::poll(&state, 1, 0) > 0) {
         int code = 0;
         socklen_t length = sizeof(code);
-        answer = ::poll(&state, 1, 0) > 0 &&
-                 ::getsockopt(call_.get(), SOL_SOCKET, SO_ERROR, &code, &length) == 0 &&
-                 is_answer(code);
-    }
-    if (answer) {
-        call_ = Descriptor();
+        answer =
+            ::getsockopt(call_.get(), SOL_SOCKET, SO_ERROR, &code, &length) == 0 && is_answer(code);
+        call_ = Descriptor(); // its error is told once: asked again it would tell of none
     }
     double const since_s = now - asked_;
     if (asked_ < 0 || since_s > (call_.is_open() ? give_up_after_s : ask_every_s)) {

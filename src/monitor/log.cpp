@@ -46,30 +46,30 @@ Log::Log(std::filesystem::path const& file, Talk talk)
         });
 }
 
-void Log::line(std::string const& text, Colour colour) const {
+void Log::line(std::string const& text, Style style) const {
     if (talk_ >= Talk::normal) {
-        show(text, colour);
+        show(text, style);
     }
     file_->info(text);
 }
 
-void Log::important(std::string const& text, Colour colour) const {
+void Log::important(std::string const& text, Style style) const {
     if (talk_ >= Talk::quiet) {
-        show(text, colour);
+        show(text, style);
     }
     file_->info(text);
 }
 
 void Log::note(std::string const& text) const {
     if (talk_ >= Talk::verbose) {
-        show(text, Colour::dim);
+        show(text, Style::dim);
     }
     file_->info(text);
 }
 
 /// A reader that left, a terminal that was closed, a full disk: seen in the state of the stream.
-void Log::show(std::string const& text, Colour colour) const {
-    screen_->info(paint_(colour, text));
+void Log::show(std::string const& text, Style style) const {
+    screen_->info(paint_(style, text));
     if (std::ferror(stdout) != 0 && !*screen_is_gone_) {
         *screen_is_gone_ = true;
         file_->info("warning: standard output can no longer be written. The run continues, and so "

@@ -29,14 +29,14 @@ class Log {
 
     Talk talk() const noexcept { return talk_; }
 
-    void line(std::string const& text, Colour colour = Colour::plain) const;
+    void line(std::string const& text, Style style = Style::plain) const;
     /// What a quiet run tells, too.
-    void important(std::string const& text, Colour colour = Colour::plain) const;
+    void important(std::string const& text, Style style = Style::plain) const;
     /// To the file, for what the terminal shows in another form.
     void note(std::string const& text) const;
 
   private:
-    void show(std::string const& text, Colour colour) const;
+    void show(std::string const& text, Style style) const;
 
     Talk talk_;
     Paint paint_;

@@ -64,6 +64,7 @@ struct ToJson {
                   {"imbalance_ms", 1e3 * e.imbalance_s},
                   {"hidden_communication_ms", 1e3 * e.hidden_s},
                   {"exchanged_bytes", e.exchanged_bytes},
+                  {"messages", e.messages},
                   {"update_ms", 1e3 * e.update_s},
                   {"grad_norm", e.grad_norm},
                   {"memory_bytes", resident_memory()}};

@@ -124,7 +124,7 @@ bool RunRecords::read() {
     struct stat info {};
     if (::stat(path_.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
         throw Error(ExitCode::no_input, {concat("no metrics in ", path_.parent_path().string()),
-                                         concat(path_.string(), " is not there"),
+                                         concat(path_.string(), " does not exist"),
                                          "Name the directory of a run that has begun"});
     }
     if (info.st_ino != inode_ || static_cast<std::uint64_t>(info.st_size) < offset_) {

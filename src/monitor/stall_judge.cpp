@@ -55,7 +55,7 @@ std::string why_still(RankView const& rank) {
 }
 
 constexpr char const* limit =
-    "Look at that host and at the log; communication.timeout-seconds is the limit";
+    "Look at that host and at the log; communication.timeout-seconds sets the limit";
 
 } // namespace
 
@@ -89,7 +89,7 @@ void StallJudge::note(std::vector<RankView> const& ranks, double now) {
 }
 
 std::optional<Verdict> StallJudge::judge(std::vector<RankView> const& ranks, double now,
-                                         double elsewhere_s) {
+                                         Elsewhere const& elsewhere) {
     note(ranks, now);
     // The end of MPI orders the ranks' ends: from the first that is through, nothing can be lost.
     if (std::any_of(ranks.begin(), ranks.end(), [](auto const& rank) { return rank.left; })) {
@@ -105,7 +105,7 @@ std::optional<Verdict> StallJudge::judge(std::vector<RankView> const& ranks, dou
     std::optional<std::size_t> frozen;
     std::optional<std::size_t> still;
     std::size_t behind = 0;
-    bool all_still = elsewhere_s > patience_s_;
+    bool all_still = elsewhere.still_s > patience_s_;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         if (now - seen_[i].beat_at > patience_s_ &&
             (!frozen || seen_[i].beat_at < seen_[*frozen].beat_at)) {
@@ -124,7 +124,7 @@ std::optional<Verdict> StallJudge::judge(std::vector<RankView> const& ranks, dou
             behind = i;
         }
     }
-    if (!frozen && !still && !all_still) {
+    if (!frozen && (elsewhere.in_doubt || (!still && !all_still))) {
         return std::nullopt;
     }
     auto const at = frozen.value_or(still.value_or(behind));

@@ -1,9 +1,11 @@
 #pragma once
 
-#include "comm/heartbeats.hpp"
+#include "comm/phase.hpp"
+#include "comm/wait.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +36,13 @@ struct Verdict {
     ErrorText text;
 };
 
+/// What is known of the other hosts' ranks.
+struct Elsewhere {
+    double still_s =
+        std::numeric_limits<double>::infinity(); ///< since when none of them has got on
+    bool in_doubt = false; ///< a host is silent, and may have to be named itself
+};
+
 /// Decides from one look after the other whether a rank of this host is dead or stands still:
 /// - a process that is gone is dead;
 /// - a process that has not run for longer than the patience is frozen, by a stop signal, say;
@@ -41,6 +50,8 @@ struct Verdict {
 ///   longer than the patience, is, be the others waiting or not;
 /// - where all wait, and none has got on for that long, the one with the fewest collective calls
 ///   behind it is named; of equals, one that waits for a disk.
+/// - while another host is silent, ranks that stand still may be waiting for it, in whatever call:
+///   they are not named until it is heard again.
 /// While nobody looks, because this process was stopped too, no time passes.
 class StallJudge {
   public:
@@ -49,12 +60,11 @@ class StallJudge {
     void set_patience(double seconds) { patience_s_ = seconds; }
     double patience() const noexcept { return patience_s_; }
 
-    /// `now`: of a clock that never jumps. `elsewhere_s`: since when no rank of another host has
-    /// got on.
+    /// `now`: of a clock that never jumps.
     ///
     /// Units   seconds
     std::optional<Verdict> judge(std::vector<RankView> const& ranks, double now,
-                                 double elsewhere_s);
+                                 Elsewhere const& elsewhere);
 
     /// Since when no rank of this host has got on.
     double still_s() const noexcept { return youngest_s_; }

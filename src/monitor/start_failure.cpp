@@ -61,28 +61,28 @@ Error why_mpi_did_not_start() {
     std::string const what = "MPI did not start";
     if (auto const files = less_than(few_files, RLIMIT_NOFILE)) {
         return {ExitCode::io,
-                {what, concat("this process may have ", *files, " files open"),
+                {what, concat("this process may have only ", *files, " files open"),
                  "Raise the limit of open files (ulimit -n)"}};
     }
     if (auto const bytes = less_than(small_file, RLIMIT_FSIZE)) {
         return {ExitCode::io,
-                {what, concat("this process may write files of ", bytes_text(*bytes)),
+                {what, concat("this process may write files of at most ", bytes_text(*bytes)),
                  "Raise the limit of file sizes (ulimit -f), or lift it"}};
     }
     if (auto const bytes = less_than(small_stack, RLIMIT_STACK)) {
         return {ExitCode::memory,
-                {what, concat("its stack may take ", bytes_text(*bytes)),
+                {what, concat("its stack is limited to ", bytes_text(*bytes)),
                  "Raise the limit of the stack (ulimit -s)"}};
     }
     if (auto const bytes = memory_left_at_peak(); bytes < little_memory) {
         return {ExitCode::memory,
-                {what, concat(bytes_text(bytes), " of memory were left to this process"),
-                 "Ask for more memory, or raise the limits on it (ulimit -d, -v)"}};
+                {what, concat("only ", bytes_text(bytes), " of memory was left to this process"),
+                 "Ask for more memory, or raise the limits of this process (ulimit -d, -v)"}};
     }
     return {ExitCode::unavailable,
-            {what, "its messages above say why",
-             "Check that PATH holds the Open MPI that this program was built with, that "
-             "OPAL_PREFIX, where it is set, names its directory, and the launcher"}};
+            {what, "Open MPI's messages above say why",
+             "Check the launcher, that PATH finds the Open MPI that this program was built with, "
+             "and that OPAL_PREFIX, if it is set, names its directory"}};
 }
 
 StartFailure::StartFailure(RootCause& root_cause) {

@@ -2,6 +2,7 @@
 
 #include "base/arrival.hpp"
 #include "base/host_facts.hpp"
+#include "base/start_limit.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -24,23 +25,23 @@ constexpr double turn_s = 3;    ///< in which a busy launcher ends the others on
 constexpr int max_waiting = 20; ///< ranks whose turns to tell lie apart
 
 void tell_late(RootCause& root_cause, double seconds, std::filesystem::path const& marks) {
-    auto const late = concat("MPI has not started for ", fixed(seconds, 0), " s");
     auto const missed = marks.empty() ? std::vector<int>() : missed_ranks(marks, launched_ranks());
     if (missed.empty()) {
         root_cause.tell(concat("rank ", launched_rank(), " (", own_host(), ") in start-up"),
                         Error(ExitCode::rank_lost,
-                              {late, "a rank does not start, or the network is broken",
+                              {concat("MPI has not started for ", fixed(seconds, 0), " s"),
+                               "a rank does not start, or the network is broken",
                                "Look at the hosts: a process that is stopped, a file system that "
                                "hangs, a firewall between them"}));
     } else {
-        root_cause.tell(
-            concat(ranks_text(missed), " in start-up"),
-            Error(ExitCode::rank_lost,
-                  {concat(late, " on rank ", launched_rank(), " (", own_host(), "), which waits"),
-                   missed.size() == 1 ? "it has not started, or is stopped"
-                                      : "they have not started, or are stopped",
-                   "Look at the host: a process that is stopped, a file system that "
-                   "hangs"}));
+        root_cause.tell(concat(ranks_text(missed), " in start-up"),
+                        Error(ExitCode::rank_lost,
+                              {missed.size() == 1 ? "it has not started, or is stopped"
+                                                  : "they have not started, or are stopped",
+                               concat("rank ", launched_rank(), " (", own_host(), ") has waited ",
+                                      fixed(seconds, 0), " s for MPI to start"),
+                               concat("Look at the host of ", ranks_text(missed),
+                                      ": a process that is stopped, a file system that hangs")}));
     }
 }
 

@@ -93,12 +93,12 @@ bool utf8_welcome() {
     return false;
 }
 
-std::string Paint::operator()(Colour colour, std::string_view text) const {
+std::string Paint::operator()(Style style, std::string_view text) const {
     constexpr std::array<char const*, 9> codes{"0", "1", "2", "31", "32", "33", "34", "35", "36"};
-    if (!on_ || colour == Colour::plain || text.empty()) {
+    if (!on_ || style == Style::plain || text.empty()) {
         return std::string(text);
     }
-    return concat("\033[", codes[static_cast<std::size_t>(colour)], "m", text, "\033[0m");
+    return concat("\033[", codes[static_cast<std::size_t>(style)], "m", text, "\033[0m");
 }
 
 std::size_t columns_of(std::string_view text) {

@@ -25,15 +25,16 @@ bool colours_welcome();
 /// Whether the locale can show more than ASCII.
 bool utf8_welcome();
 
-enum class Colour { plain, bold, dim, red, green, yellow, blue, magenta, cyan };
+/// How a text stands out.
+enum class Style { plain, bold, dim, red, green, yellow, blue, magenta, cyan };
 
-/// Texts in colour, or as they are where colours are not welcome.
+/// Texts in a style, or as they are where colours are not welcome.
 class Paint {
   public:
     explicit Paint(bool on) : on_(on) {}
 
     bool on() const noexcept { return on_; }
-    std::string operator()(Colour colour, std::string_view text) const;
+    std::string operator()(Style style, std::string_view text) const;
 
   private:
     bool on_;

@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/train/report.hpp"
+#include "lockstep/train/events.hpp"
 
 #include <memory>
 
@@ -29,7 +29,7 @@ class Tolerant : public train::Observer {
     }
 
     static void warn(Log const& log, Error const& error) {
-        log.important(concat("warning: ", error.what(), ". The run continues"), Colour::yellow);
+        log.important(concat("warning: ", error.what(), ". The run continues"), Style::yellow);
     }
 
   private:

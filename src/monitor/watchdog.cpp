@@ -1,6 +1,7 @@
 #include "monitor/watchdog.hpp"
 
 #include "base/environment.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/base/signals.hpp"
@@ -11,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <limits>
 #include <poll.h>
 #include <string_view>
 #include <sys/eventfd.h>
@@ -174,16 +174,18 @@ void Watchdog::look_around() {
 
 void Watchdog::watch(double now) {
     judge_.set_patience(patience_s_.load());
-    auto const elsewhere_s =
-        link_.active() ? link_.elsewhere_s(now) : std::numeric_limits<double>::infinity();
+    Elsewhere elsewhere;
+    if (link_.active()) {
+        elsewhere = {link_.elsewhere_s(now), link_.in_doubt(now, judge_.patience())};
+    }
     auto views = look();
-    if (judge_.judge(views, now, elsewhere_s)) {
+    if (judge_.judge(views, now, elsewhere)) {
         // Now what the kernel says of the processes is worth its price.
         for (std::size_t i = 0; i < views.size(); ++i) {
             auto const state = process_state(heartbeats_->slot(static_cast<int>(i)).pid.load());
             views[i].state = processes_[i].get() >= 0 && state ? state->state : '?';
         }
-        auto const verdict = judge_.judge(views, now, elsewhere_s);
+        auto const verdict = judge_.judge(views, now, elsewhere);
         if (verdict && !(views[verdict->at].gone && ended_by_launcher())) {
             end_job(verdict->text, views[verdict->at], true);
         }
@@ -323,8 +325,9 @@ ErrorText Watchdog::with_memory_kills(ErrorText text, RankView const& view) cons
         auto const killed = counter.count() - at_start;
         if (heartbeats_->slot(static_cast<int>(local)).rank.load() == view.rank && killed > 0) {
             text = {"its process was killed because memory ran out",
-                    concat("the kernel has killed ", killed, " for that in ", counter.where,
-                           " since the start"),
+                    concat("since the start the kernel has killed ", killed,
+                           killed == 1 ? " process" : " processes", " for lack of memory in ",
+                           counter.where),
                     "Ask for more memory, start fewer ranks per host, or lower data.batch"};
         }
     }

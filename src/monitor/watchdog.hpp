@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/descriptor.hpp"
-#include "base/process.hpp"
+#include "base/memory_kills.hpp"
 #include "comm/heartbeats.hpp"
 #include "monitor/root_cause.hpp"
 #include "monitor/stall_judge.hpp"

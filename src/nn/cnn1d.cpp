@@ -99,8 +99,10 @@ class Cnn1d : public Model {
         auto width = rows.width;
         for (auto const wider : values.integers("channels", 1)) {
             if (step.kernel % 2 == 0) {
-                throw Error(ExitCode::usage, {concat("a convolution over ", step.kernel, " rows"),
-                                              "it needs a middle row", "Set an odd model.kernel"});
+                auto const key = concat("model.", blocks_.empty() ? "first-kernel" : "kernel");
+                throw Error(ExitCode::usage,
+                            {concat(key, " = ", step.kernel), "a kernel must have a middle row",
+                             concat("Set an odd ", key)});
             }
             blocks_.push_back(register_module(concat("block", blocks_.size() + 1),
                                               FrameBlock(width, wider, step)));
@@ -169,7 +171,8 @@ ModelKind cnn1d_kind() {
         {{"channels", "64, 64, 96, 128",
           "channels of the blocks; each but the first halves the rows"},
          {"kernel", "3", "kernel size of a convolution, in rows; odd"},
-         {"first-kernel", "0", "kernel size of the first; 0: 5 for features, 81 for recordings"},
+         {"first-kernel", "0",
+          "kernel size of the first, odd; 0: 5 for features, 81 for recordings"},
          {"first-stride", "0", "stride of the first; 0: 1 for features, 16 for recordings"},
          {"dropout", "0", "dropout before the output layer"}},
         [](config::OwnValues const& values, Interface const& interface) {

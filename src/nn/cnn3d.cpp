@@ -73,7 +73,7 @@ struct Plan {
         if (std::find(choices.begin(), choices.end(), values.text(key)) == choices.end()) {
             throw Error(ExitCode::usage,
                         {concat("model.", key, " = ", values.text(key)),
-                         concat("there are ", joined(choices, ", ")), "Take one of them"});
+                         concat("expected one of ", joined(choices, ", ")), "Choose one of them"});
         }
     }
 
@@ -180,11 +180,12 @@ ModelKind cnn3d_kind() {
             {{"channels", "12, 24, 48", "channels of the blocks; each halves height and width"},
              {"time-strides", "1, 2",
               "strides of the blocks along frames or depth; the last one is repeated"},
-             {"downsample", "stride", "stride: of the convolution; pool: max-pooling after it"},
+             {"downsample", "stride",
+              "stride: the convolution has strides; pool: max-pooling after the convolution"},
              {"activation", "relu", "relu or leaky-relu"},
              {"head", "average", "average over all positions, or flatten"},
              {"hidden", "0", "width of a hidden fully connected layer; 0: none"},
-             {"bound", "0", "outputs are this times tanh; 0: unbounded"},
+             {"bound", "0", "outputs are tanh times this bound; 0: unbounded"},
              {"dropout", "0", "dropout before the output layer"},
              SampleLayout::key()},
             [](config::OwnValues const& values, Interface const& interface) {

@@ -78,7 +78,7 @@ void require_same(Model& model, torch::jit::Module script,
             throw Error(
                 ExitCode::usage,
                 {"this model cannot be exported as TorchScript",
-                 concat("its forward depends on the batch: the trace gives other results for ",
+                 concat("its forward depends on the batch: the trace gives different results for ",
                         count, count == 1 ? " sample" : " samples"),
                  "Export --format safetensors and load the weights by name"});
         }

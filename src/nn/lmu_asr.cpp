@@ -143,7 +143,7 @@ class LmuAsr : public SequenceModel {
     static bool form_is_in_turn(config::OwnValues const& values) {
         auto const form = values.text("form");
         if (form != "parallel" && form != "recurrent") {
-            throw Error(ExitCode::usage, {concat("model.form = ", form), "there are two forms",
+            throw Error(ExitCode::usage, {concat("model.form = ", form), "there is no such form",
                                           "Set parallel or recurrent"});
         }
         return form == "recurrent";
@@ -178,10 +178,10 @@ double lmu_asr_parameters(config::OwnValues const& values, Interface const& inte
 ModelKind lmu_asr_kind() {
     return {"lmu-asr",
             "convolution over frames of features, then blocks of Legendre memory and feed-forward",
-            {{"width", "144", "features of a frame between blocks"},
+            {{"width", "144", "features per frame between blocks"},
              {"theta", "8, 16, 24",
-              "frames that each block's memory reaches back; one block per number"},
-             {"signals", "16", "signals that each block remembers"},
+              "number of frames that each block's memory spans; one block per number"},
+             {"signals", "16", "number of signals that each block remembers"},
              {"order", "8", "Legendre coefficients per signal"},
              {"hidden", "288", "width of a block's hidden layer"},
              {"kernel", "5", "kernel size of the convolution, in frames"},

@@ -1,9 +1,11 @@
+#include "lockstep/nn/policy.hpp"
 #include "lockstep/nn/recompute.hpp"
 
 #include <torch/nn/modules/activation.h>
 
 #include <cmath>
 
+#include "lstm_stretches.hpp"
 #include "models.hpp"
 #include "policy_layers.hpp"
 

@@ -1,3 +1,5 @@
+#include "lockstep/nn/policy.hpp"
+
 #include "models.hpp"
 #include "policy_layers.hpp"
 

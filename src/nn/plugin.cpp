@@ -1,6 +1,6 @@
 #include "lockstep/nn/plugin.hpp"
 
-#include "base/loader.hpp"
+#include "base/loader_reason.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/find_kind.hpp"
@@ -20,7 +20,7 @@ std::string library_of(PluginUse const& use, std::string const& value) {
     if (colon <= prefix.size() || colon + 1 == value.size()) {
         throw Error(ExitCode::usage,
                     {concat(use.key, " = ", value), "a plug-in is named plugin:LIBRARY:NAME",
-                     "Name the shared library and one of the things that it defines"});
+                     "Name the shared library and one of the names that it defines"});
     }
     return value.substr(prefix.size(), colon - prefix.size());
 }
@@ -66,7 +66,9 @@ PluginHead const& open_plugin(PluginUse const& use, std::string const& value) {
                     {concat(file, " is not a plug-in for ", use.key),
                      head == nullptr ? concat("it does not export ", use.symbol)
                                      : std::string("its plug-in interface has another version"),
-                     concat("Define its contents with ", use.macro)});
+                     head == nullptr ? concat("Register what it offers with ", use.macro,
+                                              "(...), see docs/library.md")
+                                     : std::string("Build it against this installation")});
     }
     require_same(file, "headers", head->build_id, LOCKSTEP_BUILD_ID);
     require_same(file, "LibTorch", head->torch_version, TORCH_VERSION);
@@ -77,7 +79,7 @@ void throw_unknown_kind(PluginUse const& use, std::string const& value, std::str
                         std::vector<std::string> const& names) {
     auto const near = nearest_name(wanted, names);
     throw Error(ExitCode::usage,
-                {concat(use.key, " = ", value), concat("there are ", joined(names, ", ")),
+                {concat(use.key, " = ", value), concat("expected one of ", joined(names, ", ")),
                  near.empty() ? concat(use.list, " lists them with their keys")
                               : concat("Did you mean ", near, "?")});
 }

@@ -26,10 +26,11 @@ PolicyOutput judge(Policy& policy, PolicyInput const& input, std::int64_t parame
             throw Error(
                 ExitCode::usage,
                 {"model.name: not a policy for this environment",
-                 concat("its ", what, " are ",
-                        tensor.defined() ? sizes_text(tensor.sizes()) : std::string("not set"),
-                        " where ", sizes_text(shape), " is needed"),
-                 "Take a policy from the list of `lockstep models`, or correct the plug-in's "
+                 concat("its ", what,
+                        tensor.defined() ? concat(" have shape ", sizes_text(tensor.sizes()))
+                                         : std::string(" are not set"),
+                        ", but must have shape ", sizes_text(shape)),
+                 "Choose a policy from the list of `lockstep models`, or correct the plug-in's "
                  "judge()"});
         }
     };

@@ -36,8 +36,8 @@ Form form_of(std::int64_t depth) {
     case 50:
         return {{3, 4, 6, 3}, true};
     default:
-        throw Error(ExitCode::usage,
-                    {concat("model.depth = ", depth), "expected 18, 34 or 50", "Take one of them"});
+        throw Error(ExitCode::usage, {concat("model.depth = ", depth), "expected 18, 34 or 50",
+                                      "Choose one of them"});
     }
 }
 
@@ -128,7 +128,7 @@ class ResNet : public Model {
         auto const stem = values.text("stem");
         if (stem != "auto" && stem != "small" && stem != "large") {
             throw Error(ExitCode::usage, {concat("model.stem = ", stem),
-                                          "expected auto, small or large", "Take one of them"});
+                                          "expected auto, small or large", "Choose one of them"});
         }
         constexpr std::int64_t large_image = 64;
         return stem == "small" || (stem == "auto" && layout.extents()[0] < large_image);

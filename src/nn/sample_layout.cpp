@@ -17,7 +17,7 @@ SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& int
     if (!channels_last_ && values.text("layout") != "channels-first") {
         throw Error(ExitCode::usage,
                     {concat("model.layout = ", values.text("layout")),
-                     "expected channels-first or channels-last", "Take one of them"});
+                     "expected channels-first or channels-last", "Choose one of them"});
     }
     if (adds_channel_) {
         return;
@@ -27,7 +27,7 @@ SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& int
                     {"the model's input",
                      concat("a sample has ", extents_.size(), " dimensions; this model takes ",
                             dimensions, ", or ", dimensions + 1, " with channels"),
-                     "Take another model, such as mlp, or other data"});
+                     "Choose another model, such as mlp, or other data"});
     }
     auto const channels = channels_last_ ? extents_.end() - 1 : extents_.begin();
     channels_ = *channels;

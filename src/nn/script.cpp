@@ -58,12 +58,13 @@ class Mirror : public Base {
     static void require_same_form(std::string const& name, torch::Tensor const& before,
                                   torch::Tensor const& now) {
         if (before.sizes() != now.sizes() || before.scalar_type() != now.scalar_type()) {
-            throw Error(ExitCode::usage, {concat("buffer ", name, " of the script"),
-                                          concat("its forward makes it ", sizes_text(now.sizes()),
-                                                 " ", c10::toString(now.scalar_type()), ", it was ",
-                                                 sizes_text(before.sizes()), " ",
-                                                 c10::toString(before.scalar_type())),
-                                          "Keep the shape and the type of buffers"});
+            throw Error(
+                ExitCode::usage,
+                {concat("buffer ", name, " of the script"),
+                 concat("its forward changes it to ", sizes_text(now.sizes()), " ",
+                        c10::toString(now.scalar_type()), "; it was ", sizes_text(before.sizes()),
+                        " ", c10::toString(before.scalar_type())),
+                 "Keep the shape and the type of buffers"});
         }
     }
 
@@ -84,14 +85,14 @@ torch::jit::Module loaded(std::string const& file) {
     File::open_read(file); // its errors are clearer than torch's
     auto const kind = kind_of_file(file);
     if (!kind.script.empty()) {
-        throw Error(ExitCode::data, {concat(file, " is no TorchScript module"),
+        throw Error(ExitCode::data, {concat(file, " is not a TorchScript module"),
                                      concat("it is ", kind.name), kind.script});
     }
     auto module = [&] {
         try {
             return torch::jit::load(file, torch::kCPU);
         } catch (c10::Error const& error) {
-            throw Error(ExitCode::data, {concat(file, " is no TorchScript module"),
+            throw Error(ExitCode::data, {concat(file, " is not a TorchScript module"),
                                          kind.name.empty() || kind.name == "a TorchScript module"
                                              ? split(error.what_without_backtrace(), '\n').front()
                                              : concat("it is ", kind.name),
@@ -100,7 +101,7 @@ torch::jit::Module loaded(std::string const& file) {
     }();
     if (module.parameters().size() == 0) {
         throw Error(ExitCode::usage,
-                    {concat(file, " has no parameters"), "it is frozen, or has no parameters",
+                    {concat(file, " has no parameters"), "it is frozen, or its layers have none",
                      "Save it without torch.jit.freeze and torch.jit.optimize_for_inference"});
     }
     return module;
@@ -141,7 +142,7 @@ class Script : public Mirror<Model> {
                         {concat(interface.recompute ? "precision.gradient-checkpointing"
                                                     : "communication.sync-batch-norm",
                                 " with model.name = script"),
-                         "it needs layers of this program, and a script brings its own",
+                         "it needs this program's layers, but a script brings its own",
                          "Switch it off, or write the model as a plug-in"});
         }
     }
@@ -210,7 +211,7 @@ class Script : public Mirror<Model> {
         if (!fits) {
             throw Error(
                 ExitCode::usage,
-                {concat(file_, " gives ",
+                {concat(file_, " returns ",
                         result.isTensor() ? concat("shape ", sizes_text(result.toTensor().sizes()))
                                           : result.tagKind(),
                         " for a batch of ", forms_of(arguments)),
@@ -258,7 +259,7 @@ bool save_if_script(Model const& model, std::ostream& out) {
 ModelKind script_kind() {
     return {"script",
             "a TorchScript file",
-            {{"file", "", "as torch.jit.script(model).save(FILE) writes it"}},
+            {{"file", "", "TorchScript file, as written by torch.jit.script(model).save(FILE)"}},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Script>(values, interface);
             },

@@ -1,28 +1,17 @@
 #pragma once
 
-#include <array>
+#include <cmath>
 #include <string>
 #include <vector>
 
-namespace lockstep::report {
+#include "points.hpp"
 
-struct Point {
-    double x = 0;
-    double y = 0;
-};
-using Points = std::vector<Point>;
+namespace lockstep::report {
 
 /// Whether values from `least` to `most` want a logarithmic axis.
 constexpr bool is_logarithmic(double least, double most) {
     return least > 0 && most > 20 * least;
 }
-
-/// Colours that people with any colour vision tell apart, without the yellow that is hard to
-/// see on white (M. Okabe and K. Ito, Color Universal Design).
-constexpr std::array<char const*, 7> colours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                             "#E69F00", "#56B4E9", "#000000"};
-/// The n-th of them, from the first again after the last.
-std::string colour(std::size_t n);
 
 /// One thing that is drawn over the steps.
 struct Curve {
@@ -31,15 +20,12 @@ struct Curve {
     std::string style; ///< as gnuplot has it after `with`
 };
 
-/// What a curve looks like: a line, whole or dashed; a line with a point at each value; a pale line
-/// behind another; points alone.
-std::string line_style(std::size_t n);
-std::string dashed_style(std::size_t n);
-std::string pointed_style(std::size_t n);
-std::string pale_style(std::size_t n);
-std::string mark_style(std::size_t n);
-/// Of the n-th of `all` curves that may be alike: those behind are broader, and show.
-std::string layered_style(std::size_t n, std::size_t all, bool pointed);
+/// Within what the curves' x, or y, lie.
+struct Extent {
+    double least = HUGE_VAL;
+    double most = -HUGE_VAL;
+};
+Extent extent(std::vector<Curve> const& curves, double Point::*value);
 
 /// Parts of a whole, one above the other.
 struct Bands {
@@ -79,16 +65,7 @@ struct Chart {
 /// Whether values are spread over so many orders that a logarithmic axis shows them better.
 bool wants_logarithm(std::vector<Curve> const& curves);
 
-/// Means of neighbours: a centred window of a tenth of the points.
-Points smoothed(Points const& points);
-/// Not more than `most` points: means of neighbours.
-Points thinned(Points const& points, std::size_t most);
-
 /// A text of at most so many letters: its middle gives way.
 std::string shortened(std::string const& text, std::size_t most);
-
-/// A gnuplot script that draws the charts into files of the directory it is run in, each as
-/// FILE.FORMAT.partial; formats are png, pdf and svg.
-std::string script_of(std::vector<Chart> const& charts, std::vector<std::string> const& formats);
 
 } // namespace lockstep::report

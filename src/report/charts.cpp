@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "curve_style.hpp"
 #include "values.hpp"
 
 namespace lockstep::report {

@@ -1,5 +1,5 @@
 #include "base/text.hpp"
-#include "report/report.hpp"
+#include "report/summary.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include <set>
 
 #include "charts.hpp"
+#include "curve_style.hpp"
 #include "values.hpp"
 
 namespace lockstep::report {

@@ -1,12 +1,14 @@
+#include "report/plots.hpp"
+
 #include "base/child.hpp"
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "report/report.hpp"
 
 #include <algorithm>
 
+#include "chart_script.hpp"
 #include "charts.hpp"
 
 namespace lockstep::report {
@@ -18,9 +20,10 @@ constexpr char const* script_name = "plots.gp";
 
 void require_gnuplot(double limit_s) {
     if (!output_of({"gnuplot", "--version"}, std::min(version_limit_s, limit_s))) {
-        throw Error(ExitCode::unavailable,
-                    {"no pictures", "gnuplot is not installed, or does not start",
-                     "Install gnuplot (Debian: gnuplot-nox); lockstep report draws them then"});
+        throw Error(
+            ExitCode::unavailable,
+            {"no pictures", "gnuplot is not installed, or does not start",
+             "Install gnuplot (Debian: gnuplot-nox); then lockstep report draws the pictures"});
     }
 }
 
@@ -69,7 +72,7 @@ std::vector<std::string> draw_plots(std::vector<monitor::RunRecords> const& runs
     if (!drawn || files.empty()) {
         throw Error(ExitCode::io, {concat("no pictures in ", directory.string()),
                                    concat("gnuplot fails on ", script.string()),
-                                   "Run it by hand, from its directory, to see why"});
+                                   "Run gnuplot on it by hand, in its directory, to see why"});
     }
     return files;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "chart.hpp"
+#include "points.hpp"
 
 namespace lockstep::report {
 

@@ -81,7 +81,7 @@ EnvironmentKind cart_pole_kind() {
 
 EnvironmentKind masked_cart_pole_kind() {
     return {"cart-pole-masked",
-            "the same, but velocities are not observed",
+            "cart-pole, but velocities are not observed",
             {},
             [](EnvironmentSource const&) { return maker(true); }};
 }

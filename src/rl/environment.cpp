@@ -22,7 +22,8 @@ EnvironmentMaker open_environment(std::string const& name, EnvironmentSource con
     }
     auto const near = nearest_name(name, names);
     throw Error(ExitCode::usage,
-                {concat("task.environment = ", name), concat("there are ", joined(names, ", ")),
+                {concat("task.environment = ", name),
+                 concat("expected one of ", joined(names, ", ")),
                  near.empty() ? std::string("lockstep tasks lists them with their keys")
                               : concat("Did you mean ", near, "?")});
 }

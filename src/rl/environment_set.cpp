@@ -108,7 +108,7 @@ void EnvironmentSet::throw_not_finite(std::size_t environment, char const* what)
                         " is not finite in episode ", static_cast<std::int64_t>(running.episode),
                         ", step ", static_cast<std::int64_t>(running.steps)),
                  "the policy cannot learn from it",
-                 "Look at the environment's data, and at actions without bounds"});
+                 "Check the environment's data, and whether its actions are bounded"});
 }
 
 std::int64_t EnvironmentSet::state_size() const {

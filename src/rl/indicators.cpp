@@ -167,9 +167,9 @@ std::vector<double> turbulence(std::span<double const> prices, std::size_t asset
         if (!solve(covariance, weighted)) {
             throw Error(
                 ExitCode::data,
-                {concat("the turbulence of day ", day),
+                {concat("the turbulence of day ", day, " cannot be computed"),
                  concat("over the ", history,
-                        " days before it, some price never moves, or moves exactly as others do"),
+                        " days before it, some price never moves, or moves exactly like another"),
                  "Leave such series out, look back over more days than there are series "
                  "(task.turbulence-history), or switch it off with "
                  "task.turbulence-quantile = 1"});

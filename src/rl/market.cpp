@@ -1,6 +1,7 @@
 #include "market.hpp"
 
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
 #include "h5/file.hpp"
 #include "h5/offsets.hpp"
 #include "lockstep/base/error.hpp"
@@ -45,13 +46,13 @@ Series read_series(std::filesystem::path const& path) {
     series.columns = file.texts_attribute("/", "columns").value_or(std::vector<std::string>{});
     for (auto const* const name : {"inputs", "inputs_offsets", "time", "targets"}) {
         if (!file.exists(name)) {
-            refuse(path,
-                   concat("it has no dataset ", name, ": it has no series with times and names"));
+            refuse(path, concat("it has no dataset ", name,
+                                ", so it holds no series with times and names"));
         }
     }
     auto const shape = file.info("inputs").shape;
     if (shape.size() != 2 || shape[1] != series.columns.size()) {
-        refuse(path, "its inputs are not rows of the columns that it names");
+        refuse(path, "its inputs do not have the columns that it names");
     }
     series.values.resize(h5::elements(shape));
     file.read("inputs", h5::Type::f64, series.values);
@@ -76,8 +77,8 @@ std::size_t column_of(Series const& series, std::string const& name,
             return i;
         }
     }
-    refuse(file, concat("it has no column ", name, ", but ", joined(series.columns, ", "),
-                        "; task.price-column names it"));
+    refuse(file, concat("it has no column ", name, ", only ", joined(series.columns, ", "),
+                        "; task.price-column names the column of prices"));
 }
 
 /// By time, the row of each series; only times that all of them have.
@@ -107,8 +108,8 @@ double seconds_of(std::string const& date) {
     std::chrono::year_month_day const parsed{std::chrono::year(year), std::chrono::month(month),
                                              std::chrono::day(day)};
     if (found != 3 || !parsed.ok()) {
-        throw Error(ExitCode::usage,
-                    {concat("task.trade-from = ", date), "it is no day", "Write it as YYYY-MM-DD"});
+        throw Error(ExitCode::usage, {concat("task.trade-from = ", date), "it is not a date",
+                                      "Write it as YYYY-MM-DD"});
     }
     return static_cast<double>(std::chrono::sys_days(parsed).time_since_epoch().count()) * 86400;
 }
@@ -174,7 +175,7 @@ Market read_market(std::filesystem::path const& file, config::OwnValues const& v
             auto const value = bars.close[t] * static_cast<double>(money_per_unit);
             if (!(value >= 1 && value < 1e13)) {
                 refuse(file, concat("the price of ", market.names[asset], " is ", bars.close[t],
-                                    " on one of its days"));
+                                    " on one of its days, which is out of range"));
             }
             closes[t * market.assets + asset] = bars.close[t];
             market.prices[t * market.assets + asset] = std::llround(value);
@@ -195,7 +196,7 @@ Market read_market(std::filesystem::path const& file, config::OwnValues const& v
                      concat("of the ", market.days, " days that all ", market.assets,
                             " series have, ", training, " are for training and ",
                             market.days - market.first_evaluated, " for trading"),
-                     "Choose a day that leaves some days on either side"});
+                     "Choose a day with at least 3 days before it and 3 from it on"});
     }
     auto const share = values.number("turbulence-quantile", 0, 1);
     auto const history = static_cast<std::size_t>(values.integer("turbulence-history", 2));

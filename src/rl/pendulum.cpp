@@ -52,7 +52,7 @@ class Pendulum : public Environment {
 
 EnvironmentKind pendulum_kind() {
     return {"pendulum",
-            "hold a pendulum upright by a weak torque; gymnasium's Pendulum-v1",
+            "hold a pendulum upright with a weak torque; gymnasium's Pendulum-v1",
             {},
             [](EnvironmentSource const&) {
                 return [](Period) { return std::make_unique<Pendulum>(); };

@@ -16,11 +16,11 @@ class Scaled : public Environment {
         auto const& spaces = within_->spaces();
         auto const numbers = static_cast<std::size_t>(spaces.observation / spaces.window);
         if (scale_.size() != 1 && scale_.size() != numbers) {
-            throw Error(
-                ExitCode::usage,
-                {concat("task.observation-scale has ", scale_.size(), " numbers"),
-                 concat("an observation has ", numbers, spaces.window > 1 ? " a moment" : ""),
-                 "set one for each, or one for all"});
+            throw Error(ExitCode::usage,
+                        {concat("task.observation-scale has ", scale_.size(), " numbers"),
+                         concat("an observation has ", numbers,
+                                spaces.window > 1 ? " numbers in each time step" : " numbers"),
+                         "Set one for each of these, or one for all"});
         }
     }
 

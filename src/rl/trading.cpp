@@ -157,7 +157,7 @@ EnvironmentMaker open_trading(EnvironmentSource const& source) {
     if (trimmed(source.files).empty()) {
         throw Error(ExitCode::usage,
                     {"data.train is not set", "task.environment = trading needs prices",
-                     "Set it to a file that lockstep data import series has made"});
+                     "Set it to a file that lockstep data import series made"});
     }
     auto const& values = source.values;
     auto const market =
@@ -176,25 +176,26 @@ EnvironmentMaker open_trading(EnvironmentSource const& source) {
 } // namespace
 
 EnvironmentKind trading_kind() {
-    return {"trading",
-            "a portfolio of the series in data.train, traded day by day",
-            {{"price-column", "close", "trading: the column of the prices"},
-             {"trade-from", "",
-              "trading: YYYY-MM-DD, the first day of evaluation; days before it "
-              "are for training; empty: all are for both"},
-             {"episode-days", "0",
-              "trading: days of a training episode, which begins anywhere; 0: all days"},
-             {"window", "1", "trading: days that an observation shows"},
-             {"cash", "1000000", "trading: at the start"},
-             {"cost", "0.001", "trading: fee, as a share of the amount traded"},
-             {"largest-trade", "100",
-              "trading: largest number of shares of an asset that an action trades"},
-             {"turbulence-quantile", "0.9",
-              "trading: quantile of the training days' turbulence from which everything is sold; "
-              "1: never"},
-             {"turbulence-history", "252",
-              "trading: number of days before that turbulence compares a day with"}},
-            open_trading};
+    return {
+        "trading",
+        "a portfolio of the series in data.train, traded day by day",
+        {{"price-column", "close", "trading: the column of the prices"},
+         {"trade-from", "",
+          "trading: YYYY-MM-DD, the first day of evaluation; days before it are for training; "
+          "empty: all days are for both"},
+         {"episode-days", "0",
+          "trading: number of days in a training episode, which may begin on any day; 0: all days"},
+         {"window", "1", "trading: number of days that an observation shows"},
+         {"cash", "1000000", "trading: cash at the start of an episode"},
+         {"cost", "0.001", "trading: fee, as a share of the amount traded"},
+         {"largest-trade", "100",
+          "trading: largest number of shares of an asset that an action trades"},
+         {"turbulence-quantile", "0.9",
+          "trading: quantile of the training days' turbulence at which everything is sold; 1: "
+          "never"},
+         {"turbulence-history", "252",
+          "trading: number of earlier days that turbulence compares a day with"}},
+        open_trading};
 }
 
 } // namespace lockstep::rl

@@ -14,7 +14,7 @@ namespace {
 
 [[noreturn]] void refuse(std::string const& wanted, std::string const& why) {
     throw Error(ExitCode::usage, {concat("task.class-weights = ", wanted), why,
-                                  "Take none, balanced, median, or a number for each class"});
+                                  "Set none, balanced, median, or one number for each class"});
 }
 
 std::vector<double> listed(std::string const& wanted, std::int64_t classes) {
@@ -22,12 +22,12 @@ std::vector<double> listed(std::string const& wanted, std::int64_t classes) {
     for (auto const& text : split(wanted, ',')) {
         auto const weight = number_of<double>(text);
         if (!weight || !std::isfinite(*weight) || *weight < 0) {
-            refuse(wanted, concat("'", text, "' is no weight"));
+            refuse(wanted, concat("'", text, "' is not a weight"));
         }
         weights.push_back(*weight);
     }
     if (static_cast<std::int64_t>(weights.size()) != classes) {
-        refuse(wanted, concat("there are ", classes, " classes"));
+        refuse(wanted, concat("it has ", weights.size(), " weights for ", classes, " classes"));
     }
     return weights;
 }
@@ -52,7 +52,7 @@ std::vector<double> class_weights(std::string const& wanted,
     auto const total =
         static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
     if (total == 0) {
-        refuse(wanted, "class counts are known only where data has one class per sample");
+        refuse(wanted, "class counts are known only if the data has one class per sample");
     }
     std::vector<double> shares;
     for (auto const count : counts) {

@@ -70,20 +70,19 @@ class Classification : public Task {
         if (logits.dim() != 2) {
             throw Error(ExitCode::usage,
                         {"task.kind = classification",
-                         concat("it learns one label per sample, and the model gives a score of "
+                         concat("it learns one label per sample, but the model gives a score of "
                                 "each class in ",
                                 logits.dim() - 2,
                                 logits.dim() == 3 ? " more dimension" : " more dimensions"),
                          "Set task.kind = ctc or segmentation, or a model such as cnn1d"});
         }
         if (logits.size(1) != cross_entropy_.classes()) {
-            throw Error(
-                ExitCode::usage,
-                {"task.kind = classification",
-                 concat("the model gives ", logits.size(1), " scores per sample, and there are ",
-                        cross_entropy_.classes(), " classes"),
-                 "Take a model that gives a score of each class; policies are for "
-                 "task.kind = ppo"});
+            throw Error(ExitCode::usage, {"task.kind = classification",
+                                          concat("the model gives ", logits.size(1),
+                                                 " scores per sample, but there are ",
+                                                 cross_entropy_.classes(), " classes"),
+                                          "Choose a model that gives one score for each class; "
+                                          "policies are for task.kind = ppo"});
         }
         return logits.to(torch::kFloat32);
     }
@@ -99,8 +98,8 @@ TaskKind classification_kind() {
             "cross entropy over classes",
             {{"label-smoothing", "0", "share of the target spread over all classes"},
              {"class-weights", "none",
-              "class weights of the training loss: none; balanced or median, by the training set's "
-              "counts; or a list"}},
+              "class weights of the training loss: none; balanced or median, from the training "
+              "set's class counts; or a list"}},
             {{"accuracy"}, {"f1"}, {"loss", false}},
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Classification>(values, samples);

@@ -18,9 +18,9 @@ void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, s
     auto const* const guess = guesses.const_data_ptr<std::int64_t>();
     auto const* const right = truths.const_data_ptr<std::int64_t>();
     if (guesses.numel() != truths.numel()) {
-        throw Error(ExitCode::usage, {concat(guesses.numel(), " predictions of the model"),
+        throw Error(ExitCode::usage, {concat("the model gives ", guesses.numel(), " predictions"),
                                       concat("there are ", truths.numel(), " targets"),
-                                      "Take a model that gives a score of each class"});
+                                      "Choose a model that gives a score of each class"});
     }
     for (std::int64_t i = 0; i < truths.numel(); ++i) {
         if (right[i] < 0 || right[i] >= classes) {
@@ -31,7 +31,7 @@ void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, s
         if (guess[i] < 0 || guess[i] >= classes) {
             throw Error(ExitCode::usage, {concat("a prediction of class ", guess[i]),
                                           concat("there are ", classes, " classes"),
-                                          "Take a model that gives a score of each class"});
+                                          "Choose a model that gives a score of each class"});
         }
         count(static_cast<std::size_t>(guess[i]), static_cast<std::size_t>(right[i]));
     }

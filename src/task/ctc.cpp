@@ -27,8 +27,8 @@ void require_transcripts(Samples const& samples) {
     if (!good) {
         throw Error(ExitCode::data,
                     {"the samples of data.train",
-                     "task.kind = ctc learns one transcript per sample, of symbols that the files "
-                     "name, from samples with a number of frames each",
+                     "task.kind = ctc learns one transcript per sample, in symbols that the files "
+                     "name; each sample has its own number of frames",
                      "Import recordings: lockstep data import speech … --transcripts FILE"});
     }
 }
@@ -156,13 +156,13 @@ class Ctc : public Task, public Remarks {
     Spoken listen(nn::Model& model, Tensors const& batch) const {
         auto const outputs = model.forward(batch.inputs).to(torch::kFloat32);
         if (outputs.dim() != 3 || outputs.size(1) != this->outputs()) {
-            throw Error(ExitCode::usage,
-                        {"task.kind = ctc",
-                         concat("the model gives ", nn::sizes_text(outputs.sizes()),
-                                " where [samples, ", this->outputs(),
-                                ", frames] are needed, scores of each symbol and "
-                                "of the blank"),
-                         "Take a model that gives them, such as lmu-asr"});
+            throw Error(
+                ExitCode::usage,
+                {"task.kind = ctc",
+                 concat("the model gives ", nn::sizes_text(outputs.sizes()),
+                        ", but scores of each symbol and of the blank are needed: [samples, ",
+                        this->outputs(), ", frames]"),
+                 "Choose a model that gives them, such as lmu-asr"});
         }
         // The loss is computed on the host, since its gradient has no fixed order on a GPU.
         auto const scores = torch::log_softmax(outputs, 1).permute({2, 0, 1}).to(torch::kCPU);
@@ -201,7 +201,7 @@ class Ctc : public Task, public Remarks {
         if (wrong.numel() > 0) {
             throw Error(ExitCode::data,
                         {concat("symbol ", wrong[0].item<std::int64_t>(), " in a transcript"),
-                         concat("the files name ", symbols_, " symbols, from 0 on"),
+                         concat("the files name ", symbols_, " symbols, numbered from 0"),
                          "Import the recordings again, all sets at once"});
         }
     }

@@ -20,7 +20,7 @@ class Ppo : public Task {
   public:
     Ppo(config::OwnValues const& values, Samples const& samples) : options_(values) {
         if (!samples.spaces) {
-            throw Error(ExitCode::usage, {"task.kind = ppo", "it learns from environments",
+            throw Error(ExitCode::usage, {"task.kind = ppo", "it learns from an environment",
                                           "Set task.environment; lockstep tasks lists them"});
         }
         spaces_ = *samples.spaces;
@@ -74,7 +74,7 @@ class Ppo : public Task {
         auto* const policy = dynamic_cast<nn::Policy*>(&model);
         if (policy == nullptr) {
             throw Error(ExitCode::usage, {"model.name", "task.kind = ppo learns a policy",
-                                          "Take mlp-policy, lstm-policy or clstm-policy"});
+                                          "Choose mlp-policy, lstm-policy or clstm-policy"});
         }
         return *policy;
     }
@@ -102,12 +102,14 @@ std::vector<config::OwnKey> ppo_keys() {
          "steps of each environment per iteration, before the policy learns from them"},
         {"passes", "4", "PPO epochs over the collected transitions"},
         {"sequence", "0", "sequence length for recurrent policies; 0: rollout-steps"},
-        {"gamma", "0.99", "discount of later rewards"},
+        {"gamma", "0.99", "discount factor of later rewards"},
         {"lambda", "0.95", "lambda of generalised advantage estimation"},
-        {"observation-scale", "1", "factor on observations: one number for all, or one for each"},
+        {"observation-scale", "1",
+         "factor on observations: one number for all values, or one for each"},
         {"reward-scale", "1", "factor on rewards in training; returns are reported unscaled"},
         {"clip", "0.2",
-         "clipping of the probability ratio, 1 - clip to 1 + clip, and of the change of a value"},
+         "clips the probability ratio to [1 - clip, 1 + clip], and the change of a value to "
+         "[-clip, clip]"},
         {"clip-values", "true", "whether values are clipped too"},
         {"value-weight", "0.5", "weight of the value loss"},
         {"entropy-weight", "0.01", "weight of the entropy bonus"},
@@ -115,7 +117,8 @@ std::vector<config::OwnKey> ppo_keys() {
         {"episodes", "0", "episodes over all replicas after which the run ends; 0: no limit"},
         {"evaluation-episodes", "20", "episodes per validation; 0: none"},
         {"test-episodes", "100", "test episodes after training; 0: none"},
-        {"greedy", "true", "evaluation uses the most probable actions; false: it draws them"}};
+        {"greedy", "true",
+         "evaluation uses the most probable actions; false: it draws actions as in training"}};
     for (auto const& kind : rl::environment_kinds()) {
         keys.insert(keys.end(), kind.keys.begin(), kind.keys.end());
     }
@@ -142,26 +145,26 @@ PpoOptions ppo_options(config::Task const& chosen) {
     return PpoOptions(config::OwnValues("task", chosen.own, ppo_keys()));
 }
 
-TaskKind ppo_kind() {
-    return {.name = "ppo",
-            .meaning = "proximal policy optimisation in an environment: " +
-                       [] {
-                           std::vector<std::string> names;
-                           for (auto const& kind : rl::environment_kinds()) {
-                               names.push_back(kind.name);
-                           }
-                           return joined(names, ", ");
-                       }(),
-            .keys = ppo_keys(),
-            .metrics = {{"return", true}, {"length", true}, {"loss", false}},
-            .make = [](config::OwnValues const& values,
-                       Samples const& samples) { return std::make_unique<Ppo>(values, samples); },
-            .environment =
-                [](config::OwnValues const& values, std::string const& files) {
-                    return rl::scaled(
-                        rl::open_environment(values.text("environment"), {values, files}),
-                        values.numbers("observation-scale", -1e9, 1e9));
-                }};
+std::optional<TaskKind> ppo_kind() {
+    return TaskKind{
+        .name = "ppo",
+        .meaning = "proximal policy optimisation in an environment: " +
+                   [] {
+                       std::vector<std::string> names;
+                       for (auto const& kind : rl::environment_kinds()) {
+                           names.push_back(kind.name);
+                       }
+                       return joined(names, ", ");
+                   }(),
+        .keys = ppo_keys(),
+        .metrics = {{"return", true}, {"length", true}, {"loss", false}},
+        .make = [](config::OwnValues const& values,
+                   Samples const& samples) { return std::make_unique<Ppo>(values, samples); },
+        .environment =
+            [](config::OwnValues const& values, std::string const& files) {
+                return rl::scaled(rl::open_environment(values.text("environment"), {values, files}),
+                                  values.numbers("observation-scale", -1e9, 1e9));
+            }};
 }
 
 } // namespace lockstep::task

@@ -3,13 +3,21 @@
 #include "lockstep/task/task.hpp"
 #include "nn/find_kind.hpp"
 
+#include <algorithm>
+
 #include "ctc.hpp"
 #include "tasks.hpp"
 
 namespace lockstep::task {
 
 std::vector<TaskKind> task_kinds() {
-    return {classification_kind(), ctc_kind(), ppo_kind(), regression_kind(), segmentation_kind()};
+    std::vector<TaskKind> kinds{classification_kind(), ctc_kind(), regression_kind(),
+                                segmentation_kind()};
+    if (auto ppo = ppo_kind()) {
+        kinds.push_back(std::move(*ppo));
+    }
+    std::ranges::sort(kinds, {}, &TaskKind::name);
+    return kinds;
 }
 
 namespace {
@@ -18,6 +26,12 @@ constexpr nn::PluginUse plugins{"task.kind", "lockstep_task_plugin", "LOCKSTEP_T
                                 "lockstep tasks"};
 
 TaskKind find_kind(std::string const& name) {
+    if (name == "ppo" && !ppo_kind()) {
+        throw Error(ExitCode::unavailable,
+                    {"task.kind = ppo", "this program was built without reinforcement learning",
+                     "Configure with -DLOCKSTEP_WITH_RL=ON, or choose a task that lockstep tasks "
+                     "lists"});
+    }
     return nn::find_kind(plugins, name, task_kinds());
 }
 
@@ -67,7 +81,7 @@ MetricKind metric_of(config::Task const& chosen, std::string const& key,
     }
     throw Error(ExitCode::usage,
                 {concat(key, " = ", wanted), concat(kind.name, " has ", joined(names, ", ")),
-                 "Take one of them"});
+                 "Choose one of them"});
 }
 
 } // namespace lockstep::task

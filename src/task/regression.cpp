@@ -1,4 +1,5 @@
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
 #include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -18,12 +19,12 @@ class Regression : public Task {
         if (samples.targets.size() != 1 || samples.targets.front().ragged) {
             throw Error(ExitCode::data, {"the samples' targets",
                                          "task.kind = regression learns one dataset of real "
-                                         "values, all samples of the same shape",
+                                         "values, with samples of one shape",
                                          "Name one such dataset in data.targets"});
         }
         if (loss_ != "mse" && loss_ != "mae" && loss_ != "huber") {
             throw Error(ExitCode::usage, {concat("task.loss = ", loss_),
-                                          "expected mse, mae or huber", "Take one of them"});
+                                          "expected mse, mae or huber", "Choose one of them"});
         }
         values_ = static_cast<std::int64_t>(h5::elements(samples.targets.front().shape));
     }
@@ -84,8 +85,8 @@ class Regression : public Task {
         if (given.numel() != truth.numel()) {
             throw Error(ExitCode::usage, {"the model of a regression",
                                           concat("it gives ", nn::sizes_text(given.sizes()),
-                                                 " where a sample has ", values_, " real values"),
-                                          "Take a model that gives [samples, real values]"});
+                                                 ", but a sample has ", values_, " real values"),
+                                          "Choose a model that gives [samples, real values]"});
         }
         return given.reshape(truth.sizes());
     }

@@ -88,9 +88,9 @@ class Segmentation : public Task {
         if (logits.sizes() != torch::IntArrayRef(expected)) {
             throw Error(ExitCode::usage,
                         {"the model of a segmentation",
-                         concat("it gives ", nn::sizes_text(logits.sizes()), " where targets are ",
-                                nn::sizes_text(truth.sizes())),
-                         "Take one that gives [samples, classes, places...], such as unet"});
+                         concat("it gives ", nn::sizes_text(logits.sizes()),
+                                ", but the targets are ", nn::sizes_text(truth.sizes())),
+                         "Choose one that gives [samples, classes, places...], such as unet"});
         }
         return logits;
     }

@@ -5,6 +5,8 @@
 #include "comm/collectives.hpp"
 #include "train/device.hpp"
 
+#include "memory_needed.hpp"
+
 namespace lockstep::train {
 
 namespace {
@@ -55,7 +57,7 @@ void announce(OpenedRun const& run, RunOptions const& options, Progress const& p
     auto const memory = run.deck().monitor.weight_hash
                             ? comm::all_gather_text(run.world, run.engine->memory_text())
                             : std::vector<std::string>{};
-    comm::agree(run.world, "telling how the run starts", [&] {
+    comm::agree(run.world, "reporting how the run starts", [&] {
         if (!run.world.is_root()) {
             return;
         }

@@ -2,9 +2,6 @@
 
 #include "train/layout.hpp"
 
-#include <cstddef>
-#include <span>
-
 namespace lockstep::train {
 
 /// An exchange's array as a tensor, without taking it over.
@@ -38,30 +35,6 @@ class Arena {
         torch::Tensor master;
     };
     std::vector<Follower> followers_;
-};
-
-/// Replica 0's buffers (running statistics), as flat arrays, float32 and int64 apart.
-class Buffers {
-  public:
-    /// Takes the model's. Throws Error 64 for buffers of other types.
-    explicit Buffers(nn::Model const& model);
-
-    torch::Tensor floats;   ///< [n] float32 on the host
-    torch::Tensor integers; ///< [m] int64 on the host
-
-    void collect_from(nn::Model const& model);
-    void restore_into(nn::Model& model) const;
-
-    /// All of them, as bytes.
-    std::span<std::byte> bytes() const;
-
-    /// Each buffer as a dataset PREFIX/NAME onto one of two flat arrays.
-    std::vector<h5::View> views(nn::Model const& model, std::string const& prefix,
-                                std::string const& floats_path,
-                                std::string const& integers_path) const;
-
-  private:
-    torch::Tensor bytes_; ///< behind both arrays
 };
 
 } // namespace lockstep::train

@@ -48,9 +48,9 @@ bool BestModel::offer(Measured const& measured) {
             throw;
         }
         std::tie(progress.best, progress.best_step) = before;
-        parts_.observers.tell(Remark{concat(
-            "warning: the best model was not written, best.h5 stays as it was: ", failure.cause(),
-            ": ", failure.what())});
+        parts_.observers.tell(
+            Remark{concat("warning: the best model was not written, so best.h5 stays as it was: ",
+                          failure.cause(), ": ", failure.what())});
         return false;
     }
     return true;
@@ -67,9 +67,9 @@ bool BestModel::load() const {
         comm::agree(world, "reading the best model",
                     [&] { load_weights(*parts_.run.work.model, best); });
     } else if (chosen) {
-        parts_.observers.tell(Remark{concat("warning: ", file_.string(),
-                                            " is gone: the test is of the last "
-                                            "step's model, not of the best one")});
+        parts_.observers.tell(
+            Remark{concat("warning: ", file_.string(),
+                          " is gone: the test measures the last step's model, not the best one")});
     }
     return there;
 }

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
+#include "h5/element_type.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +26,7 @@ void CheckpointAdvice::warn_of_space() const {
     }
     if (auto const failure = comm::failure_of([this] { compare_space(); })) {
         parts_.observers.tell(
-            Remark{concat("warning: whether the disk has room for the checkpoints is not known: ",
+            Remark{concat("warning: cannot tell whether the disk has room for the checkpoints: ",
                           failure->what())});
     }
 }
@@ -39,10 +40,10 @@ void CheckpointAdvice::compare_space() const {
     auto const files = static_cast<std::uint64_t>(parts_.keep) + 1; // one being written
     auto const free = free_space(directory);
     if (files * bytes > free) {
-        parts_.observers.tell(
-            Remark{concat("warning: checkpoint.keep = ", parts_.keep, " takes ", files,
-                          " files of ", bytes_text(bytes), ", and ", bytes_text(free),
-                          " are free at ", directory.string(), ": free space, or keep fewer")});
+        parts_.observers.tell(Remark{concat("warning: checkpoint.keep = ", parts_.keep, " needs ",
+                                            files, " files of ", bytes_text(bytes), ", but only ",
+                                            bytes_text(free), " are free in ", directory.string(),
+                                            ": free some space, or keep fewer")});
     }
 }
 
@@ -50,8 +51,8 @@ void CheckpointAdvice::warn_of_time(double seconds) const {
     if (seconds > grace_s) {
         parts_.observers.tell(
             Remark{concat("warning: a checkpoint takes ", fixed(seconds, 1),
-                          " s, and schedulers often leave ", fixed(grace_s, 0),
-                          " s between asking and killing: ask for a longer notice, such as "
+                          " s, but schedulers often leave only ", fixed(grace_s, 0),
+                          " s between the signal and the kill: ask for an earlier signal, such as "
                           "sbatch --signal=USR1@",
                           std::llround(3 * seconds))});
     }
@@ -74,9 +75,9 @@ void CheckpointAdvice::advise_interval(double cost_s) {
     }
     parts_.observers.tell(Remark{concat(
         "advice: a checkpoint stops training for ", duration_text(cost_s), "; with ", hosts,
-        hosts == 1 ? " host that fails" : " hosts that fail", " once in ", days_between_failures,
-        " days (assumed) the best interval is ", duration_text(interval_s), ", about ",
-        std::max<std::int64_t>(std::llround(interval_s / step_s), 1), " steps")});
+        hosts == 1 ? " host that fails" : " hosts that each fail", " once in ",
+        days_between_failures, " days (assumed) the best interval is ", duration_text(interval_s),
+        ", about ", std::max<std::int64_t>(std::llround(interval_s / step_s), 1), " steps")});
 }
 
 } // namespace lockstep::train

@@ -2,7 +2,8 @@
 
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "comm/heartbeats.hpp"
+#include "comm/phase.hpp"
+#include "comm/phase_scope.hpp"
 #include "lockstep/comm/session.hpp"
 
 #include <utility>

@@ -1,5 +1,6 @@
 #include "train/choose_exchange.hpp"
 
+#include "base/environment.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -9,7 +10,9 @@
 #include "lockstep/base/error.hpp"
 
 #include "bucket_elements.hpp"
-#include "device_exchange.hpp"
+#include "nccl_exchange.hpp"
+#include "power_sgd_exchange.hpp"
+#include "staged_exchange.hpp"
 
 namespace lockstep::train {
 
@@ -35,17 +38,33 @@ void require_fitting_compression(config::Communication const& options, int ranks
     auto const what = concat("communication.compression = ", options.compression);
     if (rounding_of(options) != comm::Rounding::none && options.reduction == "native") {
         throw Error(ExitCode::usage,
-                    {what, "communication.reduction = native does not round its sums",
+                    {what, "communication.reduction = native cannot compress gradients",
                      "Set communication.reduction = ordered"});
     }
     if (options.compression == "powersgd" && ranks != replicas) {
         throw Error(
             ExitCode::usage,
             {what,
-             concat("it needs one replica on each rank, and run.replicas is ", replicas, " on ",
+             concat("it needs one replica on each rank, but run.replicas is ", replicas, " on ",
                     ranks, ranks == 1 ? " rank" : " ranks"),
              concat("Start ", replicas, " ranks, or set run.replicas = ", ranks, " in a new run")});
     }
+}
+
+/// As rank 0's environment has it; none: the exchange chooses.
+std::optional<comm::Route> wanted_route(comm::Communicator const& world) {
+    int choice = 0;
+    comm::agree(world, "choosing the exchange of gradients", [&] {
+        auto const text = environment_text("LOCKSTEP_HOST_SUMS");
+        choice = text == "direct" ? 1 : text == "halving" ? 2 : 0;
+        if (choice == 0 && !text.empty()) {
+            throw Error(ExitCode::usage, {concat("LOCKSTEP_HOST_SUMS = ", text),
+                                          "expected direct or halving", "Correct or unset it"});
+        }
+    });
+    comm::broadcast(world, std::span(&choice, 1));
+    return choice == 0 ? std::nullopt
+                       : std::optional(choice == 1 ? comm::Route::direct : comm::Route::halving);
 }
 
 /// What updates every rank's parameters in full has no use for shards.
@@ -72,7 +91,7 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                 config::Communication const& options,
                                                 torch::Device device, ExchangeNeeds const& needs) {
     bool const all_on_gpus = comm::all_ranks(world, device.is_cuda());
-    comm::agree(world, "choosing what carries gradients", [&] {
+    comm::agree(world, "choosing the exchange of gradients", [&] {
         require_nccl(options, all_on_gpus);
         require_fitting_compression(options, world.size(),
                                     needs.nodes.back().first + needs.nodes.back().count);
@@ -111,7 +130,8 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                .sums_everywhere = needs.sums_everywhere,
                                                .rounding = rounding_of(options),
                                                .timeout_seconds = timeout,
-                                               .hosts = needs.hosts});
+                                               .hosts = needs.hosts,
+                                               .route = wanted_route(world)});
     return device.is_cpu() ? std::move(on_host) : staged_exchange(std::move(on_host), device);
 }
 

@@ -47,8 +47,9 @@ class DataModule {
     /// More of an epoch that has ended, beside its losses; the same on all ranks.
     virtual std::map<std::string, double> epoch_figures() const { return {}; }
 
-    enum class Set { validation, test };
+    enum class Set { training, validation, test };
     virtual bool has(Set set) const = 0;
+    /// Where they are played: of `training`, transitions of an iteration; of the others, episodes.
     virtual std::int64_t samples(Set set) const = 0;
     /// Measures the model as it is.
     ///

@@ -2,6 +2,8 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "train/batch_source.hpp"
+#include "train/loaded_batches.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -63,12 +65,13 @@ void DatasetModule::require_finite(std::int64_t step) const {
                                            [](float value) { return std::isfinite(value); });
             });
             if (!finite) {
-                throw Error(ExitCode::data,
-                            {concat("sample ", parts_.work.train->number_in_files(index),
-                                    " of data.train is not finite"),
-                             "it holds NaN or infinity, and so did the loss of its batch",
-                             "Correct it or leave it out (the first sample is 0); the last "
-                             "checkpoint is from before"});
+                throw Error(
+                    ExitCode::data,
+                    {concat("sample ", parts_.work.train->number_in_files(index),
+                            " of data.train is not finite"),
+                     "it holds NaN or infinity, and the loss of its batch was not finite either",
+                     "Correct it or leave it out (the first sample is 0); the last checkpoint was "
+                     "written before this step"});
             }
         }
     }

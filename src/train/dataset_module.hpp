@@ -2,6 +2,7 @@
 
 #include "data/augment.hpp"
 #include "data/plan.hpp"
+#include "train/batch_source.hpp"
 
 #include "data_module.hpp"
 #include "make_data_module.hpp"
@@ -32,7 +33,11 @@ class DatasetModule : public DataModule {
 
   private:
     data::Dataset const* dataset(Set set) const {
-        return (set == Set::validation ? parts_.work.validation : parts_.work.test).get();
+        auto const& work = parts_.work;
+        return (set == Set::training     ? work.train
+                : set == Set::validation ? work.validation
+                                         : work.test)
+            .get();
     }
 
     DataModuleParts parts_;

@@ -63,9 +63,9 @@ void require_possible(config::Deck const& deck, int ranks) {
     nn::require_known(deck.model);
     auto const& run = deck.run;
     if ((run.mode == "single" || run.mode == "dp") && ranks > 1) {
-        throw Error(ExitCode::usage,
-                    {concat("run.mode = ", run.mode, " on ", ranks, " ranks"),
-                     concat(run.mode, " is one rank"), "Set run.mode = auto, or start one"});
+        throw Error(ExitCode::usage, {concat("run.mode = ", run.mode, " on ", ranks, " ranks"),
+                                      concat(run.mode, " runs on one rank"),
+                                      "Set run.mode = auto, or start one rank"});
     }
 }
 

@@ -30,7 +30,7 @@ void Departure::leave(int signal, int rank) {
         throw AgreedError(
             ExitCode::usage,
             {"the job's time is over before its first step",
-             "starting up, a step and a checkpoint do not fit into the job's time limit",
+             "the job's time limit is too short for start-up, one step and a checkpoint",
              "Ask for more time (sbatch --time, qsub -l walltime, run.walltime-seconds)"},
             rank, concat(comm::place_of_rank(parts_.world, rank), " in training"));
     }

@@ -1,15 +1,12 @@
 #include "train/device.hpp"
 
 #include "base/gpus.hpp"
-#include "base/memory.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/train/trainer.hpp"
 
-#include <ATen/DeviceAccelerator.h>
 #include <torch/cuda.h>
-#include <torch/utils.h>
 
 namespace lockstep::train {
 
@@ -29,10 +26,6 @@ std::vector<int> usable_gpus(config::Run const& run, int devices) {
 torch::Device gpu(int index) {
     return {torch::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
-
-} // namespace
-
-namespace {
 
 int torch_gpus() {
     return torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
@@ -80,32 +73,10 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
     if (index < 0 || index >= devices) {
         throw Error(ExitCode::unavailable,
                     {concat("run.device = ", run.device),
-                     concat("this host offers ", devices, " CUDA devices to LibTorch"),
+                     concat("LibTorch finds ", devices, " CUDA devices on this host"),
                      "Set run.device = auto or cpu, or check the driver and the LibTorch build"});
     }
     return gpu(index);
-}
-
-namespace {
-
-/// MKL settles which kernels its vector functions (sqrt, tanh, exp, …) take on their first call, in
-/// a variable that it writes twice without a lock: a thread whose own first call falls between the
-/// two takes a kernel of lower accuracy, about once in a thousand starts of threads that come
-/// together.
-void settle_vector_kernels() {
-    torch::sqrt(torch::ones({1}));
-}
-
-} // namespace
-
-void configure_torch(config::Run const& run) {
-    torch::set_num_threads(static_cast<int>(run.threads));
-    at::globalContext().setDeterministicAlgorithms(run.deterministic, /*warn_only=*/false);
-    // That mode also fills whatever is allocated with NaN, for operators that would read it before
-    // they write: a pass over memory for each tensor.
-    at::globalContext().setDeterministicFillUninitializedMemory(false);
-    at::globalContext().setFlushDenormal(true);
-    settle_vector_kernels();
 }
 
 std::string device_of_rank(comm::Communicator const& world, config::Run const& run) {
@@ -114,27 +85,6 @@ std::string device_of_rank(comm::Communicator const& world, config::Run const& r
     comm::agree(world, "choosing devices",
                 [&] { device = device_text(choose_device(run, topology)); });
     return device;
-}
-
-DeviceMemory device_memory(torch::Device device) {
-    if (device.is_cpu()) {
-        return {};
-    }
-    auto const stats = at::accelerator::getDeviceStats(device.index());
-    auto const all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-    return {stats.allocated_bytes[all].current, stats.reserved_bytes[all].current,
-            stats.allocated_bytes[all].peak};
-}
-
-std::uint64_t memory_to_train_in(torch::Device device, int ranks_on_host) {
-    return device.is_cpu() ? memory_share(ranks_on_host)
-                           : at::accelerator::getMemoryInfo(device.index()).first;
-}
-
-void release_device_cache(torch::Device device) {
-    if (!device.is_cpu()) {
-        at::accelerator::emptyCache();
-    }
 }
 
 std::string device_text(torch::Device device) {

@@ -4,7 +4,10 @@
 #include "base/memory.hpp"
 #include "comm/agree.hpp"
 #include "comm/topology.hpp"
+#include "train/batch_source.hpp"
+#include "train/configure_torch.hpp"
 #include "train/device.hpp"
+#include "train/device_memory.hpp"
 #include "train/engine.hpp"
 #include "train/precision.hpp"
 

@@ -50,7 +50,7 @@ std::string lost_checkpoints(std::filesystem::path const& directory) {
     }
     return newest == 0 ? ""
                        : concat("warning: the records name a checkpoint of step ", newest,
-                                ", and none is in ", (directory / "checkpoints").string(),
+                                ", but there is none in ", (directory / "checkpoints").string(),
                                 ": training starts over");
 }
 

@@ -5,8 +5,12 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "comm/heartbeats.hpp"
+#include "comm/phase.hpp"
+#include "comm/phase_scope.hpp"
+#include "comm/wait_scope.hpp"
 #include "lockstep/base/error.hpp"
+#include "train/arena.hpp"
+#include "train/buffers.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -318,18 +322,6 @@ AveragedWeights Engine::averaged_weights() {
     exchange_->publish();
     arena_.refresh();
     return averaged;
-}
-
-double memory_needed(double parameters, config::Optimizer const& optimizer, int replicas,
-                     int ranks) {
-    int levels = 1;
-    for (int leaves = replicas; leaves > 1; leaves = (leaves + 1) / 2) {
-        ++levels;
-    }
-    auto const states = static_cast<double>(state_names(optimizer).size());
-    int const kept = optimizer.ema > 0 ? 1 : 0; // while averaged weights are measured
-    int const shares = optimizer.update == "replicated" ? 1 : ranks;
-    return sizeof(float) * parameters * (2 + levels + kept + (ranks > 1 ? 1 : 0) + states / shares);
 }
 
 } // namespace lockstep::train

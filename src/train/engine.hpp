@@ -2,8 +2,12 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck.hpp"
-#include "lockstep/train/report.hpp"
+#include "lockstep/train/events.hpp"
+#include "train/arena.hpp"
+#include "train/batch_source.hpp"
+#include "train/buffers.hpp"
 #include "train/choose_exchange.hpp"
+#include "train/loss_scale.hpp"
 #include "train/optimizer.hpp"
 
 #include <functional>
@@ -47,12 +51,6 @@ class Diverged : public AgreedError {
   public:
     using AgreedError::AgreedError;
 };
-
-/// Bytes that training a model of so many parameters takes on one rank that hosts `replicas` of
-/// them, activations and batches aside: parameters as they are made and in the arena, gradients,
-/// shards received, and the rank's part of the optimizer's state.
-double memory_needed(double parameters, config::Optimizer const& optimizer, int replicas,
-                     int ranks);
 
 /// Keeps the replicas of one model in lockstep: LibTorch has no data-parallel class for C++, so
 /// gradients are summed, divided and applied here, in an order that is the same on any number of

@@ -23,7 +23,7 @@ namespace {
     throw Diverged(ExitCode::usage,
                    {what, "training has diverged",
                     "Lower optimizer.learning-rate, warm up longer, or set "
-                    "optimizer.clip-norm; the last checkpoint is from before"},
+                    "optimizer.clip-norm; the last checkpoint was written before this step"},
                    rank, concat(comm::place_of_rank(world, rank), " in training at step ", step));
 }
 
@@ -146,14 +146,16 @@ void Engine::check_replicas(std::int64_t step) const {
         std::find_if(hashes.begin(), hashes.end(), [&](auto each) { return each != right->first; });
     auto const rank = static_cast<int>(odd - hashes.begin());
     bool const max_agree = 2 * right->second > world_.size();
-    throw AgreedError(ExitCode::rank_lost,
-                      {max_agree ? concat("the replica of rank ", rank, " differs from the others")
-                                 : std::string("the ranks' replicas differ, and no majority "
-                                               "agrees, so it is unknown which are right"),
-                       "a rank's memory or processor is faulty, or the hosts' processors differ",
-                       "Restart from the last checkpoint, without that host if it happens again"},
-                      rank,
-                      concat(comm::place_of_rank(world_, rank), " in training at step ", step));
+    throw AgreedError(
+        ExitCode::rank_lost,
+        {max_agree ? concat("the replica of rank ", rank, " differs from the others")
+                   : std::string("the ranks' replicas differ, and no majority "
+                                 "agrees, so it is unknown which are right"),
+         "a rank's memory or processor is faulty, or the hosts' processors differ",
+         max_agree ? "Restart from the last checkpoint, without that host if it happens again"
+                   : "Restart from the last checkpoint; if it happens again, test the "
+                     "hosts' memory and processors"},
+        rank, concat(comm::place_of_rank(world_, rank), " in training at step ", step));
 }
 
 } // namespace lockstep::train

@@ -3,12 +3,13 @@
 #include "base/clock.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "comm/heartbeats.hpp"
+#include "comm/progress.hpp"
 #include "comm/replica_tree.hpp"
 #include "data/plan.hpp"
 #include "nn/evaluation_mode.hpp"
+#include "train/autocast.hpp"
 #include "train/batch_source.hpp"
-#include "train/precision.hpp"
+#include "train/loaded_batches.hpp"
 
 #include <algorithm>
 #include <memory>

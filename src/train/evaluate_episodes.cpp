@@ -3,11 +3,11 @@
 #include "base/clock.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "comm/heartbeats.hpp"
+#include "comm/progress.hpp"
 #include "comm/replica_tree.hpp"
 #include "nn/evaluation_mode.hpp"
 #include "task/actions.hpp"
-#include "train/precision.hpp"
+#include "train/autocast.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,15 @@
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
-#include "comm/heartbeats.hpp"
+#include "comm/phase.hpp"
+#include "comm/phase_scope.hpp"
 #include "config/share.hpp"
 #include "data/audit.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "train/configure_torch.hpp"
 #include "train/device.hpp"
 #include "train/evaluate.hpp"
 
@@ -15,8 +17,8 @@
 
 #include "data_cache.hpp"
 #include "input_scale.hpp"
+#include "make_data_module.hpp"
 #include "replica_state.hpp"
-#include "rollout_module.hpp"
 #include "validation_share.hpp"
 #include "workload.hpp"
 
@@ -60,9 +62,9 @@ std::unique_ptr<data::Dataset> training_set(config::Data const& data, bool scale
         }
         auto text = error.text();
         text.what = concat("data.train: ", text.what);
-        text.next =
-            concat(text.next,
-                   "; or set data.train to nothing, to use the set as its own file describes it");
+        text.next = concat(
+            text.next,
+            "; or leave data.train empty: the set is then evaluated as its own file describes it");
         throw Error(error.code(), text);
     }
 }
@@ -91,26 +93,19 @@ task::Samples samples_of(data::Dataset& dataset, config::Data const& data,
 /// The episodes of the test, or of validation where the deck has none.
 Measured evaluate_policy(comm::Communicator const& world, config::Deck const& deck,
                          rl::EnvironmentMaker const& environment,
-                         checkpoint::VerifiedFile const& file) {
-    auto const topology = comm::Topology::discover(world);
-    std::shared_ptr<nn::Model> model;
-    std::unique_ptr<RolloutModule> data_module;
+                         checkpoint::VerifiedFile const& file, comm::Topology const& topology) {
+    Workload work;
+    work.environment = environment;
+    std::unique_ptr<DataModule> data_module;
     comm::agree(world, "opening the model", [&] {
         auto const device = choose_device(deck.run, topology);
         configure_torch(deck.run);
-        auto const samples = task::Samples::of(environment(rl::Period::training)->spaces());
-        auto const task = task::make_task(deck.task, samples);
-        model = nn::make_model(deck.model, model_interface(deck, samples, *task),
-                               static_cast<std::uint64_t>(deck.run.seed));
-        model->to(device);
-        load_weights(*model, file);
-        data_module = std::make_unique<RolloutModule>(RolloutModule::Parts{.world = world,
-                                                                           .deck = deck,
-                                                                           .model = *model,
-                                                                           .make = environment,
-                                                                           .samples = samples,
-                                                                           .own = {0, 1},
-                                                                           .device = device});
+        work.samples = task::Samples::of(environment(rl::Period::training)->spaces());
+        work.task = task::make_task(deck.task, work.samples);
+        work.model = another_model(deck, work);
+        work.model->to(device);
+        load_weights(*work.model, file);
+        data_module = make_data_module({world, deck, work, {0, 1}, device});
     });
     comm::PhaseScope const phase(world, comm::Phase::test);
     bool const has_test = data_module->has(DataModule::Set::test);
@@ -127,7 +122,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     auto const file = checkpoint::verify_together(world, path);
     auto const topology = comm::Topology::discover(world);
     if (auto const environment = opened_environment(world, deck)) {
-        return evaluate_policy(world, deck, environment, file);
+        return evaluate_policy(world, deck, environment, file, topology);
     }
     bool const has_test = !trimmed(deck.data.test).empty();
     std::unique_ptr<data::Dataset> dataset;

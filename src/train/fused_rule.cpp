@@ -1,6 +1,9 @@
+#include "train/shard.hpp"
+
 #include <algorithm>
 #include <optional>
 
+#include "parallel_parts.hpp"
 #include "update_rule.hpp"
 
 namespace lockstep::train {
@@ -57,7 +60,7 @@ class FusedRule final : public UpdateRule {
         if (step.divisor != 1) {
             divisor = scalar(step.divisor);
         }
-        in_parts(arrays.parameters.device(), [&](std::int64_t part, std::int64_t parts) {
+        parallel_parts(arrays.parameters.device(), [&](std::int64_t part, std::int64_t parts) {
             for (bool const exempt : {false, true}) {
                 KernelArguments with;
                 with.states.resize(arrays.states.size());

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "parallel_parts.hpp"
+
 namespace lockstep::train {
 
 namespace {

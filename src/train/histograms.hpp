@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lockstep/comm/communicator.hpp"
-#include "lockstep/train/report.hpp"
+#include "lockstep/train/events.hpp"
 #include "train/layout.hpp"
 
 #include <torch/nn/module.h>

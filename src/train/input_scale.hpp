@@ -1,6 +1,6 @@
 #pragma once
 
-#include "checkpoint/snapshot.hpp"
+#include "checkpoint/record.hpp"
 #include "lockstep/data/dataset.hpp"
 
 #include <optional>

@@ -55,8 +55,8 @@ void Layout::check_types(nn::Model const& model) {
         auto const type = item.value().scalar_type();
         if (type != torch::kFloat32 && type != torch::kBFloat16 && type != torch::kFloat16) {
             throw Error(ExitCode::usage, {concat("parameter ", item.key()),
-                                          concat("is of type ", c10::toString(type)),
-                                          "Parameters are float32, bfloat16 or float16 here"});
+                                          concat("it is of type ", c10::toString(type)),
+                                          "Make it float32, bfloat16 or float16"});
         }
     }
 }

@@ -76,9 +76,21 @@ std::string described(Claim const& claim) {
 Error superseded(std::filesystem::path const& directory, Claim const& newer) {
     return {
         ExitCode::superseded,
-        {concat("run directory ", directory.string(), " is no longer ours"),
+        {concat("run directory ", directory.string(), " no longer belongs to this attempt"),
          concat("a newer attempt of this run has taken it over: ", described(newer)),
          "Do nothing and requeue nothing: the newer attempt resumes from the newest checkpoint"}};
+}
+
+/// The scheduler's id of this job, which a requeued job keeps; outside one that of the launcher
+/// that starts ranks again (LOCKSTEP_LAUNCH); else empty.
+std::string job_id() {
+    for (char const* name :
+         {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "LOCKSTEP_LAUNCH"}) {
+        if (auto value = environment_text(name); !value.empty()) {
+            return value;
+        }
+    }
+    return "";
 }
 
 /// Which attempt of its job this one is, where the scheduler counts them.
@@ -138,16 +150,6 @@ std::optional<Error> taken_over(std::filesystem::path const& directory, std::int
     return now.number > number ? std::optional(superseded(directory, now)) : std::nullopt;
 }
 
-std::string job_id() {
-    for (char const* name :
-         {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "LOCKSTEP_LAUNCH"}) {
-        if (auto value = environment_text(name); !value.empty()) {
-            return value;
-        }
-    }
-    return "";
-}
-
 Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
              std::function<void()> const& waiting)
     : file_(directory / file_name) {
@@ -205,7 +207,7 @@ void Lease::require() const {
                    : concat("its file ", file_name,
                             " is gone: it was moved or removed during the run"),
              concat(there ? "Remove it" : "Bring it back",
-                    ", and start again: it resumes from the newest checkpoint there")});
+                    ", and start again: the run resumes from its newest checkpoint")});
     }
     if (now.number != number_ || now.host != own_host() || now.process != ::getpid()) {
         throw superseded(file_.parent_path(), now);

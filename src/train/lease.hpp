@@ -62,8 +62,4 @@ class Lease {
 /// where it was not. Not collective.
 std::optional<Error> taken_over(std::filesystem::path const& directory, std::int64_t number);
 
-/// The scheduler's id of this job, which a requeued job keeps; outside one that of the launcher
-/// that starts ranks again (LOCKSTEP_LAUNCH); else empty.
-std::string job_id();
-
 } // namespace lockstep::train

@@ -22,11 +22,12 @@ void fill(torch::Tensor const& tensor, std::string const& name,
     auto const* const entry = weights.find(name);
     bool const fits = entry != nullptr && without_single(entry->shape) == without_single(shape);
     if (!fits) {
-        throw Error(ExitCode::data,
-                    {concat(weights.path().string(), " has no fitting model/", path_of(name)),
-                     concat("the deck's model needs ", h5::shape_text(shape), " there, and it has ",
-                            entry == nullptr ? "nothing" : h5::shape_text(entry->shape)),
-                     "Name the file of that model, or the deck that it was trained with"});
+        throw Error(
+            ExitCode::data,
+            {concat(weights.path().string(), " has no fitting model/", path_of(name)),
+             concat("the deck's model needs ", h5::shape_text(shape), " there, but the file has ",
+                    entry == nullptr ? "nothing" : h5::shape_text(entry->shape)),
+             "Name a file of the deck's model, or the deck that this file was trained with"});
     }
     auto const type = entry->type == h5::Type::i64 ? torch::kInt64 : torch::kFloat32;
     auto const host = torch::empty(tensor.sizes(), type);

@@ -2,8 +2,13 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
-#include "comm/heartbeats.hpp"
+#include "comm/phase.hpp"
+#include "comm/phase_scope.hpp"
 #include "comm/tree_sum.hpp"
+#include "train/arena.hpp"
+#include "train/autocast.hpp"
+#include "train/batch_source.hpp"
+#include "train/buffers.hpp"
 
 #include <algorithm>
 #include <functional>

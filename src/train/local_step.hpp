@@ -5,10 +5,9 @@
 #include "comm/rounding.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/task/task.hpp"
-#include "train/arena.hpp"
 #include "train/batch_source.hpp"
+#include "train/buffers.hpp"
 #include "train/gradient_sink.hpp"
-#include "train/precision.hpp"
 
 #include <memory>
 #include <vector>
@@ -35,7 +34,7 @@ struct LocalTimes {
 };
 
 /// Forward and backward of the replicas that a rank hosts, and the sum of their gradients in tree
-/// order, handed to the exchange bucket by bucket. With one instance, a module, an instance, the
+/// order, handed to the exchange bucket by bucket. With one instance of the model the
 /// replicas run sequentially and the exchange begins while the last of them is in backward; with an
 /// instance for each replica they run concurrently on threads.
 class LocalStep {

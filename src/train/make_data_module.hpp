@@ -7,7 +7,7 @@
 
 namespace lockstep::train {
 
-/// What a data_module is made from; all of it outlives the data module.
+/// What a data module is made from; all of it outlives the data module.
 struct DataModuleParts {
     comm::Communicator const& world;
     config::Deck const& deck;
@@ -20,5 +20,11 @@ struct DataModuleParts {
 ///
 /// Throws  Error 64 when the data, or what is collected, cannot be dealt to steps
 std::unique_ptr<DataModule> make_data_module(DataModuleParts const& parts);
+
+/// That of episodes.
+///
+/// Throws  Error 64 when the model is no policy, or when what is collected cannot be dealt to whole
+///         steps; 69 where the program was built without reinforcement learning
+std::unique_ptr<DataModule> make_rollout_module(DataModuleParts const& parts);
 
 } // namespace lockstep::train

@@ -1,3 +1,5 @@
+#include "nccl_exchange.hpp"
+
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "comm/collectives.hpp"
@@ -12,8 +14,6 @@
 
 #include <algorithm>
 #include <optional>
-
-#include "device_exchange.hpp"
 
 namespace lockstep::train {
 

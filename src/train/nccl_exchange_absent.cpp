@@ -1,6 +1,6 @@
 #include "lockstep/base/error.hpp"
 
-#include "device_exchange.hpp"
+#include "nccl_exchange.hpp"
 
 namespace lockstep::train {
 

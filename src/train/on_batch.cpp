@@ -33,7 +33,7 @@ void rethrow_of_batch(task::Tensors const& batch) {
         describe(texts, "targets", batch.targets);
         throw Error(ExitCode::usage,
                     {concat("a batch does not fit the model and the loss: ", why),
-                     concat("it has ", joined(texts, ", ")),
+                     concat("the batch has ", joined(texts, ", ")),
                      "Check that model.name, its keys, task.kind and precision fit the data's "
                      "shapes and types; see lockstep data info and lockstep models"});
     }

@@ -8,7 +8,9 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "task/remarks.hpp"
+#include "train/configure_torch.hpp"
 #include "train/device.hpp"
+#include "train/device_memory.hpp"
 #include "train/precision.hpp"
 
 #include <algorithm>
@@ -102,8 +104,9 @@ void OpenedRun::plan() {
         std::ranges::for_each(audit->remarks(), [&](auto const& text) { remark(text); });
     });
     if (setup.requeued) {
-        remark(concat("checkpoint.resume = ", deck().checkpoint.resume,
-                      " was for this job's first attempt: this one resumes from there"));
+        remark(concat(
+            "checkpoint.resume = ", deck().checkpoint.resume,
+            " was for this job's first attempt: this attempt resumes from the newest checkpoint"));
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "comm/topology.hpp"
 #include "lockstep/comm/communicator.hpp"
+#include "train/device.hpp"
 #include "train/engine.hpp"
 
 #include <memory>

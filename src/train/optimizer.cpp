@@ -2,10 +2,12 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "train/shard.hpp"
+#include "train/update_step.hpp"
 
-#include <algorithm>
 #include <fnmatch.h>
 
+#include "parallel_parts.hpp"
 #include "update_rule.hpp"
 
 namespace lockstep::train {
@@ -63,8 +65,8 @@ std::vector<bool> exempt_entries(config::Optimizer const& options, Layout const&
         }
         if (!found) {
             throw Error(ExitCode::usage,
-                        {concat("optimizer.no-decay = ", pattern, " fits no parameter"),
-                         concat("the names are such as ", layout.entries.back().name),
+                        {concat("optimizer.no-decay = ", pattern, " matches no parameter"),
+                         concat("parameters have names such as ", layout.entries.back().name),
                          "Write biases, norms, none, or patterns such as *.weight"});
         }
     }
@@ -112,7 +114,7 @@ void SliceOptimizer::update(torch::Tensor const& parameters, torch::Tensor const
 }
 
 void SliceOptimizer::update_average(torch::Tensor const& parameters) {
-    in_parts(parameters.device(), [&](std::int64_t part, std::int64_t parts) {
+    parallel_parts(parameters.device(), [&](std::int64_t part, std::int64_t parts) {
         for_each_owned([&](std::int64_t first, std::int64_t own, std::int64_t size) {
             auto const [begin, end] = part_of(size, part, parts);
             auto const weights = parameters.narrow(0, first + begin, end - begin);

@@ -2,32 +2,15 @@
 
 #include "lockstep/config/deck.hpp"
 #include "train/layout.hpp"
+#include "train/update_step.hpp"
 
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 namespace lockstep::train {
 
 class UpdateRule;
-
-/// Makes sums known to all ranks: each value is non-zero on at most one rank, so that adding them
-/// up is exact in any order. May be empty where one rank owns the whole arena.
-///
-/// Collective  over the ranks that own the arena
-using GatherSums = std::function<void(std::span<double>)>;
-
-/// What changes from step to step.
-struct UpdateStep {
-    double rate = 0;
-    std::int64_t step = 1; ///< counts from 1
-    double divisor = 1;    ///< of the gradients: weight of the samples, clipping, loss scale
-    GatherSums gather{};
-    std::vector<char> idle{}; ///< by entry: left as it is; empty: none
-};
 
 /// Names of the arrays of state, each of the arena's size over all ranks: "exp_avg", …, and "ema"
 /// where weights are averaged.

@@ -4,7 +4,7 @@
 #include "base/inject.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "train/precision.hpp"
+#include "train/autocast.hpp"
 
 #include <algorithm>
 

@@ -1,3 +1,5 @@
+#include "power_sgd_exchange.hpp"
+
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "comm/tree_sum.hpp"
@@ -6,8 +8,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include <algorithm>
-
-#include "device_exchange.hpp"
 
 namespace lockstep::train {
 
@@ -206,6 +206,7 @@ class PowerSgdExchange : public comm::Exchange {
         cost_.exposed_s += then_->cost().exposed_s + cost_.hidden_s + then_->cost().hidden_s;
         cost_.hidden_s = 0; // nothing leaves before backward has ended
         cost_.bytes += then_->cost().bytes;
+        cost_.messages += then_->cost().messages;
     }
 
     std::int64_t rank_;

@@ -2,58 +2,9 @@
 
 #include "lockstep/config/deck.hpp"
 
-#include <torch/types.h>
+#include <string>
 
 namespace lockstep::train {
-
-/// While it exists, torch's operators on this thread compute in the type that precision.compute
-/// names, as torch's autocast chooses it for each of them; weights stay float32. It keeps no copies
-/// of weights: torch has one store of them for all threads, and empties it when any leaves
-/// autocast, so that the gradient of a weight used twice would be rounded once or twice, as time
-/// has it.
-class Autocast {
-  public:
-    Autocast(config::Precision const& precision, torch::Device device);
-    Autocast(Autocast const&) = delete;
-    Autocast& operator=(Autocast const&) = delete;
-    ~Autocast();
-
-  private:
-    torch::DeviceType device_;
-    bool active_;
-    bool was_enabled_ = false;
-    bool cached_before_ = true;
-    torch::ScalarType type_before_ = torch::kFloat32;
-};
-
-/// What the loss is multiplied by, so that float16 gradients do not vanish. Dynamic: halved after a
-/// step whose gradient is not finite, which is skipped, and doubled after 2,000 steps in a row that
-/// were (Micikevicius et al., arXiv 1710.03740), by torch's own kernel. The same on all ranks,
-/// since all know the norm.
-class LossScale {
-  public:
-    /// 1, and never anything else, unless precision.compute is fp16.
-    explicit LossScale(config::Precision const& precision);
-
-    double value() const noexcept { return value_; }
-    /// Whether a step may be skipped: not where ten in a row were already at the least scale, or
-    /// at one that is fixed; something else is wrong then.
-    bool skips() const noexcept { return skips_ && in_vain_ < 10; }
-    /// After a step, which was finite or has been skipped.
-    void update(bool finite);
-
-    std::int64_t growth() const noexcept { return growth_; }   ///< finite steps in a row
-    std::int64_t skipped() const noexcept { return skipped_; } ///< steps, in all
-    void restore(double value, std::int64_t growth, std::int64_t skipped);
-
-  private:
-    bool skips_;
-    bool dynamic_;
-    double value_;
-    std::int64_t growth_ = 0;
-    std::int64_t skipped_ = 0;
-    int in_vain_ = 0; ///< steps in a row that no smaller scale would have saved
-};
 
 /// Sets TF32 and cuDNN's benchmark mode as the deck says. What it does not do although the deck
 /// asks for it, it says: a line for the log, or nothing.

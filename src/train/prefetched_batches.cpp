@@ -1,4 +1,6 @@
-#include "train/batch_source.hpp"
+#include "train/prefetched_batches.hpp"
+
+#include "train/loaded_batches.hpp"
 
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>

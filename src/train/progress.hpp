@@ -1,6 +1,6 @@
 #pragma once
 
-#include "checkpoint/snapshot.hpp"
+#include "checkpoint/record.hpp"
 
 #include <cstdint>
 #include <string>

@@ -2,7 +2,10 @@
 
 #include "base/text.hpp"
 #include "checkpoint/model_file.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
+#include "train/arena.hpp"
+#include "train/buffers.hpp"
 
 #include <map>
 
@@ -47,7 +50,7 @@ std::int64_t ReplicaState::place_in_state(Range range) const {
         before += owned.count();
     }
     throw Error(ExitCode::software, {"a shard of the optimizer's state is not on this rank",
-                                     "it was to be written here", "Please report this"});
+                                     "it should save or restore it", "Please report this"});
 }
 
 torch::Tensor ReplicaState::values_of(comm::Carried const& carried) const {
@@ -131,10 +134,9 @@ void ReplicaState::require_same_model(checkpoint::Reader const& reader) const {
         }
     }
     auto const throw_other = [&](std::string const& path, std::string const& why) {
-        throw Error(ExitCode::usage,
-                    {concat(path, " in ", reader.path().string()), why,
-                     "Resume with the model that was trained; or start over with "
-                     "--checkpoint.resume none and, for its weights, model.weights"});
+        throw Error(ExitCode::usage, {concat(path, " in ", reader.path().string()), why,
+                                      "Resume with the model that was trained, or start over with "
+                                      "--checkpoint.resume none"});
     };
     for (auto const& view : parts_.layout.views("model", parameters_name)) {
         auto const found = there.find(view.path);
@@ -166,7 +168,7 @@ std::vector<std::string> ReplicaState::restore(checkpoint::Reader const& reader,
             throw Error(ExitCode::data,
                         {concat(name, " in ", reader.path().string()),
                          concat("it has ", reader.array(name).elements,
-                                " elements, the deck's model ", whole),
+                                " elements, but the deck's model has ", whole),
                          "Resume with the model that was trained, or start a new run"});
         }
         auto const host = torch::empty(into.sizes(), into.options().device(torch::kCPU));

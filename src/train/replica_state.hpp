@@ -1,10 +1,12 @@
 #pragma once
 
 #include "checkpoint/reader.hpp"
+#include "checkpoint/record.hpp"
 #include "checkpoint/snapshot.hpp"
 #include "comm/exchange.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "train/arena.hpp"
+#include "train/buffers.hpp"
 #include "train/optimizer.hpp"
 
 #include <filesystem>

@@ -1,6 +1,7 @@
 #include "rollout.hpp"
 
 #include "task/actions.hpp"
+#include "train/autocast.hpp"
 
 #include <algorithm>
 #include <numeric>

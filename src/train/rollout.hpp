@@ -5,7 +5,6 @@
 #include "rl/advantages.hpp"
 #include "rl/environment_set.hpp"
 #include "task/ppo.hpp"
-#include "train/precision.hpp"
 
 #include <span>
 #include <vector>

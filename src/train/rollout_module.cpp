@@ -3,10 +3,13 @@
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "comm/collectives.hpp"
-#include "comm/heartbeats.hpp"
+#include "comm/phase.hpp"
+#include "comm/phase_scope.hpp"
+#include "comm/progress.hpp"
 #include "comm/replica_tree.hpp"
 #include "data/order.hpp"
 #include "lockstep/base/error.hpp"
+#include "train/batch_source.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -28,8 +31,8 @@ std::uint64_t seed_of(DataModule::Set set, std::int64_t seed) {
 nn::Policy& policy_of(nn::Model& model, std::string const& name) {
     auto* const policy = dynamic_cast<nn::Policy*>(&model);
     if (policy == nullptr) {
-        throw Error(ExitCode::usage, {concat("model.name = ", name), "it cannot act",
-                                      "Take mlp-policy, lstm-policy or clstm-policy"});
+        throw Error(ExitCode::usage, {concat("model.name = ", name), "it is not a policy",
+                                      "Choose mlp-policy, lstm-policy or clstm-policy"});
     }
     return *policy;
 }
@@ -63,11 +66,11 @@ class RolloutModule::Batches : public BatchSource {
     int given_ = 0; ///< batches of this step
 };
 
-RolloutModule::RolloutModule(Parts parts)
+RolloutModule::RolloutModule(DataModuleParts const& parts)
     : world_(parts.world), deck_(parts.deck), options_(task::ppo_options(parts.deck.task)),
-      policy_(policy_of(parts.model, deck_.model.name)), make_(std::move(parts.make)),
-      observation_shape_(parts.samples.inputs.front().shape.begin(),
-                         parts.samples.inputs.front().shape.end()),
+      policy_(policy_of(*parts.work.model, deck_.model.name)), make_(parts.work.environment),
+      observation_shape_(parts.work.samples.inputs.front().shape.begin(),
+                         parts.work.samples.inputs.front().shape.end()),
       own_(parts.own), device_(parts.device), plan_(deck_, options_, policy_.state_size() > 0) {
     scales_.resize(static_cast<std::size_t>(steps_per_epoch()));
     if (!trimmed(deck_.data.train).empty()) {
@@ -213,7 +216,9 @@ std::map<std::string, double> RolloutModule::epoch_figures() const {
 }
 
 std::int64_t RolloutModule::samples(Set set) const {
-    return set == Set::validation ? options_.evaluation_episodes : options_.test_episodes;
+    return set == Set::training     ? plan_.transitions() * deck_.run.replicas
+           : set == Set::validation ? options_.evaluation_episodes
+                                    : options_.test_episodes;
 }
 
 std::optional<Evaluation> RolloutModule::measure(Set set, StopEvaluation const& stop) {
@@ -245,6 +250,10 @@ void RolloutModule::restored(std::int64_t step) {
     }
     // At the end of an iteration its advantages are done with, but not what was counted.
     sum_over_replicas(step > 0 ? step - 1 : 0);
+}
+
+std::unique_ptr<DataModule> make_rollout_module(DataModuleParts const& parts) {
+    return std::make_unique<RolloutModule>(parts);
 }
 
 } // namespace lockstep::train

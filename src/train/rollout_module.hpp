@@ -1,33 +1,22 @@
 #pragma once
 
-#include "lockstep/comm/communicator.hpp"
-#include "lockstep/config/deck.hpp"
+#include "train/batch_source.hpp"
 
 #include "data_module.hpp"
+#include "make_data_module.hpp"
 #include "rollout.hpp"
 #include "rollout_plan.hpp"
 
 namespace lockstep::train {
 
 /// Hands out the batches of proximal policy optimisation. An epoch is one iteration: every replica
-/// acts in its own environments for rollout-steps steps with the weights of that moment; `passes`
-/// times over, what they collected is dealt to steps in an order drawn from (seed, iteration, pass,
+/// acts in its own environments for rollout-steps steps with the weights of that moment; for every
+/// PPO epoch, what they collected is dealt to steps in an order drawn from (seed, iteration, pass,
 /// replica).
 class RolloutModule : public DataModule {
   public:
-    struct Parts {
-        comm::Communicator const& world;
-        config::Deck const& deck;
-        nn::Model& model; ///< a policy
-        rl::EnvironmentMaker make;
-        task::Samples const& samples; ///< of the environment
-        comm::TreeNode own;           ///< replicas of this rank
-        torch::Device device;
-    };
-
-    /// Throws  Error 64 when the model is no policy, or when what is collected cannot be dealt to
-    /// whole steps
-    explicit RolloutModule(Parts parts);
+    /// Throws  Error 64 as make_rollout_module
+    explicit RolloutModule(DataModuleParts const& parts);
 
     std::int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
     std::int64_t samples_per_epoch() const override {

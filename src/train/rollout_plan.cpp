@@ -19,7 +19,7 @@ RolloutPlan::RolloutPlan(config::Deck const& deck, task::PpoOptions const& optio
             {concat("task.sequence = ", sequence_),
              concat("task.rollout-steps = ", rollout_steps_, " and data.batch = ", batch_,
                     " must be multiples of it, because the policy learns from whole sequences"),
-             "Change task.sequence or those"});
+             "Change task.sequence, task.rollout-steps or data.batch"});
     }
     if (transitions_ % (batch_ * accumulate_) != 0) {
         throw Error(

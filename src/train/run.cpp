@@ -4,7 +4,8 @@
 #include "base/memory.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "comm/heartbeats.hpp"
+#include "comm/phase.hpp"
+#include "comm/phase_scope.hpp"
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "checkpoint/snapshot.hpp"
+#include "checkpoint/record.hpp"
 #include "comm/topology.hpp"
 #include "data/audit.hpp"
 #include "lockstep/comm/communicator.hpp"

@@ -7,12 +7,15 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <thread>
 
 namespace lockstep::train {
 
 namespace {
 constexpr char const* lock_name = "lock";
 constexpr double renewal_s = 5;
+constexpr double ending_s = 3; ///< that a run's last process may outlive its mpirun
 /// What a run writes into its directory. What else lies there is somebody else's, data perhaps.
 constexpr std::array written_by_runs{"deck.ini",    "metrics.jsonl", "history.jsonl",
                                      "log.txt",     "tensorboard",   "plots",
@@ -25,6 +28,12 @@ RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> con
     // Of two starts at once on a host the lock lets one through. Between hosts, and where a file
     // system has no locks, the lease tells.
     lock_.emplace(path_ / lock_name);
+    Stopwatch const watch;
+    while (lock_->is_held_elsewhere() && watch.seconds() < ending_s) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        waiting();
+        lock_.emplace(path_ / lock_name);
+    }
     lease_.emplace(path_, lock_->is_held_elsewhere(), renewal_s, waiting);
 }
 

@@ -24,7 +24,7 @@ class RunDirectory {
     RunDirectory& operator=(RunDirectory const&) = delete;
     ~RunDirectory() = default;
 
-    /// Throws  Error 76 when a newer attempt of the job has taken the directory over
+    /// Throws  Error 79 when a newer attempt of the job has taken the directory over
     void require_ours() const { lease_->require(); }
 
     /// Moves what an earlier run has written aside, to PATH.archived-TIME; nothing is deleted, and

@@ -1,8 +1,9 @@
 #include "run_evaluation.hpp"
 
 #include "base/text.hpp"
-#include "comm/heartbeats.hpp"
-#include "train/device.hpp"
+#include "comm/phase.hpp"
+#include "comm/phase_scope.hpp"
+#include "train/device_memory.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/train/report.hpp"
+#include "lockstep/train/events.hpp"
 
 #include <optional>
 

@@ -1,10 +1,12 @@
 #include "train/run_plan.hpp"
 
 #include "base/memory.hpp"
+#include "comm/partition.hpp"
 #include "data/plan.hpp"
-#include "lockstep/nn/policy.hpp"
-#include "train/arena.hpp"
-#include "train/engine.hpp"
+#include "h5/element_type.hpp"
+#include "train/buffers.hpp"
+#include "train/layout.hpp"
+#include "train/optimizer.hpp"
 
 #include <algorithm>
 
@@ -13,8 +15,8 @@
 #include "decide.hpp"
 #include "earlier_records.hpp"
 #include "make_data_module.hpp"
+#include "memory_needed.hpp"
 #include "replica_arrays.hpp"
-#include "rollout_plan.hpp"
 #include "same_data.hpp"
 
 namespace lockstep::train {
@@ -59,17 +61,6 @@ double counted(std::vector<Range> const& ranges) {
     return sum;
 }
 
-/// Samples of the training set, or that are played in an iteration.
-std::int64_t samples_of(config::Deck const& deck, Workload const& work) {
-    if (!work.environment) {
-        return work.train->samples();
-    }
-    auto const* const policy = dynamic_cast<nn::Policy const*>(work.model.get());
-    RolloutPlan const rollouts(deck, task::ppo_options(deck.task),
-                               policy != nullptr && policy->state_size() > 0);
-    return rollouts.transitions() * deck.run.replicas;
-}
-
 /// Whether the run that resumes from `found` has anything left to do, by what a start would look
 /// at: the data, the place in it, and the records.
 void plan_rest(RunPlan& plan, Workload const& work, DataModule& data_module,
@@ -93,7 +84,7 @@ void plan_steps(RunPlan& plan, Workload const& work,
     auto const self = comm::Communicator::self();
     comm::TreeNode const own{0, found ? static_cast<int>(plan.deck.run.replicas) : 1};
     auto const data_module = make_data_module({self, plan.deck, work, own, torch::kCPU});
-    plan.samples = samples_of(plan.deck, work);
+    plan.samples = data_module->samples(DataModule::Set::training);
     plan.played = work.train == nullptr;
     plan.samples_per_step = data_module->samples_in_step(0);
     plan.steps_per_epoch = data_module->steps_per_epoch();

@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "comm/heartbeats.hpp"
+#include "comm/progress.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -50,10 +50,10 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
         if (!std::filesystem::exists(probe)) {
             throw Error(ExitCode::usage,
                         {concat("checkpoint.local = ", deck.checkpoint.local),
-                         "this rank does not see what rank 0 wrote there, and a checkpoint is one "
-                         "file of all ranks",
+                         "this rank does not see what rank 0 wrote there, but all ranks write a "
+                         "checkpoint into one file",
                          "Name a directory that all hosts share, such as a burst buffer, or leave "
-                         "it out on several hosts"});
+                         "checkpoint.local out on several hosts"});
         }
     });
     if (world.is_root()) {

@@ -39,8 +39,8 @@ void RunState::read(checkpoint::Reader const& reader) {
     engine.set_steps_of_others(shares_state ? integer_of(record, "steps_of_others", 0)
                                             : progress_.step - engine.loss_scale().skipped());
     if (!fresh.empty()) {
-        run_.remark(
-            concat("these differ from the checkpoint and start over: ", joined(fresh, ", ")));
+        run_.remark(concat("these have no fitting state in the checkpoint and start over: ",
+                           joined(fresh, ", ")));
     }
 }
 
@@ -62,8 +62,8 @@ void RunState::require_same_code(checkpoint::Record const& record) const {
     auto const now = static_cast<std::int64_t>(run_.work.model->fingerprint());
     if (integer_of(record, "model", now) != now && !options_.force) {
         throw Error(ExitCode::usage,
-                    {concat("the file of model.name = ", run_.deck().model.name,
-                            " is not what this run began with"),
+                    {concat("the file of the model (model.name = ", run_.deck().model.name,
+                            ") is not the one that this run began with"),
                      "its contents have changed",
                      "Bring the old file back, allow it with --force, or start over with "
                      "--checkpoint.resume none"});
@@ -79,10 +79,10 @@ void RunState::require_same_measure(checkpoint::Record const& record) {
         run_.work.validation &&
         integer_of(record, "validation", run_.validation_hash) != run_.validation_hash;
     if (other_samples) {
-        run_.remark("warning: data.validation is not what it was: the best model is chosen again");
+        run_.remark("warning: data.validation has changed: the best model is chosen again");
     } else if (other_metric) {
-        run_.remark(concat("the best model is chosen again: it was chosen by ", chosen_by->second,
-                           ", and is by ", metric, " from here on"));
+        run_.remark(concat("the best model is chosen again: by ", metric, " from now on, not by ",
+                           chosen_by->second));
     }
     if (other_samples || other_metric) {
         progress_.best_step = -1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "checkpoint/reader.hpp"
+#include "checkpoint/record.hpp"
 #include "checkpoint/snapshot.hpp"
 
 #include "opened_run.hpp"

@@ -36,7 +36,7 @@ void require_same_classes(checkpoint::Reader const& reader, data::Dataset const&
         return at == names.end() ? std::string("not there") : *at;
     };
     throw changed(reader, concat("its class ", was - before.begin(), " is ", name_at(now, is),
-                                 ", and was ", name_at(before, was)));
+                                 ", but was ", name_at(before, was)));
 }
 
 } // namespace

@@ -1,6 +1,6 @@
-#include "train/arena.hpp"
+#include "staged_exchange.hpp"
 
-#include "device_exchange.hpp"
+#include "train/arena.hpp"
 
 namespace lockstep::train {
 

@@ -17,7 +17,7 @@ void ThreadReplicaSums::sum(int replica, std::span<double> values) {
         return Error(ExitCode::rank_lost,
                      {"one replica has left a layer that spans all replicas",
                       "that replica has failed, or runs other layers than this one",
-                      "See what it says; every replica must run the same layers"});
+                      "See that replica's message; every replica must run the same layers"});
     };
     std::unique_lock lock(mutex_);
     if (abandoned_) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lockstep/train/trainer.hpp"
+#include "train/batch_source.hpp"
 #include "train/pictures.hpp"
 
 #include <functional>

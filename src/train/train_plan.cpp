@@ -56,9 +56,11 @@ data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const
                                     static_cast<std::uint64_t>(deck.run.seed));
     bool const places = samples.targets.front().shape.size() > 1;
     if (places && augmentation.moves_places()) {
-        throw Error(ExitCode::usage, {concat("data.augment = ", deck.data.augment),
-                                      "inputs would be moved, but not their targets",
-                                      "Leave flip and crop out, or import changed copies"});
+        throw Error(
+            ExitCode::usage,
+            {concat("data.augment = ", deck.data.augment),
+             "inputs would be moved, but not their targets",
+             "Leave out flip and crop, or import transformed copies of inputs and targets"});
     }
     return augmentation;
 }

@@ -3,7 +3,7 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
-#include "train/device.hpp"
+#include "train/device_memory.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -70,6 +70,7 @@ void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples
                                .straggler_s = straggler.late_s,
                                .straggler_stays = straggler.stays,
                                .exchanged_bytes = outcome.exchange.bytes,
+                               .messages = outcome.exchange.messages,
                                .update_s = outcome.update_s,
                                .loss_scale = outcome.loss_scale,
                                .skipped = outcome.skipped,

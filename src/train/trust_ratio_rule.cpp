@@ -1,7 +1,9 @@
 #include "train/entry_norms.hpp"
+#include "train/shard.hpp"
 
 #include <algorithm>
 
+#include "parallel_parts.hpp"
 #include "update_rule.hpp"
 
 namespace lockstep::train {
@@ -127,7 +129,7 @@ class TrustRatioRule final : public UpdateRule {
     template <class Action>
     static void for_each(std::vector<Shard> const& chunks, UpdateArrays const& arrays,
                          Action const& action) {
-        in_parts(arrays.parameters.device(), [&](std::int64_t part, std::int64_t parts) {
+        parallel_parts(arrays.parameters.device(), [&](std::int64_t part, std::int64_t parts) {
             for (auto i = part; i < static_cast<std::int64_t>(chunks.size()); i += parts) {
                 auto const& shard = chunks[static_cast<std::size_t>(i)];
                 Views views{arrays.parameters.narrow(0, shard.first, shard.count),

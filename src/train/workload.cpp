@@ -3,11 +3,11 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "train/engine.hpp"
-#include "train/precision.hpp"
+#include "train/loss_scale.hpp"
 
 #include <algorithm>
 
+#include "memory_needed.hpp"
 #include "validation_share.hpp"
 
 namespace lockstep::train {
@@ -32,17 +32,6 @@ Workload open_workload_within(config::Deck const& deck, int ranks, std::uint64_t
             memory_needed(parameters, deck.optimizer, (replicas + ranks - 1) / ranks, ranks),
             available);
     });
-}
-
-void require_memory(double needed, std::uint64_t available) {
-    if (needed > static_cast<double>(available)) {
-        throw Error(
-            ExitCode::memory,
-            {concat("training this model needs at least ",
-                    bytes_text(static_cast<std::uint64_t>(std::min(needed, 1e18))), " per rank"),
-             concat(bytes_text(available), " per rank are there"),
-             "Take a smaller model, start fewer ranks per host, or ask for more memory"});
-    }
 }
 
 namespace {
@@ -88,7 +77,7 @@ void open_datasets(config::Deck const& deck, Workload& work) {
             throw Error(ExitCode::data,
                         {concat(key, " does not fit data.train"),
                          "its samples have another shape, or it has classes that data.train lacks",
-                         "Import all sets alike"});
+                         "Import all sets in the same way"});
         }
         if (other != nullptr) {
             other->measure_as(*work.train);
@@ -104,11 +93,12 @@ void require_no_datasets(config::Deck const& deck) {
                               : deck.run.placement != "even" ? "run.placement is not even"
                                                              : "";
     if (!wrong.empty()) {
-        throw Error(ExitCode::usage,
-                    {wrong,
-                     concat("task.kind = ", deck.task.kind,
-                            " learns from environments, and is measured by episodes that it plays"),
-                     "Take it out; see task.evaluation-episodes and task.test-episodes"});
+        throw Error(
+            ExitCode::usage,
+            {wrong,
+             concat("task.kind = ", deck.task.kind,
+                    " learns from an environment and is evaluated on episodes that it plays"),
+             "Remove that key; see task.evaluation-episodes and task.test-episodes"});
     }
 }
 

@@ -46,8 +46,4 @@ nn::Interface model_interface(config::Deck const& deck, task::Samples const& sam
 /// One more instance of the workload's model.
 std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work);
 
-/// Throws  Error 71 when training needs more bytes on a rank than it can have: what is needed, what
-///         is there, what to change
-void require_memory(double needed, std::uint64_t available);
-
 } // namespace lockstep::train

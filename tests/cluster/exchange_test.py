@@ -1,4 +1,4 @@
-"""Every option of the exchange over two hosts, made of namespaces, with two ranks and one: to the bits
+"""Every option of the exchange over two hosts, made of namespaces, with two ranks and one, or over three: to the bits
 of one rank, of three ranks of one host where one replica a rank is a must, and near them where other
 sums are asked for. Each option by itself and combinations drawn at random; at length all of them."""
 import itertools
@@ -30,6 +30,7 @@ ARITHMETIC = {
     "rule": [("", []), ("lamb", ["--optimizer.name", "lamb"])],
 }
 TRANSPORT = {
+    "sums": [("", []), ("halving", [])],
     "reduction": [("", []), ("native", ["--communication.reduction", "native"])],
     "update": [("", []), ("replicated", ["--optimizer.update", "replicated"])],
     "placement": [("", []), ("placement", ["--run.placement", "speed"])],
@@ -78,7 +79,7 @@ def losses(directory):
     return [step["loss"] for step in records(directory, "step")]
 
 
-with Scratch() as scratch, Hosts(2) as hosts:
+with Scratch() as scratch, Hosts(3) as hosts:
     references = {}
 
     def reference(case):
@@ -96,9 +97,12 @@ with Scratch() as scratch, Hosts(2) as hosts:
         name, since = name_of(case), time.monotonic()
         directory = scratch / f"two-{name}"
         slow = {"LOCKSTEP_INJECT": "slow:rank=2"} if "placement" in name else {}
-        job = hosts.mpirun("host1:2,host2:1", [LOCKSTEP, *words(directory, case)], slow)
+        route = {"LOCKSTEP_HOST_SUMS": "halving"} if "halving" in name else {}
+        where = "host1:1,host2:1,host3:1" if route else "host1:2,host2:1"
+        job = hosts.mpirun(where, [LOCKSTEP, *words(directory, case)], {**slow, **route})
         text = job.communicate(timeout=120)[0]
-        Result(job.returncode, text, 0).expect(0, "2 hosts")
+        said = "hosts, in 2 rounds" if route and "native" not in name else "hosts"
+        Result(job.returncode, text, 0).expect(0, said)
         expected = reference(case)
         if "native" in name:  # the order of its sums is MPI's own
             check(all(abs(a - b) <= 1e-3 * abs(b)

@@ -93,7 +93,7 @@ class Launched(Job):
             text, code = self.on_terminal("launch", "--yes", "deck.ini", *named, *words)
             check(code == 64 and why in text, f"{words}: {code} {text}")
         text, code = self.on_terminal("launch", "deck.ini", *named, keys=[
-            (b"Partition [work]: ", b"\n"), (b"Write it and submit it by sbatch [yes]: ", b"no\n")])
+            (b"Partition [work]: ", b"\n"), (b"Write it and submit it with sbatch [yes]: ", b"no\n")])
         check(code == 64 and "nothing was started" in text, f"{code}\n{text}")
         check(not (self.checkout / "runs").exists(), "no script is left")
         text, code = self.on_terminal("launch", "deck.ini", "--train.steps", "20", keys=[

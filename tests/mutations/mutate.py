@@ -20,8 +20,12 @@ def targets_of(path, test):
     if not path.startswith(("src/", "include/")):
         return []
     whole = test.startswith("run.") or "/train/" in path
-    programs = [] if test.startswith(("run.", "arch.")) else [test.rsplit(".np", 1)[0]]
-    return (["lockstep"] if whole else []) + programs
+    if test.startswith(("run.", "arch.")):
+        return ["lockstep"] if whole else []
+    # The tests of a room are one program, but for those that need a process of their own.
+    own = test.rsplit(".np", 1)[0]
+    known = f"build tests/{own}: " in (BUILD / "build.ninja").read_text()
+    return (["lockstep"] if whole else []) + [own if known else ".".join(own.split(".")[:2])]
 
 
 def verdict(path, test):

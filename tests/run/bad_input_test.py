@@ -113,8 +113,8 @@ with Scratch() as scratch:
     attempt = json.loads((scratch / "ends/history.jsonl").read_text())
     check((attempt["reason"], attempt["exit_code"]) == ("failed", 64), f"how it ended: {attempt}")
 
-    run(["checkpoint", "prune", scratch / "nowhere", "--keep", 1]).expect(66, "no run's directory")
-    run(["data", "import", "hdf5", few, few]).expect(64, "is what is to be imported")
+    run(["checkpoint", "prune", scratch / "nowhere", "--keep", 1]).expect(66, "is not a run's directory")
+    run(["data", "import", "hdf5", few, few]).expect(64, "is also the source of the import")
     run(["bench", "checkpoint", "--variant", "fast"]).expect(64, "there is no such value")
 
     mlp = scratch / "mlp.ini"
@@ -122,7 +122,7 @@ with Scratch() as scratch:
                    f"[data]\ntrain = {DATA / 'train.h5'}\n[train]\nsteps = 3\n")
     for ranks in (1, 2, 4):
         result = run(["train", mlp, "--run.directory", scratch / "mlp"], ranks).expect(
-            71, "training this model needs at least", "per rank are there", "Take a smaller model")
+            71, "training this model needs at least", "per rank are available", "Choose a smaller model")
         check(result.seconds < LIMIT, f"{result.seconds:.1f} s is too long for a refused model")
 
     fails(64, "--run.replicas", 2, ranks=4, phrases=["4 ranks for run.replicas = 2"])

@@ -78,14 +78,14 @@ lines = measured(["checkpoint", "--mb", 4, "--repeats", 2], 2)
 check([line["variant"] for line in lines] ==
       ["raw-write", "synchronous", "copy", "stall", "checksum", "raw-read", "load"],
       f"every variant: {lines}")
-for words, phrase in ((["loading"], "there are allreduce, step, loader and checkpoint"),
-                      (["allreduce", "--variant", "tree"], "There are ordered, mpi, copy"),
+for words, phrase in ((["loading"], "its commands are allreduce, step, loader and checkpoint"),
+                      (["allreduce", "--variant", "tree"], "Valid values: ordered, mpi, copy"),
                       (["allreduce", "--sizes", "0"], "--sizes 0"),
                       (["allreduce", "--sizes", "25G"], "--sizes 25G"),
                       (["allreduce", "--size", "1M"], "unknown option --size"),
-                      (["loader", "--kind", "tiny"], "there are small, large, deflate, shards and order"),
-                      (["step", "--model", "rnn"], "There are mlp18m, cnn"),
-                      (["step", "--variant", "fast"], "There are engine, native, dp, alone, bare"),
+                      (["loader", "--kind", "tiny"], "the kinds are small, large, deflate, shards and order"),
+                      (["step", "--model", "rnn"], "Valid values: mlp18m, cnn"),
+                      (["step", "--variant", "fast"], "Valid values: engine, native, dp, alone, bare"),
                       (["step", "--steps", "-1"], "--steps -1")):
     run(["bench", *words]).expect(64, phrase)
 run(["bench", "--help"]).expect(0, "lockstep bench allreduce", "lockstep bench step")

@@ -90,7 +90,7 @@ with Scratch() as scratch:
     go_on("unnamed", *options).expect(0)
     begin("classes", *options)
     name("a", "b", "d", "c", "e")
-    go_on("classes", *options).expect(64, "data.train is not what", "its class 2 is d, and was c")
+    go_on("classes", *options).expect(64, "data.train is not what", "its class 2 is d, but was c")
     go_on("classes", *options, "--force").expect(0, "other contents of data.train")
 
     # Weights, too, are of the data.
@@ -136,7 +136,7 @@ with Scratch() as scratch:
         check("chosen again" not in same.text, same.text)
     edit(scratch / "judge.h5", "x", 299)
     train(scratch / "judged", *judged, "--train.steps", 15).expect(
-        0, "warning: data.validation is not what it was", "new best")
+        0, "warning: data.validation has changed", "new best")
 
     # Values that were never written are told of: whole datasets, and chunks of one.
     with h5py.File(scratch / "gaps.h5", "w") as file:

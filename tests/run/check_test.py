@@ -37,7 +37,7 @@ with Scratch() as scratch:
 
     # wrong launches
     if os.cpu_count() > 1:
-        found([MPIRUN, "-n", 2, "taskset", "-c", 0, LOCKSTEP, "check"], 69, "are bound to 1 core")
+        found([MPIRUN, "-n", 2, "taskset", "-c", 0, LOCKSTEP, "check"], 69, "are bound to 1 of its ")
     other = scratch / "other"
     other.mkdir()
     for name in ("lockstep", "liblockstep_core.so", "liblockstep_trainer.so"):

@@ -91,11 +91,11 @@ with Scratch() as scratch:
         export = ["checkpoint", "export", one, scratch / name]
         run(export).expect(0)
         before = (scratch / name).stat().st_ino
-        run(export).expect(73, "is there", "--overwrite")
+        run(export).expect(73, "already exists", "--overwrite")
         check((scratch / name).stat().st_ino == before, f"{name} was written again")
         run([*export, "--overwrite"]).expect(0)
     run(["report", one, "--output", "told"]).expect(0)
-    run(["report", one, "--output", "told"]).expect(73, "report.md is there")
+    run(["report", one, "--output", "told"]).expect(73, "report.md already exists")
     run(["report", one, "--output", "told", "--overwrite"]).expect(0)
     run(["report", one]).expect(0)
     run(["report", one]).expect(0)
@@ -107,7 +107,7 @@ with Scratch() as scratch:
     os.chdir(scratch)
     run(["report", one / "metrics.jsonl"]).expect(0, "| one | finished |")
     run(["report", data]).expect(65, "holds no records of a run")
-    run(["report", DECK]).expect(65, "it is a text.")
+    run(["report", DECK]).expect(65, "it is a text file.")
     for command in ("checkpoint prune", "checkpoint info", "checkpoint verify", "checkpoint diff",
                     "checkpoint export", "bench allreduce", "bench loader", "bench step",
                     "bench checkpoint"):
@@ -131,7 +131,7 @@ with Scratch() as scratch:
         option = next(word for word in wrong if str(word).startswith("--") and word != "--show")
         run(wrong).expect(64, f"unknown option {option}", f"Did you mean {option[:3]}", "Usage: lockstep")
     run(["verify-resume", DECK, "--ranks", 1, "--resume-ranks", 1, "--kill-at", 1, "--steps", 2],
-        ranks=2).expect(64, "it starts its ranks by itself")
+        ranks=2).expect(64, "it starts the ranks itself")
 
     # Interrupted, in words; the record keeps the signal.
     cut = scratch / "cut"

@@ -20,7 +20,7 @@ def told_of(directory):
 
 def settled(text):
     """Replicas and batch that a plan tells."""
-    return re.search(r"(\d+) replicas x (\d+) x", text).groups()
+    return re.search(r"(\d+) replicas x (\d+) samples x", text).groups()
 
 
 def estimate(*options, ranks=0):
@@ -116,7 +116,7 @@ def share(scratch):
     train(scratch / "few", *few, "--data.validation", "10 %", ranks=1).expect(
         0, "warning: too few samples to validate one (1)", "many 36 + 4")
     train(scratch / "none", *few, "--data.validation", "0.5 %", ranks=1).expect(
-        64, "data.validation = 0.5 %", "the share is empty")
+        64, "data.validation = 0.5 %", "samples is empty")
     for wrong in ("0 %", "100 %", "-1%"):
         train(scratch / "none", *few, "--data.validation", wrong, ranks=1).expect(
             64, f"data.validation = {wrong} (command line)", "above 0 % and below 100 %")
@@ -152,7 +152,7 @@ def models(scratch):
     check("cnn" not in one.split(":")[0] and "resnet" not in one, one)
     run(["models", "resnt"]).expect(64, "unknown model resnt", "Did you mean resnet?")
     run(["tasks", "ctc"]).expect(0, "ctc:")
-    run(["tasks", "classify"]).expect(64, "unknown task classify", "there are ")
+    run(["tasks", "classify"]).expect(64, "unknown task classify", "the tasks are ")
     run(["models", "cnn", "mlp"]).expect(64, "lockstep models [NAME]")
 
 
@@ -202,7 +202,7 @@ def long_paths(scratch):
         for ranks in (1, 2):
             train(path / str(ranks), "--train.steps", 2, ranks=ranks).expect(0, "finished at step 2")
             run(["checkpoint", "verify", path / str(ranks)]).expect(0)
-    train(scratch / ("n" * 300), ranks=1).expect(64, "run.directory = ", "255 a name")
+    train(scratch / ("n" * 300), ranks=1).expect(64, "run.directory = ", "255 in each name")
 
 
 def buckets(scratch):

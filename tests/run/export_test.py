@@ -74,7 +74,7 @@ with Scratch() as scratch:
         65, "has no fitting model/classifier/output/weight", "[10, 16]")
     halves["classifier.output.weight"] = np.zeros((16, 10), np.float32) # turned over
     save_file(halves, scratch / "turned.safetensors")
-    start("turned", scratch / "turned.safetensors").expect(65, "it has [16, 10]")
+    start("turned", scratch / "turned.safetensors").expect(65, "but the file has [16, 10]")
     start("none", scratch / "none.safetensors").expect(66)
     start("deck", DECK).expect(65)
     run(["checkpoint", "export", newest, scratch / "x.bin"]).expect(64, "--format")

@@ -15,7 +15,7 @@ def failing(what):
 with Scratch() as scratch:
     # Looking at the free space is a warning's affair.
     done = train(scratch / "space", *SHORT, env=failing("statvfs"))
-    done.expect(0, "whether the disk has room for the checkpoints is not known")
+    done.expect(0, "cannot tell whether the disk has room for the checkpoints")
     check(checkpoints(scratch / "space"), "checkpoints were written")
 
     # A probe that cannot be removed is an empty file, no more.

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 
@@ -22,15 +23,17 @@ with Scratch() as scratch:
         time.sleep(0.1)
     train(both, "--data.validation", "", "--train.steps", 1, env={"PBS_JOBID": "6.server"}).expect(
         73, "another live job is using it: job 5.server")
-    more = int(checkpoints(both)[-1].stem.split("-")[1]) + 400  # the older one is some steps further by then
-    train(both, "--data.validation", "", "--checkpoint.every-steps", 20, "--train.steps", more, "--train.epochs", 50,
-          env={"PBS_JOBID": "5.server"}).expect(0, "resumed from")
+    newer = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             env={**os.environ, "PBS_JOBID": "5.server"})
     output = older.communicate(timeout=120)[0]
+    newer.send_signal(signal.SIGUSR1)
+    resumed = newer.communicate(timeout=120)[0]
+    check(newer.returncode == 75 and "resumed from" in resumed, f"{newer.returncode}: {resumed}")
     check(older.returncode == 79, f"the older attempt ends with 79, not {older.returncode}: {output}")
     check("a newer attempt of this run has taken it over: job 5.server" in output, output)
     check(not records(both, "failure"), f"how it ended is no part of the newer attempt's records: {records(both, 'failure')}")
     attempts = list(map(json.loads, (both / "history.jsonl").read_text().splitlines()))
-    check([attempt["exit_code"] for attempt in attempts] == [None, 0], f"{attempts}")
+    check([attempt["exit_code"] for attempt in attempts] == [None, 75], f"{attempts}")
     run(["checkpoint", "verify", both]).expect(0)
 
     # Something else in the place of its claim: the run ends, and its records say so.

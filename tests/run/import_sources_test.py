@@ -59,7 +59,7 @@ def what_would_vanish(scratch):
     images(source, scratch / "x.h5").expect(65, "owl: this class or set has no file", "1 .gif")
     (source / "owl/1.gif").unlink()
     (source / "owl/1.png").symlink_to(scratch / "nowhere.png")
-    images(source, scratch / "x.h5").expect(66, "owl/1.png", "a link to a file that is not there")
+    images(source, scratch / "x.h5").expect(66, "owl/1.png", "a link to a file that does not exist")
     images(source, scratch / "skipped.h5", "--skip-bad").expect(0, "skipped", "owl/1.png", "owl 0")
     (source / "owl/1.png").unlink()
     (source / "owl").rmdir()
@@ -79,7 +79,7 @@ def links_and_pipes(scratch):
     (source / "dog/again").unlink()
     (source / "cat/all").unlink()
     (source / "cat/self").symlink_to(source / "cat")
-    images(source, scratch / "circle.h5").expect(0, "2 samples", "links back to a folder that holds them")
+    images(source, scratch / "circle.h5").expect(0, "2 samples", "links back to a folder that contains them")
     os.mkfifo(source / "dog/2.png")
     images(source, scratch / "x.h5").expect(65, "dog/2.png", "it is a pipe")
     for kind, name in (("series", "dog/2.png"), ("hdf5", "dog/2.png"), ("idx", f"dog/2.png,{source}/dog/1.png")):
@@ -111,7 +111,7 @@ def twice(scratch):
     images(source, scratch / "x.h5").expect(65, "the same file is listed twice")
     (source / "dog/2.png").unlink()
     (source / "cat/2.png").symlink_to(source / "cat/1.png")
-    images(source, scratch / "copies.h5").expect(0, "1 file is there twice, such as")
+    images(source, scratch / "copies.h5").expect(0, "1 file is listed twice, such as")
 
 
 def cut_videos(scratch):
@@ -131,7 +131,7 @@ def tables(scratch):
         65, "line 3: a is too large for f32: 1e39", "--type f64")
     series(scratch, "a,b,kind\n1,2,x\n1e39,4,y\n", "--target", "kind", "--type", "f64").expect(0)
     prices = "a,price\n" + "".join(f"{i},{i / 8}\n" for i in range(41))
-    reals = "warning: the numbers in price became 41 classes of 41 samples"
+    reals = "warning: the numbers in price became class names: 41 classes for 41 samples in all"
     series(scratch, prices, "--target", "price").expect(0, reals, "--regression")
     check(reals not in series(scratch, prices, "--target", "price", "--regression").expect(0).text, "reals as asked")
     series(scratch, "a,b,kind\n1,2,x\n3,4,\n", "--target", "kind").expect(65, "line 3: kind is empty")
@@ -173,11 +173,11 @@ def outputs(scratch):
     source = two_classes(scratch / "outputs")
     out = scratch / "made/set.h5"
     images(source, out).expect(0)
-    images(source, out).expect(73, "set.h5 is there already", "--overwrite")
+    images(source, out).expect(73, "set.h5 already exists", "--overwrite")
     images(source, out, "--overwrite").expect(0)
     images(source, scratch / "made", "--overwrite").expect(73, "it is a directory, but a single set")
     images(source, scratch / "shards/x.h5", "--shard-samples", 1).expect(0)
-    images(source, scratch / "shards/x.h5").expect(73, "x-00000-of-00002.h5 is there already")
+    images(source, scratch / "shards/x.h5").expect(73, "x-00000-of-00002.h5 already exists")
     images(source, scratch / "shards/x.h5", "--overwrite").expect(0)
     check([path.name for path in (scratch / "shards").iterdir()] == ["x.h5"], "the old shards are gone")
     write(source / "dog/2.png", b"\x89PNG\r\n\x1a\n")

@@ -41,4 +41,4 @@ with Scratch() as scratch:
     run([*words, "--overwrite"], ranks=2).expect(0)  # and again, over what is there
     run([*words[:-3], "nobody", *words[-2:]]).expect(64, "it has a, b, kind, owner")
     run([*words, "--deflate", "10"]).expect(64)
-    run(["data", "import", "movies", table, scratch / "x"]).expect(64, "there are idx, images")
+    run(["data", "import", "movies", table, scratch / "x"]).expect(64, "the kinds are idx, images")

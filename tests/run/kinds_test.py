@@ -24,10 +24,10 @@ def with_torch(scratch):
     torch.save(module.state_dict(), scratch / "old.pth", _use_new_zipfile_serialization=False)
     torch.jit.script(module).save(str(scratch / "script.pt"))
     torch.export.save(torch.export.export(module, (torch.zeros(2, 1, 28, 28),)), str(scratch / "model.pt2"))
-    return {"state.pt": ("a pickle of torch.save", "torch.load("),
+    return {"state.pt": ("a torch.save pickle", "torch.load("),
             "old.pth": ("a pickle", "torch.load("),
             "script.pt": ("a TorchScript module", "torch.jit.load("),
-            "model.pt2": ("a PT2 archive of torch.export", "torch.export.load(")}
+            "model.pt2": ("a torch.export archive (PT2)", "torch.export.load(")}
 
 
 with Scratch() as scratch:
@@ -42,8 +42,8 @@ with Scratch() as scratch:
     (scratch / "empty.h5").write_bytes(b"")
     with h5py.File(scratch / "other.h5", "w") as file:
         file["values"] = np.zeros(3)
-    foreign = {"image.h5": ("a PNG image", ""), "table.h5": ("a table as text", ""),
-               "packed.h5": ("compressed by gzip", ""), "archive.h5": ("a ZIP archive", ""),
+    foreign = {"image.h5": ("a PNG image", ""), "table.h5": ("a text table", ""),
+               "packed.h5": ("compressed with gzip", ""), "archive.h5": ("a ZIP archive", ""),
                "pickle.pkl": ("a pickle", "torch.load("), "model.onnx": ("an ONNX model", "onnx.load("),
                "empty.h5": ("empty", ""), "other.h5": ("an HDF5 file that another program wrote", ""),
                **(with_torch(scratch) if torch else {})}
@@ -70,7 +70,7 @@ with Scratch() as scratch:
     best, newest = scratch / "own/best.h5", checkpoints(scratch / "own")[-1]
     for words in (["info"], ["verify"], ["diff", newest]):
         run(["checkpoint", *words, DATA / "train.h5"]).expect(65, "it is a data set")
-    run(["checkpoint", "diff", best, newest]).expect(65, "it is a model alone")
+    run(["checkpoint", "diff", best, newest]).expect(65, "it holds only a model")
     for file, kind in ((best, "a model"), (newest, "a checkpoint")):
         run(["train", DECK, "--data.train", file, "--data.validation", "", "--run.directory",
              scratch / "run"]).expect(65, f"it is {kind}, not a data set")

@@ -82,9 +82,9 @@ def gives_up(scratch):
     site, directory = Site(scratch / "hopeless"), scratch / "given-up"
     env = site.environment(LOCKSTEP_INJECT="kill:rank=1:step=7")
     run(words(directory, "--fault-tolerance.restarts", 1), env=env).expect(
-        76, "given up after 1 restarts without a newer checkpoint")
+        76, "gave up after 1 restarts without a newer checkpoint")
     check(len(site.calls()) == 2, f"one restart: {site.calls()}")
-    run(words(scratch / "none"), env=env).expect(76, "given up after 0 restarts")
+    run(words(scratch / "none"), env=env).expect(76, "gave up after 0 restarts")
     run(words(scratch / "wrong", "--data.batch", 0), env=env).expect(64)
 
 
@@ -93,7 +93,7 @@ def recovery_takes_too_long(scratch):
     env = site.environment(LOCKSTEP_INJECT="kill:rank=1:step=7", HANG="yes")
     begun = time.monotonic()
     run(words(directory, "--restarts", 1, "--fault-tolerance.recovery-timeout-seconds", 2),
-        env=env).expect(76, "no step within 2.0 s of the restart")
+        env=env).expect(76, "no step was completed within 2.0 s of the restart")
     check(time.monotonic() - begun < 60, "it is ended")
 
 
@@ -151,7 +151,7 @@ def asks(scratch):
     text, code = launch_on_terminal(
         [*quick, "--run.replicas", 1, "--optimizer.reference-replicas", 1],
         [(b"Mode [ddp]: ", b"fast\n"), (b"Expected single, dp, ddp", b"dd\n"),
-         (b"of 1 thread", b"1000\n"), (b"Expected a whole number from 1", b"1\n"),
+         (b"1 thread per rank", b"1000\n"), (b"Expected a whole number from 1", b"1\n"),
          (b"Start it [yes]: ", b"\n")])
     check(code == 0 and "finished at step 4" in text, f"{code}\n{text}")
     check(re.search(r"This host  \d+ cores?, .*\n.*no GPU.*\nScheduler  none", text), text)
@@ -252,6 +252,6 @@ with Scratch() as scratch:
         64, "--devices 999: this host has", "--oversubscribe")
     run(["launch", "--show", DECK, "--devices", 999, "--oversubscribe", "--run.replicas", 0],
         env=NO_SHARING).expect(0, "mpirun -n 999", "--oversubscribe")
-    run(["launch", DECK]).expect(64, "Say --yes")
+    run(["launch", DECK]).expect(64, "Give --yes")
     run(["launch", "--yes"]).expect(64, "no deck")
     run(["launch", "--yes", DECK, "--devices", "x"]).expect(64, "--devices x")

@@ -91,7 +91,7 @@ check(at == len(done.stdout) and read > 80, f"{read} datasets were compared")
 
 weather = SAMPLES / "A1B_north_america.nc"
 names = ["--inputs", "air_temperature", "--targets", "time"]
-run(["data", "info", weather, *names]).expect(0, "written by others", "240 samples",
+run(["data", "info", weather, *names]).expect(0, "written by another program", "240 samples",
                                               "air_temperature: [37, 49] f32", "time: [] f64")
 run(["data", "verify", weather, *names]).expect(0, "every sample can be read")
 print(f"netcdf: {read} datasets as h5py reads them, {len(asked) - read} refused")

@@ -108,7 +108,7 @@ with Scratch() as scratch:
     torch.jit.script(network).save(scratch / "changed.pt")
     with torch.no_grad():
         network.output.bias -= 1
-    train("changed", file="changed.pt").expect(64, "is not what this run began with", "--force")
+    train("changed", file="changed.pt").expect(64, "is not the one that this run began with", "--force")
     train("changed", "--force", file="changed.pt").expect(0, "resumed from")
 
     train("half", "--precision.compute", "bf16", ranks=2).expect(0)
@@ -134,11 +134,11 @@ with Scratch() as scratch:
     # What does not fit.
     train("missing", file="nothing.pt", ranks=2).expect(66, "nothing.pt")
     (scratch / "text.pt").write_text("no script")
-    train("text", file="text.pt", ranks=2).expect(65, "is no TorchScript module")
+    train("text", file="text.pt", ranks=2).expect(65, "is not a TorchScript module")
     torch.jit.freeze(torch.jit.script(network)).save(scratch / "frozen.pt")
     train("frozen", file="frozen.pt").expect(64, "has no parameters")
     torch.jit.script(Network(7)).save(scratch / "seven.pt")
-    train("seven", file="seven.pt").expect(64, "gives shape [2, 7]", "the task needs [2, 10]")
+    train("seven", file="seven.pt").expect(64, "returns shape [2, 7]", "the task needs [2, 10]")
     torch.jit.script(nn.Linear(5, 10)).save(scratch / "five.pt")
     train("five", file="five.pt", ranks=2).expect(64, "cannot take a batch of float32 [2, 28, 28]")
     train("unset", "--model.file", "").expect(64, "model.file is not set")

@@ -131,7 +131,7 @@ def before_the_walltime(scratch, whole):
     check(not records(late, "step"), "no time is left for a step")
     train(late, "--run.walltime-seconds", 5).expect(64, "over before its first step")
     train(late, "--run.walltime-seconds", 1000, env={"LOCKSTEP_JOB_STARTED": "noon"}).expect(
-        0, "job ends at 20", " UTC, in 16 min ", "warning: LOCKSTEP_JOB_STARTED = noon is left out")
+        0, "job ends at 20", " UTC, in 16 min ", "warning: LOCKSTEP_JOB_STARTED = noon is ignored")
     check_same(whole, late, "and the next job resumes to the same bits")
 
 

@@ -112,10 +112,10 @@ def ranks_that_do_not_come(scratch):
     stops = ("bash", "-c", "kill -STOP $$; exec \"$@\"", "bash")
     last_cause(run(["train", DECK, "--data.train", DATA / "train.h5", "--run.directory",
                     scratch / "stopped"], 2, {"LOCKSTEP_START_SECONDS": "4"}, last_through=stops)
-               .expect(76), "rank 1 in start-up", "MPI has not started for 4 s on rank 0")
+               .expect(76), "rank 1 in start-up", "it has not started, or is stopped: rank 0 (")
     for name, does, phrases in (
             ("killed", "kill -9 $$", ("rank 1 (", "in start-up", "ended on signal 9")),
-            ("left", "exit 3", ("rank 1 (", "in start-up", "left with 3")),
+            ("left", "exit 3", ("rank 1 (", "in start-up", "exited with code 3")),
             ("stands", "kill -STOP $$", ("rank 1", "in start-up", "not started"))):
         site = Site(scratch / f"site-{name}", RANK1.format(does))
         last_cause(run(words(scratch / name), env={**site.environment, "LOCKSTEP_START_SECONDS": "4"})
@@ -136,7 +136,7 @@ def ranks_that_do_not_come(scratch):
     site = Site(scratch / "site-silent", "sleep 0.5; kill -9 $$", "exit 137")
     (site.path / "mpirun").write_text("#!/bin/bash\nexit 137\n")
     last_cause(run(words(scratch / "silent"), env=site.environment).expect(76),
-               "ranks 0, 1", "in start-up", "they have not started", "left with 137")
+               "ranks 0, 1", "in start-up", "they have not started", "exited with code 137")
     check(not (scratch / "silent").exists(), "nothing is left of what did not begin")
     # One that names who was lost; a host counts more than the rank that it has ended for that.
     told = "lockstep: root cause: rank 0 (here, cpu) in training at step 5: its process is gone"
@@ -145,7 +145,7 @@ def ranks_that_do_not_come(scratch):
              ["rank 1 (there) in start-up: its process ended on signal 9: "]),
             ([told, "ORTE has lost communication with a remote daemon.",
               "  HNP daemon   : [[7,0],0] on node here", "  Remote daemon: [[7,0],1] on node there"],
-             ["all ranks of there in start-up: mpirun has lost its daemon there: "])):
+             ["all ranks of there in start-up: mpirun has lost its daemon on that host: "])):
         (site.path / "mpirun").write_text("#!/bin/bash\ncat >&2 <<'END'\n" + "\n".join(said) +
                                           "\nEND\nexit 137\n")
         last_cause(run(words(scratch / "silent"), env=site.environment).expect(76), *phrases)
@@ -245,7 +245,7 @@ def a_launcher_that_does_not_end(scratch):
     """As mpirun, while it waits for a host that is cut off."""
     site = Site(scratch / "site-stays", afterwards="exec sleep 300")
     run(words(scratch / "stays"), env={**site.environment, "LOCKSTEP_INJECT": "kill:rank=1:step=3"}).expect(
-        76, "root cause: rank 1", "no end within 30.0 s of the root cause: ended")
+        76, "root cause: rank 1", "did not end within 30.0 s of the root cause: ending the run")
 
 
 PARTS = [signals_that_were_left_to_it, a_terminal_that_closes, ranks_that_do_not_come,

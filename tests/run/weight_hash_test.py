@@ -60,7 +60,7 @@ with Scratch() as scratch:
                       "element 0", said)
     check(named and named[1] in names, said)
     for which in ("first", "second"):
-        check(re.search(rf"in the {which}, rank 0 had parameters at 0x[0-9a-f]+, aligned to \d+", said), said)
+        check(re.search(rf"in the {which} run, rank 0 had parameters at 0x[0-9a-f]+, aligned to \d+", said), said)
 
     # On one rank of several, with parameters of its own: the record names it, and so does the log, once.
     odd = scratch / "odd"
@@ -73,7 +73,7 @@ with Scratch() as scratch:
     check((scratch / "odd/log.txt").read_text().count(f"warning: after step {AT} the weights of {place}") == 1,
           (scratch / "odd/log.txt").read_text())
     said = refused(whole, odd)
-    check(f"{PARTED} {AT} " in said and f"in the second, the weights of {place}" in said, said)
+    check(f"{PARTED} {AT} " in said and f"in the second run, the weights of {place}" in said, said)
 
     # Who does not ask for hashes gets none.
     train(scratch / "plain", *OPTIONS, "--monitor.weight-hash", "false", ranks=1).expect(0)

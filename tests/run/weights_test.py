@@ -54,7 +54,7 @@ with Scratch() as scratch:
     metrics.write_text("".join(line for line in metrics.read_text().splitlines(True) if '"end"' not in line))
     kept = best.read_bytes()
     best.unlink()
-    train(one, *TESTED, "--train.steps", 5).expect(0, "best.h5 is gone: the test is of the last step's model")
+    train(one, *TESTED, "--train.steps", 5).expect(0, "best.h5 is gone: the test measures the last step's model")
     best.write_bytes(kept)
 
     # Named for another step, or no file at all.
@@ -63,10 +63,10 @@ with Scratch() as scratch:
     shutil.copy(newest, copy)
     os.mkfifo(newest.with_name("step-00000130.h5"))
     (one / "checkpoints/step-00000140.h5").symlink_to("/dev/zero")
-    run(["checkpoint", "verify", copy]).expect(65, "it is of step 5")
+    run(["checkpoint", "verify", copy]).expect(65, "it is the checkpoint of step 5")
     text = run(["checkpoint", "verify", one]).expect(65, "it is a pipe", "it is a device").text
     check(f"{newest}: every byte is right" in text, text)
-    run(["evaluate", DECK, copy, *data]).expect(65, "it is of step 5")
+    run(["evaluate", DECK, copy, *data]).expect(65, "it is the checkpoint of step 5")
     for name in ("00000130", "00000140"):
         run(["evaluate", DECK, one / f"checkpoints/step-{name}.h5", *data]).expect(66, "it is a ")
     leftovers = [newest.with_name(f"step-{step:08d}.h5.partial-2020-01-01T00-00-00Z-{step}") for step in
@@ -74,10 +74,10 @@ with Scratch() as scratch:
     for leftover in leftovers:
         leftover.write_bytes(b"half")
     train(one, *TESTED, "--train.steps", 6).expect(
-        0, "skipped step-00000120.h5: it is of step 5", "skipped step-00000130.h5: it is a pipe",
+        0, "skipped step-00000120.h5: it is the checkpoint of step 5", "skipped step-00000130.h5: it is a pipe",
         "skipped step-00000140.h5: it is a device", "at step 5", "finished at step 6")
     check(not any(path.exists() for path in leftovers), "left half written")
-    train(scratch / "other", "--checkpoint.resume", copy).expect(65, "it is of step 5")
+    train(scratch / "other", "--checkpoint.resume", copy).expect(65, "it is the checkpoint of step 5")
 
     # Nothing waits for a pipe's other end.
     for words in (["evaluate", DECK], ["checkpoint", "export"], ["checkpoint", "info"]):

@@ -43,13 +43,13 @@ class Error : public std::runtime_error {
     ErrorText text_;
 };
 
-/// The failure that all ranks of a communicator agreed on: the first failing rank's error, the
-/// same on every rank: by `agree`, or since all know of it.
+/// The failure that all ranks of a communicator agreed on: the error of the lowest-numbered failing
+/// rank, the same on every rank, by `agree` or because all ranks know of it.
 class AgreedError : public Error {
   public:
     AgreedError(ExitCode code, ErrorText text, int rank, std::string cause);
 
-    int rank() const noexcept { return rank_; }                  ///< the rank that failed first
+    int rank() const noexcept { return rank_; } ///< the lowest-numbered rank that failed
     std::string const& cause() const noexcept { return cause_; } ///< "rank 3 (host) in PHASE"
 
   private:
@@ -68,16 +68,19 @@ class RankError : public Error {
     std::string where_;
 };
 
-/// The code and message of whatever is being handled, for use in a catch block:
-/// `Error` as it is, a failed allocation as 71, everything else as 70.
+/// The code and message of the exception that is being handled; only for use in a catch block. An
+/// `Error` keeps its code; an error of the file system has the code of its errno, as in
+/// `system_error`; out of memory (also LibTorch's) and threads that cannot be started are 71; a
+/// failed GPU is 76; everything else is 70. After a failed allocation, the memory reserve is freed.
 Error current_error();
 
 /// What the system calls an error number: "No space left on device". Any thread may ask.
 std::string system_text(int error_number);
 
-/// An `Error` for a failed system call, from `errno`: a missing file is 66; a
-/// missing right, or what cannot be made there, 73; a name that is too long 64; no memory 71; no
-/// space, quota and the rest 74.
+/// An `Error` for a failed system call, by its `error_number`: a missing file is 66; a missing
+/// permission, or a file that cannot be created, 73; a name that is too long 64; no memory 71; no
+/// space, quota and all others 74. `next` says what to do; too many open files have a text of their
+/// own.
 Error system_error(std::string const& what, int error_number, std::string const& next);
 
 } // namespace lockstep

@@ -5,9 +5,10 @@
 namespace lockstep {
 
 /// Turns SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and the first SIGINT into a request that the training
-/// loop asks for; a second SIGINT ends the process at once. Signal handlers can reach nothing but
-/// static storage: so there is one request a process, however many objects. With the last of them
-/// SIGTERM and SIGINT end the process again, and the others come too late to matter.
+/// loop asks for; a second SIGINT ends the process at once. Signal handlers can reach only static
+/// storage, so there is one request per process, however many objects; the first decides what
+/// SIGHUP means. After the last object is gone, SIGTERM and SIGINT end the process again, and the
+/// other signals are ignored. Objects are made and destroyed on one thread.
 class SignalRequests {
   public:
     /// What a terminal's end (SIGHUP) means; one that was ignored from the start stays so.
@@ -18,7 +19,7 @@ class SignalRequests {
     SignalRequests(SignalRequests const&) = delete;
     SignalRequests& operator=(SignalRequests const&) = delete;
 
-    /// The signal that was asked for, if any; 0 for none.
+    /// The latest signal; 0 if there was none. Any thread may ask.
     static int pending() noexcept;
 };
 

@@ -33,17 +33,18 @@ struct Damage {
 class VerifiedFile {
   public:
     /// Reads the whole file, in this process alone; so does whoever hands a reader a plain path.
+    /// One thread of the process at a time, since HDF5 may be called.
     ///
-    /// Throws  Error 65 naming file, block and bytes, 66 when there is no such file, 74 when it
-    /// cannot
-    ///         be read
+    /// Throws  Error 65 naming file, block and bytes; 66 when there is no such file; 74 when it
+    ///         cannot be read
     VerifiedFile(std::filesystem::path path);
 
-    /// For those who only show what a file says of itself.
+    /// For those who only show what a file says of itself. In this process alone, one thread at a
+    /// time.
     ///
-    /// Throws  Error 65 for a file of another kind, 66 when there is no such file, 74 when it
-    /// cannot be
-    ///         read
+    /// Throws  Error 65 for a file of another kind; 66 when there is no such file; 74 when it
+    /// cannot
+    ///         be read
     static VerifiedFile unchecked(std::filesystem::path path);
 
     std::filesystem::path const& path() const noexcept { return path_; }

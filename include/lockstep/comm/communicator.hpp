@@ -30,12 +30,17 @@ class Communicator {
     Communicator(Communicator const&) = delete;
     Communicator& operator=(Communicator const&) = delete;
     Communicator(Communicator&& other) noexcept;
+    /// Exchanges the two: the old communicator is freed with `other`.
     Communicator& operator=(Communicator&& other) noexcept;
+    /// Frees the communicator, unless an exception is unwinding: the other ranks may not come.
+    ///
+    /// Collective  over this communicator
     ~Communicator();
 
     int rank() const noexcept { return rank_; }
     int size() const noexcept { return size_; }
     bool is_root() const noexcept { return rank_ == 0; }
+    /// Not for a communicator that was moved from.
     Native const& native() const noexcept { return *native_; }
 
     /// The device that this rank computes on, for messages that name a rank: "cpu", "cuda:1".
@@ -52,17 +57,19 @@ class Communicator {
     /// The same ranks with a message space of their own.
     ///
     /// Collective  over this communicator
-    /// Throws      Error 69, as those below
+    /// Throws      Error 69
     Communicator duplicate() const;
 
     /// The ranks that share this rank's memory, that is, its host.
     ///
     /// Collective  over this communicator
+    /// Throws      Error 69
     Communicator split_by_host() const;
 
-    /// The ranks that pass the same `group`, in this communicator's order.
+    /// The ranks that pass the same `group` (0 or more), in this communicator's order.
     ///
     /// Collective  over this communicator
+    /// Throws      Error 69
     Communicator split(int group) const;
 
   private:

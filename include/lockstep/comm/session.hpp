@@ -8,9 +8,10 @@ namespace lockstep::comm {
 /// MPI_COMM_WORLD: everything else is handed `world()`, a duplicate.
 ///
 /// Collective  construction and destruction, over all ranks of the job
-/// Throws      Error 69 when MPI cannot be started or lets one thread alone speak, or when every
-///             process is alone although the launcher started several (srun without its MPI
-///             plug-in)
+/// Throws      Error 69 when MPI cannot be started or does not allow calls from several threads, or
+///             when every process is alone although the launcher started several (srun without its
+///             MPI plug-in): task 0 throws, the others leave with 69. Error 71 without memory for
+///             the heartbeat table
 class MpiSession {
   public:
     MpiSession(int& argc, char**& argv);
@@ -26,7 +27,8 @@ class MpiSession {
     /// Says which device this rank computes on, for messages. Not collective.
     void bind_device(std::string device);
 
-    /// Where the ranks of this host say what they are at; it outlives MPI with who watches it.
+    /// Where the ranks of this host report what they are doing; opaque outside the program. It
+    /// exists as long as somebody holds it, also after MPI has ended.
     std::shared_ptr<HeartbeatTable const> heartbeats() const noexcept { return heartbeats_; }
 
     /// MPI_THREAD_SINGLE … MPI_THREAD_MULTIPLE, as MPI granted it.
@@ -51,8 +53,9 @@ class MpiSession {
 /// Throws  Error 69
 [[nodiscard]] bool threads_may_speak();
 
-/// Ends all ranks at once with this exit code. The last resort for an error on one rank that the
-/// others do not know of; everything worth saying has been printed before. Any thread may call it.
+/// Ends all ranks at once with this exit code: the last resort for an error on one rank that the
+/// others do not know of. Print the error before. Not collective; any thread may call it. If
+/// MPI_Abort does not return within 5 s, SIGALRM ends this process.
 [[noreturn]] void abort_job(int exit_code);
 
 } // namespace lockstep::comm

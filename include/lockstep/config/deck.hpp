@@ -12,35 +12,35 @@ namespace lockstep::config {
 // and printed.
 
 struct Run {
-    std::string name;      ///< the deck's name
-    std::string directory; ///< runs/NAME
-    std::int64_t seed = 0;
+    std::string name;               ///< the deck's name
+    std::string directory;          ///< runs/NAME
+    std::int64_t seed = 0;          ///< of all random numbers
     std::int64_t replicas = 0;      ///< V; 0: the ranks of the first start
     std::string device = "auto";    ///< auto, cpu, cuda, cuda:N
     std::string devices = "all";    ///< all, how many, or a list of numbers
     std::string mode = "auto";      ///< auto, single, dp, ddp
     std::string placement = "even"; ///< even, speed
     std::int64_t threads = 1;       ///< per replica
-    bool deterministic = true;
-    double walltime_seconds = 0; ///< of the job; 0: what the scheduler says
+    bool deterministic = true;      ///< operators without a deterministic form are refused
+    double walltime_seconds = 0;    ///< of the job, from its start; 0: what the scheduler says
 };
 
 struct Data {
-    std::string train;
-    std::string validation;
-    std::string test;
-    std::string inputs = "inputs";
-    std::string targets = "targets";
+    std::string train;               ///< a file, a list or a glob; empty: none
+    std::string validation;          ///< files, or a share of `train` such as 10 %; empty: none
+    std::string test;                ///< files; empty: none
+    std::string inputs = "inputs";   ///< names of datasets, with commas
+    std::string targets = "targets"; ///< names of datasets, with commas
     bool sample_per_file = false;  ///< a file is one sample, without an extent that counts samples
     std::int64_t batch = 32;       ///< samples per replica and micro-batch
     std::int64_t global_batch = 0; ///< over all replicas; 0: `batch` counts
-    bool drop_last = false;
-    std::int64_t workers = 2;
-    std::int64_t prefetch = 4;
-    std::string augment = "none";      ///< of training samples: flip, crop:4, noise:0.1, mask:8:20
-    std::string shuffle = "full";      ///< full, block, none
-    std::string sample_weights;        ///< dataset of weights to draw samples by; empty: none
-    bool replacement = true;           ///< of samples that are drawn by weight
+    bool drop_last = false;        ///< the last step of an epoch where it is incomplete
+    std::int64_t workers = 2;      ///< loader threads per rank
+    std::int64_t prefetch = 4;     ///< batches read ahead, per rank
+    std::string augment = "none";  ///< of training samples: flip, crop:4, noise:0.1, mask:8:20
+    std::string shuffle = "full";  ///< full, block, none
+    std::string sample_weights;    ///< dataset of weights to draw samples by; empty: none
+    bool replacement = true;       ///< of samples that are drawn by weight
     std::int64_t bucket_by_length = 0; ///< batches of a window sorted by length; 0: off
     std::string cache = "none";        ///< none, memory, local:DIRECTORY
 };
@@ -54,84 +54,84 @@ struct OwnKeys : std::map<std::string, std::string> {
 };
 
 struct Model {
-    std::string name;
-    OwnKeys own{};
+    std::string name;      ///< as `lockstep models` lists them
+    OwnKeys own{};         ///< of that model
     std::string weights{}; ///< a file that the first weights come from; empty: drawn from the seed
 };
 
 struct Task {
-    std::string kind = "classification";
-    std::string metric; ///< what `best` means by default; empty: the task's first
-    OwnKeys own{};
+    std::string kind = "classification"; ///< as `lockstep tasks` lists them
+    std::string metric;                  ///< what `best` means by default; empty: the task's first
+    OwnKeys own{};                       ///< of that kind
 };
 
 struct Optimizer {
-    std::string name = "adamw"; ///< adamw, adam, sgd, lars, lamb
-    double learning_rate = 0.001;
+    std::string name = "adamw";               ///< adamw, adam, sgd, lars, lamb
+    double learning_rate = 0.001;             ///< the peak, before it is scaled
     std::string scale_learning_rate = "none"; ///< none, linear, sqrt
-    std::int64_t reference_replicas = 1;
-    double weight_decay = 0.01;
-    std::string no_decay = "biases, norms"; ///< exempt: biases, norms, name patterns; or none
-    double ema = 0;                         ///< decay of the averaged weights; 0: off
-    double momentum = 0;
-    bool nesterov = false;
-    std::vector<double> betas = {0.9, 0.999};
-    double epsilon = 1e-8;
-    double trust_coefficient = 0.001; ///< lars
-    double clip_norm = 0;             ///< 0: off
-    std::int64_t accumulate = 1;      ///< micro-batches per step
-    std::string update = "sharded";   ///< sharded, replicated
+    std::int64_t reference_replicas = 1;      ///< that the learning rate was chosen for
+    double weight_decay = 0.01;               ///< of all but what no_decay exempts
+    std::string no_decay = "biases, norms";   ///< exempt: biases, norms, name patterns; or none
+    double ema = 0;                           ///< decay of the averaged weights; 0: off
+    double momentum = 0;                      ///< of sgd and lars
+    bool nesterov = false;                    ///< of sgd
+    std::vector<double> betas = {0.9, 0.999}; ///< of both moments; adamw, adam, lamb
+    double epsilon = 1e-8;                    ///< in the denominator; adamw, adam, lamb
+    double trust_coefficient = 0.001;         ///< change per step over the weights' norm; lars
+    double clip_norm = 0;                     ///< L2 norm of the whole gradient; 0: off
+    std::int64_t accumulate = 1;              ///< micro-batches per step
+    std::string update = "sharded";           ///< sharded, replicated
 };
 
 struct Schedule {
     std::string name = "constant"; ///< constant, cosine, step
-    double warmup_epochs = 0;
-    std::int64_t warmup_steps = 0;
-    double minimum = 0; ///< cosine's last rate, as a share of the peak
-    std::int64_t step_epochs = 30;
-    double factor = 0.1;
+    double warmup_epochs = 0;      ///< the longer of the two counts
+    std::int64_t warmup_steps = 0; ///< the longer of the two counts
+    double minimum = 0;            ///< cosine's last rate, as a share of the peak
+    std::int64_t step_epochs = 30; ///< epochs between step's reductions
+    double factor = 0.1;           ///< of each of step's reductions
 };
 
 struct Precision {
-    std::string compute = "fp32";       ///< fp32, bf16, fp16
-    std::string loss_scale = "dynamic"; ///< dynamic, or a number; of fp16
-    bool tf32 = true;
-    bool cudnn_benchmark = true; ///< off where run.deterministic
-    bool gradient_checkpointing = false;
+    std::string compute = "fp32";        ///< fp32, bf16, fp16
+    std::string loss_scale = "dynamic";  ///< dynamic, or a number; of fp16
+    bool tf32 = true;                    ///< GPUs may round inputs of matrix products to it
+    bool cudnn_benchmark = true;         ///< off where run.deterministic
+    bool gradient_checkpointing = false; ///< activations are computed again in backward
 };
 
 struct Communication {
-    std::string backend = "auto"; ///< auto, mpi, nccl
-    double bucket_mb = 25;
-    double first_bucket_mb = 1;
-    std::string compression = "none"; ///< none, fp16, bf16, powersgd
-    std::int64_t powersgd_rank = 4;
-    std::string reduction = "ordered"; ///< ordered, native
-    bool unused_parameters = false;
-    bool static_graph = false;
-    bool broadcast_buffers = true;
-    bool sync_batch_norm = false;
-    std::int64_t timeout_seconds = 300;
+    std::string backend = "auto";       ///< auto, mpi, nccl
+    double bucket_mb = 25;              ///< 10^6 bytes of float32 gradients that travel together
+    double first_bucket_mb = 1;         ///< the same of the bucket that is ready first
+    std::string compression = "none";   ///< none, fp16, bf16, powersgd
+    std::int64_t powersgd_rank = 4;     ///< of its matrices
+    std::string reduction = "ordered";  ///< ordered, native
+    bool unused_parameters = false;     ///< parameters may have no gradient
+    bool static_graph = false;          ///< the same parameters have one in every step
+    bool broadcast_buffers = true;      ///< replica 0's, before each step
+    bool sync_batch_norm = false;       ///< statistics over all replicas
+    std::int64_t timeout_seconds = 300; ///< longest wait for another rank or its device
     std::int64_t check_replicas_every = 100; ///< steps; 0: never
 };
 
 struct Checkpoint {
     std::int64_t every_steps = 1000; ///< 0: only at the end
     double every_minutes = 0;        ///< 0: off
-    std::int64_t keep = 3;
-    bool asynchronous = true;    ///< written while training continues
-    std::string resume = "auto"; ///< auto, none, a file
-    std::string best;            ///< metric; the task's own when empty
-    std::string local;           ///< a directory written first; empty: none
+    std::int64_t keep = 3;           ///< the newest so many files
+    bool asynchronous = true;        ///< written while training continues
+    std::string resume = "auto";     ///< auto, none, a file
+    std::string best;                ///< metric; the task's own when empty
+    std::string local;               ///< a directory written first; empty: none
 };
 
 struct FaultTolerance {
-    std::int64_t restarts = 0; ///< in a row without progress, by lockstep launch
-    std::int64_t recovery_timeout_seconds = 300;
+    std::int64_t restarts = 0;                   ///< in a row without progress, by lockstep launch
+    std::int64_t recovery_timeout_seconds = 300; ///< from a restart to its first step
 };
 
 struct Monitor {
-    std::int64_t log_every = 50;
+    std::int64_t log_every = 50;        ///< steps between step records
     std::string progress = "auto";      ///< auto, bar, plain, none
     bool tensorboard = true;            ///< event files in the run's directory
     std::string histograms = "weights"; ///< none, weights, gradients (of both)
@@ -141,8 +141,8 @@ struct Monitor {
 };
 
 struct Train {
-    double epochs = 0;               ///< 0: not limited by epochs
-    std::int64_t steps = 0;          ///< 0: not limited by steps
+    double epochs = 0;               ///< passes over data.train; 0: not limited by epochs
+    std::int64_t steps = 0;          ///< of the optimizer; 0: not limited by steps
     std::int64_t validate_every = 0; ///< steps; 0: at the end of each epoch
 };
 
@@ -181,7 +181,9 @@ std::vector<Setting> settings(Deck const& deck);
 /// The deck as an INI text that, read again, gives the same deck.
 std::string to_text(Deck const& deck);
 
-/// The settings that differ and may not change at a resume.
+/// The settings that differ and may not change at a resume, one line each: "key = new (was old)";
+/// empty if there are none. Both decks are those that runs were started with, `auto` and 0 replaced
+/// by what was chosen.
 std::vector<std::string> forbidden_changes(Deck const& before, Deck const& now);
 
 } // namespace lockstep::config

@@ -30,23 +30,26 @@ struct Place {
 using KeyOwners = std::function<std::string(std::string const& named, std::string const& key)>;
 
 /// What the decks and the command line say, before types and names are checked. Later decks win
-/// over earlier ones, a deck over those it includes, the command line over all.
+/// over earlier ones, a deck over those it includes, the command line over all. Nothing here is
+/// collective: each process reads for itself, or rank 0 reads and sends `packed`.
 class DeckSource {
   public:
     /// Reads a deck and those that it includes (`include = base.ini`, relative to it).
     ///
-    /// Throws  Error 66 when a deck is missing, 64 when it is no INI text
+    /// Throws  Error 66 when a deck is missing; 64 when it is not an INI text, sets a key twice, or
+    ///         includes itself, more than 8 levels or more than 64 decks
     void read(std::filesystem::path const& path);
 
     /// Takes "--section.key VALUE" and "--section.key=VALUE"; the others are returned.
     ///
-    /// Throws  Error 64 when a value is missing
+    /// Throws  Error 64 when a value is missing, too long, not UTF-8, or has a #
     std::vector<std::string> take_options(std::vector<std::string> const& arguments);
 
     /// Takes what `to_text` of a deck has printed; `origin` is named in messages. Other lines are
     /// skipped.
     void read_printed(std::string const& text, std::string const& origin);
 
+    /// Sets "section.key" on top of all that was read so far; `parse` checks it.
     void set(std::string const& key, Written value);
     std::map<std::string, Written> const& values() const noexcept { return values_; }
 

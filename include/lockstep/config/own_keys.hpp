@@ -22,8 +22,11 @@ class OwnValues {
     /// Throws  Error 64 for a key that `known` does not hold, with the nearest that it does
     OwnValues(std::string section, OwnKeys const& given, std::vector<OwnKey> const& known);
 
-    /// Each  Throws  Error 64 for a value of another form or outside its limits; std::out_of_range
-    ///               for a key that was not in `known`
+    /// The value of a key, within its limits, which are inclusive. Lists are as long as written,
+    /// perhaps empty; booleans are true, yes, on, 1 and false, no, off, 0.
+    ///
+    /// Throws  Error 64 for a value of another form or outside its limits; std::out_of_range for a
+    ///         key that was not in `known`
     std::int64_t integer(std::string const& key, std::int64_t minimum) const;
     double number(std::string const& key, double minimum, double maximum) const;
     bool boolean(std::string const& key) const;

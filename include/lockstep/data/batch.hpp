@@ -29,8 +29,9 @@ struct FieldInfo {
 
 /// A field's values of the samples of a batch, one after the other.
 struct Values {
-    std::vector<float> reals;          ///< of a field that is not whole: [samples, sample…]
-    std::vector<std::int64_t> wholes;  ///< of one that is, alike; ragged: [rows, row…]
+    std::vector<float>
+        reals; ///< of a field that is not whole: [samples, sample…]; ragged: [rows, row…]
+    std::vector<std::int64_t> wholes;  ///< of a whole field, of the same shapes
     std::vector<std::int64_t> offsets; ///< ragged: sample i has rows [offsets[i], offsets[i + 1])
 };
 
@@ -40,15 +41,15 @@ struct Batch {
     std::vector<Values> fields; ///< inputs, then targets, as the data set lists them
     std::size_t first_target = 1;
 
-    /// The only ones of a data set with one input and one label per sample.
+    /// For data sets with one input of real values and one label per sample; empty for others.
     ///
     /// Shape   inputs [indices, sample…], targets [indices]
-    /// Throws  std::out_of_range where there are no targets
+    /// Throws  std::out_of_range where there are no targets; a batch without inputs is not allowed
     std::vector<float> const& inputs() const { return fields.front().reals; }
     std::vector<std::int64_t> const& targets() const { return fields.at(first_target).wholes; }
 };
 
-/// Buffers that a thread reads with, again and again.
+/// Buffers that a thread reads with, again and again; each thread has its own.
 struct Scratch {
     std::vector<std::byte> raw;
     std::vector<std::byte> stored;

@@ -2,6 +2,7 @@
 
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/data/batch.hpp"
+#include "lockstep/data/blocks.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -19,7 +20,6 @@ class Hasher;
 namespace lockstep::data {
 
 class Division;
-struct Blocks;
 
 struct DatasetOptions {
     std::string files;               ///< a file, a list with commas, or a glob
@@ -32,50 +32,57 @@ struct DatasetOptions {
 
 /// The files that a text names, in order; a glob's are sorted.
 ///
-/// Throws  Error 66 when a glob matches no file, 64 for an empty name. A plain name is not looked
-/// up
+/// Throws  Error 66 when a glob matches no file, 64 for an empty name or an unclosed quote. A plain
+///         name is not looked up; a blank text gives no files
 std::vector<std::filesystem::path> expand_files(std::string const& files);
 
 /// One logical data set over one or several HDF5 files. HDF5 opens them, follows links
 /// to other files and says where the bytes lie; these are then read by position and decoded, from
-/// any thread. Immutable once open; what it keeps in memory is bounded, but for 16 bytes for each
-/// chunk of a chunked dataset, and 8 for each sample where it has weights.
+/// any thread. Once set up by `keep_…`, `measure_as`, `scale_as` and `expect_classes`, none of
+/// which may be called while another thread reads, it does not change. What it keeps in memory is
+/// bounded, except for 16 bytes per chunk of a chunked dataset, and 8 per sample where it has
+/// weights.
 class Dataset {
   public:
-    /// Opens every file, and looks through the labels once.
+    /// Opens every file, and looks through the labels once. Not collective; one thread of the
+    /// process at a time, since HDF5 is called.
     ///
-    /// Throws  Error 64 where no file or field is named; 66 for a missing file, 74 for one that
-    /// cannot be read; 65 for one that is damaged or cut short, whose shape
-    ///         or type is not the others', or that holds a label or a weight out of range
+    /// Throws  Error 64 where no file or field is named; 66 for a missing file; 74 for one that
+    ///         cannot be read; 65 for one that is damaged or cut short, whose shape or type is not
+    ///         the others', or that holds a label or a weight out of range
     explicit Dataset(DatasetOptions const& options);
     Dataset(Dataset&& other) noexcept;
     ~Dataset();
 
-    /// Two sets that share these files, and what is kept of them: the others and a share that is
-    /// drawn with a seed, by class where there are labels. Each numbers its own samples from 0 on,
-    /// in the order of this set, and counts its own classes; the share has no weights.
+    /// Two sets that share these files, and what is kept of them in memory: the remaining samples,
+    /// and `percent` (above 0, below 100) of them drawn with a seed, by class where there are
+    /// labels. Each numbers its own samples from 0 on, in the order of this set, and counts its own
+    /// classes; the drawn share has no weights.
     ///
-    /// Throws  Error 64 when a share of so many samples is none, or all but one of them
+    /// Throws  Error 64 when the share would have no sample, or leave at most one; 65 or 74 as
+    /// `read`
     std::pair<Dataset, Dataset> divided(double percent, std::uint64_t seed) const;
 
     /// Reads and decodes everything into memory that the ranks of the host share, each rank a part.
     ///
+    /// What is kept already stays as it is.
+    ///
     /// Collective  over `host`, the ranks of one host, which opened the same files
-    /// Throws      AgreedError 69 when the host's shared memory has not room enough; that of `read`
+    /// Throws      AgreedError 69 when the host's shared memory is too small; AgreedError as `read`
     void keep_in_memory(comm::Communicator const& host);
 
     /// Copies the files that samples are read from, those that links lead to as well, to a
     /// directory of the host, and reads the copies from then on.
     ///
     /// Collective  over `host`, the ranks of one host, which opened the same files
-    /// Throws      AgreedError as `stage_in`
+    /// Throws      AgreedError 66, 65, 73 or 74 when a file cannot be read, or written there
     void keep_on_disk(std::filesystem::path const& directory, comm::Communicator const& host);
 
     /// Scales the first inputs by the mean and standard deviation of `training`, whatever this
     /// set's own files hold.
     ///
     /// Throws  Error 65 when both sets name their classes, and this one's are not the first of
-    ///         the other's
+    ///         the other's; as `scale_as`
     void measure_as(Dataset const& training);
     /// The same by values: one each, one for each channel, or none.
     ///
@@ -87,7 +94,8 @@ class Dataset {
     void expect_classes(std::int64_t classes) noexcept { expected_classes_ = classes; }
 
     std::int64_t samples() const noexcept;
-    /// The number of a sample among all that the files hold; another where this is a part of them.
+    /// The number of a sample (0 to samples() - 1, not checked) among all that the files hold:
+    /// another number if this set is a part of them.
     std::int64_t number_in_files(std::int64_t sample) const;
     std::vector<FieldInfo> const& inputs() const noexcept { return inputs_; }
     std::vector<FieldInfo> const& targets() const noexcept { return targets_; }
@@ -102,9 +110,13 @@ class Dataset {
     std::vector<std::string> const& class_names() const noexcept { return names_; }
     /// Those that the files name, all of them or none.
     std::vector<std::string> const& declared_classes() const noexcept;
+    /// Shape  [classes]; empty without labels
     std::vector<std::int64_t> const& class_counts() const noexcept { return counts_; }
-    /// By sample; null where no weights were asked for.
+    /// Shape  [samples], none negative; null where no weights were asked for
     std::shared_ptr<std::vector<double> const> weights() const noexcept { return weights_; }
+    /// What the first input is scaled by, of u8 in units of 1/255.
+    ///
+    /// Shape  [channels], [1], or [0] where it is not scaled
     std::vector<double> const& mean() const noexcept { return mean_; }
     std::vector<double> const& std() const noexcept { return std_; }
 
@@ -121,15 +133,17 @@ class Dataset {
     /// How often a chunk was decoded so far.
     std::uint64_t chunks_decoded() const;
 
-    /// Reads all fields of `batch.indices`, any samples in any order. The first input is
-    /// normalised: u8 over 255, minus mean, over std of the files.
+    /// Reads all fields of `batch.indices`, any samples (0 to samples() - 1, not checked) in any
+    /// order. The first input is normalised: u8 over 255, minus mean, over std of the files. Any
+    /// thread may read, with a `scratch` of its own.
     ///
     /// Throws  Error 65 or 74 that names the file, the dataset and the samples
     void read(Batch& batch, Scratch& scratch) const;
 
-    /// The first input or target alone, where it is not ragged.
+    /// The first input or target alone, where it is not ragged. Labels are not checked.
     ///
     /// Shape   into [indices, sample…]
+    /// Throws  Error 65 or 74 as `read`
     void read_inputs(std::span<std::int64_t const> indices, std::span<float> into) const;
     void read_targets(std::span<std::int64_t const> indices, std::span<std::int64_t> into) const;
 

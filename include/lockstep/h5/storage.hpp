@@ -11,6 +11,7 @@ namespace lockstep::h5 {
 /// The element types that we know, all little-endian in our files.
 enum class Type { u8, i16, i32, i64, u64, f16, f32, f64, i8, u16, u32 };
 
+/// Extents, the slowest first; of a scalar none.
 using Shape = std::vector<std::uint64_t>;
 
 /// As people read it: "[60000, 28, 28]".
@@ -21,7 +22,7 @@ enum class Filter { deflate, shuffle, fletcher32 };
 
 /// Where the bytes of a chunk lie in the file.
 struct Chunk {
-    std::uint64_t at = 0;
+    std::uint64_t at = 0;      ///< byte of the file
     std::uint32_t bytes = 0;   ///< as stored; 0: never written, so that it holds the fill value
     std::uint32_t skipped = 0; ///< bit i: filter i was not applied to it
 };
@@ -30,12 +31,12 @@ struct Chunk {
 struct Storage {
     std::string obstacle; ///< why they cannot be read so; empty: they can, and the rest holds
     std::filesystem::path
-        file; ///< that has the bytes: another than was opened where links lead there
-    Type type = Type::u8;
-    bool big_endian = false;
-    Shape shape;
-    std::uint64_t offset = 0;            ///< of the first byte, where it is not chunked
-    Shape chunk;                         ///< extents of a chunk; empty: not chunked
+        file;                ///< that has the bytes: another than was opened where links lead there
+    Type type = Type::u8;    ///< of an element
+    bool big_endian = false; ///< its bytes
+    Shape shape;             ///< of the dataset, in elements
+    std::uint64_t offset = 0;            ///< byte of the file it begins at, where it is not chunked
+    Shape chunk;                         ///< extents of a chunk, in elements; empty: not chunked
     std::vector<Filter> filters;         ///< in the order in which they were applied
     bool partial_chunks_filtered = true; ///< those that reach over the edge of the shape too
     std::vector<Chunk> chunks;           ///< in row-major order of their places

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/train/report.hpp"
+#include "lockstep/train/events.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -12,10 +12,11 @@ namespace lockstep::monitor {
 /// at a resume.
 class MetricsFile : public train::Observer {
   public:
-    /// Throws  Error 73 when the file cannot be made
+    /// Throws  Error 73 when the file cannot be made, 74 when the disk is full
     explicit MetricsFile(std::filesystem::path const& path);
     ~MetricsFile() override;
 
+    /// Throws  Error 74 when the record cannot be written
     void on(train::Event const& event) override;
 
   private:

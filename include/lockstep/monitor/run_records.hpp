@@ -80,12 +80,14 @@ struct AttemptRecord {
 class RunRecords {
   public:
     /// `run`: the run's directory, or its metrics.jsonl.
+    ///
+    /// Throws  std::filesystem::filesystem_error when the directory cannot be looked at
     explicit RunRecords(std::filesystem::path const& run);
 
     /// Reads what has come since the last call; whether there was something. A file that has become
     /// shorter is a new run's: all is read again.
     ///
-    /// Throws  Error 66 when there is no such file
+    /// Throws  Error 66 when there is no such file; 65, 73 or 74 when it cannot be read
     bool read();
 
     /// Throws  Error 65 when `named`, which these records were read from, is a file of another kind

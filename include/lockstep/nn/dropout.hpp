@@ -7,7 +7,11 @@ namespace lockstep::nn {
 /// Dropout (Srivastava et al., JMLR 2014) whose mask is drawn from the model's random key and the
 /// layer's number, not from a generator shared by the process.
 ///
-/// Shape  any, and the same comes out; `probability` of an element to become 0 lies in [0, 1)
+/// Kept elements are divided by 1 - `probability`; evaluation changes nothing.
+///
+/// Shape  any, and the same comes out; `probability` of an element to become 0 lies in [0, 1),
+/// which
+///        is not checked
 class DropoutImpl : public torch::nn::Module {
   public:
     DropoutImpl(double probability, std::uint64_t layer, std::shared_ptr<RandomKey> key);

@@ -35,18 +35,21 @@ class Fields {
     explicit Fields(std::vector<Field> fields) : fields_(std::move(fields)) {}
 
     std::size_t size() const noexcept { return fields_.size(); }
+    /// Throws  std::out_of_range, as the functions below, where there is no such field
     Field const& operator[](std::size_t at) const { return fields_.at(at); }
     auto begin() const { return fields_.begin(); }
     auto end() const { return fields_.end(); }
     std::int64_t samples() const { return fields_.at(0).samples(); }
-    /// The values of the first, for models and tasks that know of one whose samples are alike.
+    /// The values of the first: [samples, sample…]; of a ragged field all rows, [rows, row…].
     torch::Tensor const& only() const { return fields_.at(0).values; }
 
   private:
     std::vector<Field> fields_;
 };
 
-/// Samples of zeros, to try a model on; those with a number of rows of their own have 64.
+/// Samples of zeros, to try a model on, float32 or int64 as each field is handed out.
+///
+/// Shape  of each field [samples, sample…]; ragged: 64 rows per sample, [64 * samples, row…]
 Fields zeros(std::vector<data::FieldInfo> const& infos, std::int64_t samples, torch::Device device);
 
 } // namespace lockstep::nn

@@ -34,8 +34,12 @@ struct RandomKey {
 /// A network of ours.
 class Model : public torch::nn::Module {
   public:
-    /// Shape  inputs[0] [n, sample…] float32; returns [n, outputs], or [n, outputs, place…] where
+    /// One instance is called by one thread at a time, several instances at once by several threads
+    /// where `runs_on_threads`.
+    ///
+    /// Shape   inputs[0] [n, sample…] float32; returns [n, outputs], or [n, outputs, place…] where
     ///         a task learns something of each place
+    /// Throws  LibTorch's exceptions, which end the run with 64 and the shapes of the batch
     virtual torch::Tensor forward(Fields const& inputs) = 0;
 
     /// Of what the model is made from beside its deck, such as a file of code; 0: nothing. A run

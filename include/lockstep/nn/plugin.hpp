@@ -9,6 +9,7 @@
 /// Defines the models of a library or a program: LOCKSTEP_MODELS(kind, another_kind) with
 /// expressions of type lockstep::nn::ModelKind. A deck names them as
 /// model.name = plugin:LIBRARY:NAME, or plugin:self:NAME where they are linked into the program.
+/// Once per library or program, at namespace scope.
 #define LOCKSTEP_MODELS(...) LOCKSTEP_PLUGIN(model, lockstep::nn::ModelKind, __VA_ARGS__)
 
 #define LOCKSTEP_PLUGIN(what, Kind, ...)                                                           \

@@ -24,20 +24,22 @@ struct PolicyOutput {
 /// is not in its buffers, since each environment has a memory of its own.
 class Policy : public Model {
   public:
+    /// Shape  as the members of PolicyInput and PolicyOutput
     virtual PolicyOutput judge(PolicyInput const& input) = 0;
     /// Numbers that it remembers of one environment; an episode begins with zeros.
     virtual std::int64_t state_size() const { return 0; }
 
-    /// Shape  inputs [n, observation]; returns [n, parameters + 1], the value last, of episodes
-    ///        that begin there
+    /// Shape   inputs [n, observation]; returns [n, parameters + 1], the value last, of episodes
+    ///         that begin there
+    /// Throws  std::out_of_range without inputs
     torch::Tensor forward(Fields const& inputs) override;
 };
 
 /// What the policy makes of the input, once its shapes were compared with those that are needed:
 /// policies come from plug-ins, too.
 ///
-/// Units  `parameters`: of the distribution of actions at each step
-/// Throws usage where a shape is another one
+/// Shape   as PolicyInput and PolicyOutput; `parameters` of the distribution of actions at each
+/// step Throws  Error 64 where a shape is another one
 PolicyOutput judge(Policy& policy, PolicyInput const& input, std::int64_t parameters);
 
 } // namespace lockstep::nn

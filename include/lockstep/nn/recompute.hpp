@@ -21,17 +21,22 @@ struct Block {
 /// a third more time (gradient checkpointing: Chen et al., arXiv 1604.06174). The bits are those of
 /// a plain forward and backward. LibTorch has this for Python only.
 ///
-/// Shape  as the block's
+/// Shape       as the block's
+/// Collective  where the block's layers sum over replicas: they do so again in backward
+/// Throws      what the block throws, in forward or in backward
 torch::Tensor recomputed(Block block, torch::Tensor input);
 
-/// The modules [first, last) of a sequence as a block; `last` is at most its size.
+/// The modules [first, last) of a sequence as a block; `first` is at most `last`, and `last` at
+/// most the sequence's size, which is not checked.
 Block block_of(torch::nn::Sequential const& sequence, std::size_t first, std::size_t last,
                std::shared_ptr<RandomKey> random_key);
 
 /// Runs a whole sequence, cut before the modules whose place is in `cuts`, in rising order, each
 /// part as a recomputed block.
 ///
-/// Shape  as the sequence's; `cuts` lie below its size
+/// Shape       as the sequence's; `cuts` lie below its size
+/// Collective  as `recomputed`
+/// Throws      as `recomputed`
 torch::Tensor forward_recomputed(torch::nn::Sequential const& sequence,
                                  std::vector<std::size_t> const& cuts,
                                  std::shared_ptr<RandomKey> const& random_key, torch::Tensor input);

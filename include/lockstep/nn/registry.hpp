@@ -12,8 +12,9 @@ struct ModelKind {
     std::string name;
     std::string meaning;
     std::vector<config::OwnKey> keys;
+    /// Throws  Error 64 for a value of a key, or a shape, that the model cannot have
     std::function<std::shared_ptr<Model>(config::OwnValues const&, Interface const&)> make;
-    /// How many parameters it would have, without making it.
+    /// How many parameters it would have, without making it. Throws  as `make`
     std::function<double(config::OwnValues const&, Interface const&)> parameters;
     bool any_inputs = false; ///< several, of whole numbers, or of a number of rows each
 };
@@ -30,7 +31,8 @@ void require_known(config::Model const& chosen);
 /// Throws  Error 64 to 69 as `make_model` does
 double parameter_count(config::Model const& chosen, Interface const& interface);
 
-/// The deck's model, initialised from the seed alone: the same bits wherever it is made.
+/// The deck's model, initialised from the seed alone: the same bits wherever it is made. Not
+/// collective; it seeds LibTorch's generator.
 ///
 /// Throws  Error 64 when the deck names no model of ours, a key it does not have, or a shape that
 ///         it cannot take; 65 when the model takes one input of real values and the data has

@@ -16,7 +16,8 @@ class ReplicaSums {
     virtual void sum(int replica, std::span<double> values) = 0;
 };
 
-/// Which replica a module plays at the moment, and how it reaches the others; null: it is alone.
+/// Which replica a module plays at the moment, and how it reaches the others: null where layers do
+/// not communicate (communication.sync-batch-norm = false).
 struct ReplicaLink {
     ReplicaSums* sums = nullptr;
     int replica = 0;

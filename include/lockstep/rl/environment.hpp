@@ -33,19 +33,23 @@ struct Outcome {
     bool truncated = false;
 };
 
-/// A world that an agent acts in, one episode at a time.
+/// A world that an agent acts in, one episode at a time; called by one thread at a time.
 class Environment {
   public:
     virtual ~Environment() = default;
 
     virtual Spaces const& spaces() const = 0;
-    /// Begins an episode, drawn from `key` alone.
+    /// Begins an episode, the first too, drawn from `key` alone.
     virtual void reset(std::uint64_t key) = 0;
+    /// The next step of the episode; not called after it has ended. The caller cuts an episode off
+    /// after `longest_episode` steps: `truncated` is for other ends. The reward is finite.
+    ///
     /// Shape  action [action_size]: the place of one as a number, or any numbers
     virtual Outcome step(std::span<float const> action) = 0;
-    /// Shape  into [observation]
+    /// Shape  into [observation], all finite
     virtual void observe(std::span<float> into) const = 0;
     /// All that an episode is: an environment that is given another's continues as that one does.
+    /// Always of the same length, and valid as long as the environment exists.
     virtual std::span<double> state() = 0;
 };
 
@@ -65,7 +69,9 @@ struct EnvironmentKind {
     std::string name;
     std::string meaning;
     std::vector<config::OwnKey> keys;
-    /// Opens what all of them share, once.
+    /// Opens what all of them share, once; the source is gone afterwards.
+    ///
+    /// Throws  Error 64 to 66 when its keys or files are wrong
     std::function<EnvironmentMaker(EnvironmentSource const&)> open;
 };
 
@@ -75,10 +81,10 @@ struct EnvironmentKind {
 /// Throws  Error 64, from what is returned, when the shape is another
 EnvironmentMaker scaled(EnvironmentMaker environments, std::vector<double> scale);
 
-/// All environments, by name.
+/// All environments, by name. In a program built with LOCKSTEP_WITH_RL, as what follows.
 std::vector<EnvironmentKind> environment_kinds();
 
-/// Throws  Error 64 when there is no environment of that name
+/// Throws  Error 64 when there is no environment of that name; as EnvironmentKind::open
 EnvironmentMaker open_environment(std::string const& name, EnvironmentSource const& source);
 
 } // namespace lockstep::rl

@@ -56,17 +56,23 @@ struct Samples {
     static Samples of(rl::Spaces const& spaces);
 };
 
-/// What one step of training means.
+/// What one step of training means. Its const functions are called by several threads at once, each
+/// with a model of its own; nothing here is collective.
 class Task {
   public:
     virtual ~Task() = default;
+    /// Shape   sum: a scalar; figures and counts as many as `figures` and `training_counts` say
+    /// Throws  Error 65 for a target that the task cannot learn; what LibTorch throws ends the run
+    ///         with 64
     virtual Loss training_loss(nn::Model& model, Tensors const& batch) const = 0;
+    /// Shape   as many counts and sums as `counts` and `sums` say
+    /// Throws  as `training_loss`
     virtual Tally evaluate(nn::Model& model, Tensors const& batch) const = 0;
     /// How many numbers a model must give: for a sample, or for each place or time of it.
     virtual std::int64_t outputs() const = 0;
     virtual std::size_t counts() const { return 0; } ///< length of Tally::counts
     virtual std::size_t sums() const { return 0; }   ///< length of Tally::sums
-    /// From the tallies of all batches together. `loss` is added by the caller.
+    /// From the tallies of all batches of all ranks together. `loss` is added by the caller.
     virtual Metrics metrics(Tally const& total) const = 0;
     virtual std::size_t training_counts() const { return 0; } ///< length of Loss::counts
     /// Of an epoch while it was learnt, from the counts of all its batches together.
@@ -99,11 +105,12 @@ struct TaskKind {
     std::function<rl::EnvironmentMaker(config::OwnValues const&, std::string const&)> environment{};
 };
 
+/// All tasks, by name; without ppo in a program built without reinforcement learning.
 std::vector<TaskKind> task_kinds();
 
 /// Throws  Error 64 when the deck names no task that there is, or a key that it does not have; 66
-/// or
-///         69 for a plug-in that is missing or cannot be loaded
+///         or 69 for a plug-in that is missing or cannot be loaded; 69 for ppo in a program built
+///         without reinforcement learning
 void require_known(config::Task const& chosen);
 
 /// Throws  as require_known; Error 65 when the samples are not of a kind that the task can learn

@@ -3,7 +3,7 @@
 #include "lockstep/base/signals.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
-#include "lockstep/train/report.hpp"
+#include "lockstep/train/events.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -29,9 +29,11 @@ struct RunOptions {
     std::vector<std::string> remarks{};     ///< to be told at the start; rank 0's
     /// Makes rank 0's observers, once the run's directory stands; may be empty.
     std::function<std::vector<std::unique_ptr<Observer>>(config::Deck const&)> observers{};
-    /// Called on every rank: once no other job has the run's directory, with the number of this
-    /// attempt, and once this attempt is on record. Before, what goes wrong is no part of the run.
+    /// Called on every rank once no other job has the run's directory, with the number of this
+    /// attempt.
     std::function<void(std::int64_t token)> held{};
+    /// Called on every rank once this attempt is on record; not for a run that is finished already.
+    /// Errors before it are no part of the run.
     std::function<void()> begun{};
     /// Called on each rank after its first step, when all that libraries make once is made.
     std::function<void()> stepped{};
@@ -42,17 +44,20 @@ class Run;
 /// A run whose epochs are in the hands of its caller, for loops that decide between them.
 ///
 /// Collective  every function but step() and model(), over `world`; same order on all ranks
-/// Throws      each: AgreedError on every rank for what can be agreed on; RankError on one rank
-///             alone in the middle of a step, after which the caller must end the job
+/// Throws      each: AgreedError on every rank for what can be agreed on; RankError, or another
+///             Error (69 of MPI, 76 for a rank that does not come, an observer's), on one rank
+///             alone, after which the caller must end the job: `abort_job`
 class Trainer {
   public:
     /// Sets up: opens the data, makes the model, and resumes from the newest good checkpoint or
     /// writes the first one. `world` and `signals` must outlive it.
     ///
-    /// Collective  over `world`
-    Trainer(comm::Communicator const& world, RunOptions order, SignalRequests const& signals);
+    /// Collective  over `world`; same deck on all ranks
+    Trainer(comm::Communicator const& world, RunOptions options, SignalRequests const& signals);
     Trainer(Trainer&&) noexcept;
+    /// Collective  as the destructor of what is replaced
     Trainer& operator=(Trainer&&) noexcept;
+    /// Collective  over the world it was made with
     ~Trainer();
 
     /// Steps to the end of an epoch, with the validations and checkpoints that the deck asks for;
@@ -65,6 +70,7 @@ class Trainer {
     void save_checkpoint();
     /// Writes the last checkpoint and, unless the run was asked to leave, measures the test set
     /// with the best model. `reason` is "stopped" when epochs were left: the next start continues.
+    /// The last call, once.
     Ended finish();
 
     std::int64_t step() const; ///< steps done; not collective
@@ -78,11 +84,10 @@ class Trainer {
 /// Trains what the deck says: opens the data, resumes from the newest good checkpoint or starts
 /// over, steps, validates, writes checkpoints, and measures the test set with the best model.
 ///
-/// Collective  over `world`; same order on all ranks
-/// Throws      AgreedError on every rank for what can be agreed on; RankError on one rank alone in
-///             the middle of a step, after which the caller must end the job
+/// Collective  over `world`; same options on all ranks
+/// Throws      as Trainer's functions
 /// Returns     why it ended; `reason` is a signal's name or "walltime" when it was interrupted
-Ended train(comm::Communicator const& world, RunOptions const& order,
+Ended train(comm::Communicator const& world, RunOptions const& options,
             SignalRequests const& signals);
 
 /// The device that the deck gives this rank, as text: "cpu" or "cuda:0".
@@ -95,7 +100,7 @@ std::string device_of_rank(comm::Communicator const& world, config::Run const& r
 /// Measures the deck's test set, or its validation set where there is none, with the model of a
 /// checkpoint or of a best.h5; exact on any number of ranks.
 ///
-/// Collective  over `world`
+/// Collective  over `world`; same deck and file on all ranks
 /// Throws      AgreedError: 66, 65 or 74 for the file or the data, 64 when the deck has neither set
 ///             or another model or task than the file, 69 for a device that is not here
 Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck,

@@ -5,7 +5,7 @@
 #include "lockstep/monitor/collective_command.hpp"
 #include "measure/measurement.hpp"
 #include "measure/train_side/bench_training.hpp"
-#include "train/device.hpp"
+#include "train/configure_torch.hpp"
 
 #include <algorithm>
 #include <iostream>

@@ -4,6 +4,7 @@
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "measure/train_side/check_launch.hpp"
+#include "measure/train_side/check_probes.hpp"
 #include "measure/train_side/check_training.hpp"
 #include "monitor/watchdog.hpp"
 

@@ -8,11 +8,16 @@
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/task/task.hpp"
+#include "lockstep/train/trainer.hpp"
+#include "monitor/root_cause.hpp"
+#include "monitor/watchdog.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+
+#include "../agreed_words.hpp"
 
 namespace lockstep::app {
 
@@ -94,6 +99,17 @@ DeckArguments read_deck(comm::Communicator const& world, Words const& words, std
             run.directory = (std::filesystem::path("runs") / run.name).string();
         }
     });
+    return result;
+}
+
+DeckArguments begin_with_deck(monitor::CommandContext& context, Options const& options,
+                              Invocation const& invocation, std::size_t decks) {
+    auto const words = agreed_words(context.world, options, invocation.arguments);
+    auto result = read_deck(context.world, words, decks);
+    auto const& deck = result.deck;
+    context.root_cause.set_places(result.places);
+    context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
+    context.session.bind_device(train::device_of_rank(context.world, deck.run));
     return result;
 }
 

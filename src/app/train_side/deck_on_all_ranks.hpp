@@ -1,8 +1,10 @@
 #pragma once
 
+#include "app/command.hpp"
 #include "base/arguments.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck_source.hpp"
+#include "lockstep/monitor/collective_command.hpp"
 
 #include <map>
 #include <string>
@@ -23,5 +25,14 @@ struct DeckArguments {
 /// Collective  over `world`
 /// Throws      AgreedError 64 or 66
 DeckArguments read_deck(comm::Communicator const& world, Words const& words, std::size_t decks);
+
+/// How a command begins that trains, or computes as training does: reads its words and its deck,
+/// and tells the root cause where values stand, the watchdog its patience and the session its
+/// device.
+///
+/// Collective  over the world
+/// Throws      AgreedError as read_deck, and 64 or 69 for a device that is not there
+DeckArguments begin_with_deck(monitor::CommandContext& context, Options const& options,
+                              Invocation const& invocation, std::size_t decks);
 
 } // namespace lockstep::app

@@ -4,13 +4,10 @@
 #include "comm/collectives.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
-#include "monitor/root_cause.hpp"
-#include "monitor/watchdog.hpp"
 
 #include <cmath>
 #include <iostream>
 
-#include "../agreed_words.hpp"
 #include "../train_side_options.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
@@ -50,12 +47,8 @@ ExitCode evaluate_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             NothingTold nothing;
-            auto const words =
-                agreed_words(context.world, evaluate_options(nothing), invocation.arguments);
-            auto const [deck, others, places] = read_deck(context.world, words, 1);
-            context.root_cause.set_places(places);
-            context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
-            context.session.bind_device(train::device_of_rank(context.world, deck.run));
+            auto const [deck, others, places] =
+                begin_with_deck(context, evaluate_options(nothing), invocation, 1);
             auto const path = file_of(context.world, others[0]);
             auto const measured = train::evaluate_file(context.world, deck, path);
             if (context.world.is_root()) {

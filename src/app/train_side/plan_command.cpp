@@ -86,8 +86,8 @@ void print_plan(train::RunPlan const& plan) {
                concat(count_text(plan.samples),
                       deck.task.kind == "ppo" ? " samples played in an iteration" : " samples",
                       sets_text(plan), "; a step takes ", count_text(plan.samples_per_step), ": ",
-                      deck.run.replicas, " replicas x ", deck.data.batch, " x ",
-                      deck.optimizer.accumulate));
+                      deck.run.replicas, " replicas x ", deck.data.batch, " samples x ",
+                      deck.optimizer.accumulate, " micro-batches"));
     print_line("length", concat(count_text(plan.steps), " steps, ",
                                 count_text(plan.steps_per_epoch), " per epoch"));
     print_line(
@@ -96,7 +96,7 @@ void print_plan(train::RunPlan const& plan) {
                " tensors",
                plan.frozen > 0 ? concat(", and ", number_text(plan.frozen), " frozen") : ""));
     print_line("buckets", buckets_text(plan.buckets));
-    print_line("memory", concat(size_text(memory.total()), " per rank, and the activations"));
+    print_line("memory", concat(size_text(memory.total()), " per rank, plus activations"));
     for (auto const& [name, bytes] :
          {std::pair("parameters", memory.parameters), std::pair("gradients", memory.gradients),
           std::pair("exchange", memory.exchange), std::pair("optimizer", memory.optimizer),
@@ -108,7 +108,7 @@ void print_plan(train::RunPlan const& plan) {
                concat(size_text(plan.state_bytes), "; ", deck.checkpoint.keep,
                       deck.checkpoint.keep == 1 ? " is kept, " : " are kept, ",
                       size_text(plan.state_bytes * static_cast<double>(deck.checkpoint.keep + 1)),
-                      " with the one being written"));
+                      " including the one being written"));
     print_map(plan.ranks);
 }
 

@@ -10,14 +10,13 @@
 #include "monitor/root_cause.hpp"
 #include "monitor/tolerant.hpp"
 #include "monitor/watchdog.hpp"
-#include "report/report.hpp"
+#include "report/plots.hpp"
 #include "report/tensorboard.hpp"
 #include "train/lease.hpp"
 
 #include <filesystem>
 #include <iostream>
 
-#include "../agreed_words.hpp"
 #include "../train_side_options.hpp"
 #include "build_info.hpp"
 #include "commands.hpp"
@@ -97,12 +96,7 @@ ExitCode train_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             TrainTold told;
-            auto const words =
-                agreed_words(context.world, train_options(told), invocation.arguments);
-            auto const [deck, others, places] = read_deck(context.world, words, 0);
-            context.root_cause.set_places(places);
-            context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
-            context.session.bind_device(train::device_of_rank(context.world, deck.run));
+            auto const deck = begin_with_deck(context, train_options(told), invocation, 0).deck;
             auto const job = context.world.is_root() ? batch_job() : BatchJob{};
             auto const ended =
                 train::train(context.world,

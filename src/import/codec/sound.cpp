@@ -52,7 +52,8 @@ Sound read_sound(std::filesystem::path const& path) {
     }
     require_whole(path, file.get());
     if (info.channels < 1 || info.channels > max_channels || info.samplerate < 1) {
-        refuse(path, concat("it has ", info.channels, " channels of ", info.samplerate, " Hz"));
+        refuse(path, concat("it has ", info.channels, " channels at ", info.samplerate,
+                            " Hz, which is not supported"));
     }
     Sound sound{info.samplerate, {}};
     auto const channels = static_cast<std::size_t>(info.channels);
@@ -80,7 +81,7 @@ Sound read_sound(std::filesystem::path const& path) {
     if (sf_error(file.get()) != SF_ERR_NO_ERROR ||
         static_cast<sf_count_t>(sound.values.size()) < info.frames) {
         refuse(path, concat("it ends after ", sound.values.size(), " of ", info.frames,
-                            " values a channel"));
+                            " values per channel"));
     }
     return sound;
 }

@@ -47,7 +47,7 @@ class Video {
                         "looking for a video stream");
         decoder_.reset(avcodec_alloc_context3(codec));
         check(avcodec_parameters_to_context(decoder_.get(), format->streams[stream_]->codecpar),
-              "reading how it is coded");
+              "reading its codec parameters");
         decoder_->thread_count = 1;
         decoder_->max_pixels = max_pixels;
         decoder_->flags |= AV_CODEC_FLAG_BITEXACT;
@@ -72,7 +72,7 @@ class Video {
         if (result != AVERROR_EOF) {
             check(result, "reading");
         }
-        check(avcodec_send_packet(decoder_.get(), nullptr), "decoding its end");
+        check(avcodec_send_packet(decoder_.get(), nullptr), "decoding its last frames");
         drain();
         // Headers promise any number of frames: what is missing shows as a damaged packet.
         if (frames_ == 0) {
@@ -85,7 +85,7 @@ class Video {
         if (code < 0) {
             std::array<char, AV_ERROR_MAX_STRING_SIZE> text{};
             av_strerror(code, text.data(), text.size());
-            refuse(concat(doing, " failed after ", frames_, " frames, ", text.data()));
+            refuse(concat(doing, " failed after ", frames_, " frames: ", text.data()));
         }
         return code;
     }
@@ -114,7 +114,8 @@ class Video {
         auto const height = frame_->height;
         if (width <= 0 || height <= 0 ||
             static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height) > max_pixels) {
-            refuse(concat("frame ", frames_, " has ", width, "x", height, " pixels"));
+            refuse(concat("frame ", frames_, " has ", width, "x", height,
+                          " pixels, which is not supported"));
         }
         // A frame may have another size than the one before.
         scaler_ = sws_getCachedContext(

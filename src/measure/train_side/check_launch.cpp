@@ -1,6 +1,7 @@
 #include "measure/train_side/check_launch.hpp"
 
 #include "base/file.hpp"
+#include "base/file_hash.hpp"
 #include "base/gpus.hpp"
 #include "base/hash.hpp"
 #include "base/host_facts.hpp"
@@ -14,6 +15,9 @@
 #include "h5/version.hpp"
 #include "lockstep/comm/session.hpp"
 #include "lockstep/data/dataset.hpp"
+#include "measure/train_side/check_probes.hpp"
+
+#include "torch_facts.hpp"
 
 namespace lockstep::measure {
 
@@ -86,7 +90,8 @@ void check_libraries(CheckContext const& context, comm::LaunchFacts const& facts
     context.report.add({multiple ? Colour::green : Colour::yellow, "threads",
                         multiple
                             ? "MPI allows calls from several threads at once (MPI_THREAD_MULTIPLE)"
-                            : "MPI allows one calling thread at a time: checkpoints stop training",
+                            : "MPI allows one calling thread at a time: training stops while a "
+                              "checkpoint is written",
                         multiple ? "" : "Use an MPI that was built with MPI_THREAD_MULTIPLE"});
 }
 
@@ -95,7 +100,8 @@ void check_libraries(CheckContext const& context, comm::LaunchFacts const& facts
 /// Collective  over the world
 void check_hosts(CheckContext const& context, comm::LaunchFacts const& facts) {
     auto const shm = free_space("/dev/shm");
-    auto const text = concat(facts.host, ": ", context.topology.local_size, " of its ranks, ",
+    auto const text = concat(facts.host, ": ", context.topology.local_size,
+                             context.topology.local_size == 1 ? " rank, " : " ranks, ",
                              facts.cores.size(), " of ", facts.host_cores, " cores each, ",
                              facts.processor, ", ", bytes_text(available_memory()),
                              " of memory and ", bytes_text(shm), " of /dev/shm free");
@@ -133,15 +139,15 @@ std::vector<Finding> judge_gpus(CheckContext const& context, GpuListing const& l
     }
     auto const torch = torch_facts();
     if (!listing.gpus.empty() && !torch.sees_gpus && run.device != "cpu") {
-        findings.push_back({Colour::red, "devices",
-                            concat("LibTorch cannot use the GPUs of ", comm::host_name()),
-                            torch.has_cuda ? "Update the driver to one that knows LibTorch's CUDA"
-                                           : "Build with a LibTorch that has CUDA (./bootstrap "
-                                             "build installs one), or set run.device = cpu"});
+        findings.push_back(
+            {Colour::red, "devices", concat("LibTorch cannot use the GPUs of ", comm::host_name()),
+             torch.has_cuda ? "Update the driver to one that supports LibTorch's CUDA version"
+                            : "Build with a LibTorch that has CUDA (./bootstrap "
+                              "build installs one), or set run.device = cpu"});
     }
     if (torch.sees_gpus && !comm::nccl_available() && context.world.size() > 1) {
         findings.push_back({Colour::yellow, "devices",
-                            "gradients go through host memory: the program has no NCCL",
+                            "gradients go through host memory: the program was built without NCCL",
                             "Configure with -DLOCKSTEP_WITH_NCCL=ON"});
     }
     return findings;

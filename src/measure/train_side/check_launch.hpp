@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "check_probes.hpp"
+#include "check_context.hpp"
 
 namespace lockstep::measure {
 

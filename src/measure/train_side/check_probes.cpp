@@ -1,23 +1,21 @@
-#include "check_probes.hpp"
+#include "measure/train_side/check_probes.hpp"
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
-#include "base/host_facts.hpp"
+#include "base/file_system.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
 #include "measure/allreduce_trial.hpp"
 #include "measure/checkpoint_trial.hpp"
-#include "train/device.hpp"
+#include "measure/trial_directory.hpp"
 
 #include <torch/cuda.h>
 #include <torch/utils.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <limits>
 #include <unistd.h>
 
@@ -44,7 +42,7 @@ std::string rate_text(double bytes_per_s) {
 std::string sums_text(comm::Communicator const& comm) {
     auto const latency = median(measure_allreduce(comm, "ordered", small, 20).seconds);
     auto const whole = median(measure_allreduce(comm, "ordered", large, 5).seconds);
-    return concat("a sum of 4 bytes takes ", fixed(latency * 1e3, 3), " ms, of 8 MiB ",
+    return concat("a sum of 4 bytes takes ", fixed(latency * 1e3, 3), " ms, one of 8 MiB ",
                   fixed(whole * 1e3, 1), " ms: ", rate_text(static_cast<double>(large) / whole));
 }
 
@@ -60,7 +58,7 @@ Finding finding_of(std::string topic, Error const& error) {
 std::vector<int> blind_ranks(comm::Communicator const& world,
                              std::filesystem::path const& directory) {
     std::string probe;
-    comm::agree(world, "writing a file for the others", [&] {
+    comm::agree(world, "writing a file for the other ranks", [&] {
         if (world.is_root()) {
             probe = (directory / concat(".lockstep-probe-", ::getpid())).string();
             write_text_durably(probe, "");
@@ -117,18 +115,6 @@ Speed measured_speed(torch::Device device) {
 
 } // namespace
 
-TorchFacts torch_facts() {
-    bool const has_cuda = at::hasCUDA();
-    auto const runtime = has_cuda ? concat(" with CUDA ", at::Context::versionCUDART())
-                                  : std::string(" without CUDA");
-    return {concat(TORCH_VERSION, runtime), at::get_cpu_capability(), has_cuda,
-            torch::cuda::is_available()};
-}
-
-comm::Communicator first_of_hosts(CheckContext const& context) {
-    return context.world.split(context.topology.local_rank == 0 ? 0 : 1);
-}
-
 void check_clocks(CheckContext const& context) {
     if (context.topology.hosts.size() == 1) {
         return;
@@ -144,7 +130,7 @@ void check_clocks(CheckContext const& context) {
         concat("the hosts' clocks differ by at most ", fixed(smallest * 1e3, 1), " ms");
     constexpr double most = 1;
     context.report.add({smallest > most ? Colour::yellow : Colour::green, "clocks", text,
-                        smallest > most ? "Let the hosts' clocks follow a time server" : ""});
+                        smallest > most ? "Synchronize the hosts' clocks with a time server" : ""});
 }
 
 void check_network(CheckContext const& context) {
@@ -166,7 +152,7 @@ void check_network(CheckContext const& context) {
     auto const firsts = first_of_hosts(context);
     if (topology.hosts.size() > 1 && topology.local_rank == 0) {
         report.green("between hosts",
-                     concat(topology.hosts.size(), " hosts, a rank each: ", sums_text(firsts)));
+                     concat(topology.hosts.size(), " hosts, one rank each: ", sums_text(firsts)));
     }
     comm::barrier(world);
 }
@@ -183,9 +169,10 @@ double check_disk(CheckContext const& context, std::filesystem::path const& dire
         report.green("disk", concat(directory.string(), " is on ", files.type, ", ",
                                     bytes_text(files.free), " free"));
         if (!files.lock.empty()) {
-            report.add(
-                {Colour::yellow, "disk", concat("files cannot be locked there: ", files.lock),
-                 "See that no two jobs train in one run's directory, or mount it with locks"});
+            report.add({Colour::yellow, "disk",
+                        concat("files in ", directory.string(), " cannot be locked: ", files.lock),
+                        "Make sure that no two jobs use one run directory, or mount the file "
+                        "system with locks"});
         }
         auto const parent = nearest_directory(directory); // a run that never was leaves none
         blind = blind_ranks(world, parent);
@@ -236,8 +223,9 @@ void check_speed(CheckContext const& context, config::Run const& run) {
         report.add(
             {Colour::yellow, "speed",
              concat("rank ", rank, " on ", topology.host_of_rank[static_cast<std::size_t>(rank)],
-                    " has ", fixed(100 * *slowest / *fastest, 0), " % of the fastest one's speed"),
-             "See what else runs there; run.placement = speed distributes replicas by speed"});
+                    " has ", fixed(100 * *slowest / *fastest, 0), " % of the fastest rank's speed"),
+             "Check what else runs on that host; run.placement = speed gives faster ranks more "
+             "replicas"});
     }
 }
 

@@ -39,8 +39,8 @@ void check_memory(CheckContext const& context, train::DryRun const& dry_run) {
     bool const tight = static_cast<double>(free) < 0.1 * of_all; // beside what is used
     context.report.add(
         {tight ? Colour::yellow : Colour::green, "memory",
-         concat("training takes ", bytes_text(used), " per rank; ", bytes_text(free),
-                on_host ? " stay free" : " of its GPU stay free"),
+         concat("training uses ", bytes_text(used), " per rank; ", bytes_text(free),
+                on_host ? " remain free" : " of its GPU remain free"),
          tight ? concat("Lower data.batch", on_host ? ", or start fewer ranks per host"
                                                     : " and raise optimizer.accumulate")
                : ""});
@@ -61,11 +61,11 @@ void check_checkpoints(CheckContext const& context, train::DryRunSize const& siz
     auto const bytes = size.arena_bytes * (1 + size.state_arrays);
     auto const written = write_rate > 0 ? bytes / write_rate : 0;
     bool const often = every_s > 0 && written > 0.05 * every_s;
-    context.report.add({often ? Colour::yellow : Colour::green, "checkpoints",
-                        concat(bytes_text(static_cast<std::uint64_t>(bytes)),
-                               " each, written in about ", seconds_text(written),
-                               often ? concat(", one is begun every ", seconds_text(every_s)) : ""),
-                        often ? "Raise checkpoint.every-steps" : ""});
+    context.report.add(
+        {often ? Colour::yellow : Colour::green, "checkpoints",
+         concat(bytes_text(static_cast<std::uint64_t>(bytes)), " each, written in about ",
+                seconds_text(written), often ? concat(", one every ", seconds_text(every_s)) : ""),
+         often ? "Raise checkpoint.every-steps" : ""});
 }
 
 /// Collective  over the world
@@ -80,7 +80,7 @@ void dry_run(CheckContext const& context, config::Deck const& deck, double write
     context.report.green("training",
                          concat("a step of ", count_text(size.samples_per_step), " samples takes ",
                                 seconds_text(step_s), ": ", fixed(samples / step_s, 0),
-                                " samples/s; an epoch ", seconds_text(epoch_s), ", the run ",
+                                " samples/s; an epoch takes ", seconds_text(epoch_s), ", the run ",
                                 seconds_text(epoch_s * size.epochs)));
     check_checkpoints(context, size, write_rate,
                       static_cast<double>(deck.checkpoint.every_steps) * step_s);

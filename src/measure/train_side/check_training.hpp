@@ -2,7 +2,7 @@
 
 #include "lockstep/config/deck.hpp"
 
-#include "check_probes.hpp"
+#include "check_context.hpp"
 
 namespace lockstep::measure {
 

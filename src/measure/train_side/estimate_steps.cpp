@@ -58,7 +58,7 @@ BatchTrial try_batch(config::Deck deck, std::int64_t total, int replicas, double
     BatchTrial trial;
     trial.total = total;
     if (auto const unit = replicas * deck.optimizer.accumulate; total % unit != 0) {
-        trial.problem = concat("not a multiple of ", unit, ", replicas times accumulate");
+        trial.problem = concat("not a multiple of ", unit, " (replicas x accumulate)");
         return trial;
     }
     deck.data.batch = total / replicas / deck.optimizer.accumulate;
@@ -103,7 +103,8 @@ void print_batches(std::vector<BatchTrial> const& trials, int replicas, double a
     std::copy_if(trials.begin(), trials.end(), std::back_inserter(good),
                  [](auto const& trial) { return trial.problem.empty(); });
     if (good.size() < 2 || good.back().memory <= good.front().memory) {
-        std::cout << "The largest that fits is not known: name batches that differ more.\n";
+        std::cout
+            << "The largest batch that fits cannot be estimated: name batches that differ more.\n";
         return;
     }
     auto const per_sample = static_cast<double>(good.back().memory - good.front().memory) /
@@ -112,8 +113,9 @@ void print_batches(std::vector<BatchTrial> const& trials, int replicas, double a
                       per_sample * static_cast<double>(good.front().total);
     auto const largest =
         static_cast<std::int64_t>(std::max((0.9 * available - base) / per_sample, 0.0));
-    std::cout << "By the line through these, " << count_text(largest / replicas * replicas)
-              << " samples fit into nine tenths of the "
+    std::cout << "Extrapolated linearly, a total batch of "
+              << count_text(largest / replicas * replicas)
+              << " samples fits into nine tenths of the "
               << bytes_text(static_cast<std::uint64_t>(available)) << " that a rank can have.\n";
 }
 

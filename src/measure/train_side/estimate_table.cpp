@@ -31,14 +31,15 @@ std::string start_text(train::RunPlan const& plan) {
     if (plan.newest.empty()) {
         return "it begins";
     }
-    return plan.finished ? concat("it is finished at step ", plan.done, ", by ", plan.newest)
-                         : concat("it resumes at step ", plan.done, " from ", plan.newest);
+    return plan.finished
+               ? concat("it is finished at step ", plan.done, ", according to ", plan.newest)
+               : concat("it resumes at step ", plan.done, " from ", plan.newest);
 }
 
 void EstimateTable::start(train::RunPlan const& plan) const {
     if (!options_.json) {
         std::cout << "run                " << plan.deck.run.directory << ": " << start_text(plan)
-                  << (plan.newest.empty() ? "" : "; the times below are of all its steps") << "\n";
+                  << (plan.newest.empty() ? "" : "; the times below are for all its steps") << "\n";
     }
 }
 
@@ -67,9 +68,8 @@ void EstimateTable::basis(comm::ScalingInputs const& inputs, std::string const& 
         auto const predicted = comm::predict(blind, measured->ranks).step_s;
         auto const error = 100 * (predicted / whole(measured->parts) - 1);
         std::cout << measured->ranks << " ranks together   " << parts_text(measured->parts)
-                  << "\n    from one rank alone " << time_text(predicted)
-                  << " were predicted, which is " << (error < 0 ? "" : "+") << fixed(error, 0)
-                  << " %\n";
+                  << "\n    predicted from one rank alone: " << time_text(predicted)
+                  << ", with an error of " << (error < 0 ? "" : "+") << fixed(error, 0) << " %\n";
     }
     std::cout << "network of hosts   " << fixed(inputs.between.latency_s * 1e6, 1) << " us + "
               << bytes_text(static_cast<std::uint64_t>(inputs.between.bytes_per_s)) << "/s, "

@@ -36,7 +36,7 @@ std::string deflated(std::string const& text) {
     if (::compress(reinterpret_cast<unsigned char*>(packed.data()), &length, as_bytes(text),
                    text.size()) != Z_OK) {
         throw Error(ExitCode::software,
-                    {"a picture for TensorBoard", "zlib does not compress it", "Please report"});
+                    {"a picture for TensorBoard", "zlib cannot compress it", "Please report this"});
     }
     packed.resize(length);
     return packed;

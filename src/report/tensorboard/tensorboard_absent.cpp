@@ -6,7 +6,7 @@ namespace lockstep::report {
 std::unique_ptr<train::Observer> make_tensorboard(config::Deck const&) {
     throw Error(ExitCode::unavailable,
                 {"monitor.tensorboard = true", "the program was built without protobuf",
-                 "./bootstrap deps, then build again; or set it to false"});
+                 "Run ./bootstrap deps and build again, or set monitor.tensorboard = false"});
 }
 
 } // namespace lockstep::report

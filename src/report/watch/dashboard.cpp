@@ -62,38 +62,38 @@ class Page {
     void add(std::string const& label, std::string const& text) {
         auto const width = narrow() ? label.size() + 1 : label_columns;
         auto const gap = width > label.size() ? width - label.size() : 1;
-        add(concat(paint_(monitor::Colour::dim, label), std::string(gap, ' '), text));
+        add(concat(paint_(monitor::Style::dim, label), std::string(gap, ' '), text));
     }
 
     bool ended() const { return !run_.attempts.empty() && !run_.attempts.back().reason.empty(); }
 
     std::string state() const {
         if (run_.attempts.empty()) {
-            return paint_(monitor::Colour::yellow, "starting");
+            return paint_(monitor::Style::yellow, "starting");
         }
         auto const& reason = run_.attempts.back().reason;
         if (reason == "finished" || reason == "already finished") {
-            return paint_(monitor::Colour::green, "finished");
+            return paint_(monitor::Style::green, "finished");
         }
         if (!reason.empty()) {
-            return paint_(reason == "failed" ? monitor::Colour::red : monitor::Colour::yellow,
+            return paint_(reason == "failed" ? monitor::Style::red : monitor::Style::yellow,
                           monitor::ending_text(reason));
         }
         return silence_s_ < long_silence_s
-                   ? paint_(monitor::Colour::cyan, "running")
-                   : paint_(monitor::Colour::yellow,
+                   ? paint_(monitor::Style::cyan, "running")
+                   : paint_(monitor::Style::yellow,
                             concat("no sign of activity for ", duration_text(silence_s_)));
     }
 
     void heading() {
         std::set<std::string> const hosts(run_.hosts.begin(), run_.hosts.end());
         std::set<std::string> const devices(run_.devices.begin(), run_.devices.end());
-        add(concat(paint_(monitor::Colour::bold, run_.name()), "  ", state()));
+        add(concat(paint_(monitor::Style::bold, run_.name()), "  ", state()));
         if (run_.ranks == 0) { // it has not begun, or failed before
             return;
         }
         add(paint_(
-            monitor::Colour::dim,
+            monitor::Style::dim,
             concat(run_.model, ", ", count_text(run_.parameters), " parameters; ", run_.ranks,
                    run_.ranks == 1 ? " rank on " : " ranks on ", hosts.size(),
                    hosts.size() == 1 ? " host, " : " hosts, ",
@@ -119,13 +119,13 @@ class Page {
             text += concat("  ", duration_text(left), " left");
         }
         if (narrow()) {
-            add(paint_(monitor::Colour::cyan, bar(share, columns(), looks_.utf8)));
+            add(paint_(monitor::Style::cyan, bar(share, columns(), looks_.utf8)));
             add(text);
         } else {
             auto const room = columns() > monitor::columns_of(text) + 1
                                   ? columns() - monitor::columns_of(text) - 1
                                   : 0;
-            add(concat(paint_(monitor::Colour::cyan,
+            add(concat(paint_(monitor::Style::cyan,
                               bar(share, std::min<std::size_t>(room, 40), looks_.utf8)),
                        text));
         }
@@ -162,7 +162,7 @@ class Page {
         }
         return columns() < 70
                    ? std::string()
-                   : paint_(monitor::Colour::blue, sparkline(values, spark_columns, looks_.utf8));
+                   : paint_(monitor::Style::blue, sparkline(values, spark_columns, looks_.utf8));
     }
 
     void measurements() {
@@ -184,8 +184,8 @@ class Page {
             }
             add(label,
                 concat(text,
-                       paint_(monitor::Colour::dim, concat("  at step ", count_text(newest.step))),
-                       newest.best ? paint_(monitor::Colour::green, "  best so far") : ""));
+                       paint_(monitor::Style::dim, concat("  at step ", count_text(newest.step))),
+                       newest.best ? paint_(monitor::Style::green, "  best so far") : ""));
         }
     }
 
@@ -221,15 +221,15 @@ class Page {
         struct Part {
             double monitor::StepRecord::*value;
             char const* name;
-            monitor::Colour colour;
+            monitor::Style colour;
         };
         static constexpr std::array<Part, 6> parts{
-            {{&monitor::StepRecord::forward_ms, "forward", monitor::Colour::blue},
-             {&monitor::StepRecord::backward_ms, "backward", monitor::Colour::cyan},
-             {&monitor::StepRecord::communication_ms, "communication", monitor::Colour::red},
-             {&monitor::StepRecord::imbalance_ms, "waiting", monitor::Colour::yellow},
-             {&monitor::StepRecord::data_ms, "data", monitor::Colour::magenta},
-             {&monitor::StepRecord::update_ms, "update", monitor::Colour::green}}};
+            {{&monitor::StepRecord::forward_ms, "forward", monitor::Style::blue},
+             {&monitor::StepRecord::backward_ms, "backward", monitor::Style::cyan},
+             {&monitor::StepRecord::communication_ms, "communication", monitor::Style::red},
+             {&monitor::StepRecord::imbalance_ms, "waiting", monitor::Style::yellow},
+             {&monitor::StepRecord::data_ms, "data", monitor::Style::magenta},
+             {&monitor::StepRecord::update_ms, "update", monitor::Style::green}}};
         double const whole = mean(&monitor::StepRecord::step_ms);
         if (!(whole > 0)) {
             return;
@@ -253,7 +253,7 @@ class Page {
             auto const& step = run_.steps.back();
             auto const rank = static_cast<std::size_t>(step.straggler);
             add("straggler",
-                paint_(monitor::Colour::yellow,
+                paint_(monitor::Style::yellow,
                        concat("rank ", rank, " on ",
                               rank < run_.hosts.size() ? run_.hosts[rank] : "?",
                               ": the others wait ", or_dash(step.straggler_ms, 1), " ms for it")));
@@ -263,7 +263,7 @@ class Page {
                                    count_text(run_.attempts.back().first_step)));
         }
         if (!run_.attempts.empty() && !run_.attempts.back().cause.empty()) {
-            add("failure", paint_(monitor::Colour::red, run_.attempts.back().cause));
+            add("failure", paint_(monitor::Style::red, run_.attempts.back().cause));
         }
     }
 
@@ -279,7 +279,7 @@ class Page {
         auto const picture = letter_chart(series, columns(), rows, looks_.utf8);
         if (!picture.empty()) {
             add("");
-            add(paint_(monitor::Colour::dim, "training loss"));
+            add(paint_(monitor::Style::dim, "training loss"));
             for (auto const& line : picture) {
                 add(line);
             }

@@ -1,4 +1,5 @@
-# What must not compile, with a control that must; and each torch-free header, alone and twice.
+# What must not compile, with a control that must; and each torch-free header, alone and twice:
+# the public ones always, those of a room's own use with --long.
 # The compiler is asked directly, without a build.
 
 set(lockstep_syntax_check ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only
@@ -27,6 +28,10 @@ foreach(room base config comm h5 data import checkpoint rl monitor report launch
         add_test(NAME arch.header.${room}.${name}
                  COMMAND ${lockstep_syntax_check} -Wall -Wextra -Werror -x c++
                          -include ${header} -include ${header} /dev/null)
-        set_tests_properties(arch.header.${room}.${name} PROPERTIES LABELS arch TIMEOUT 60)
+        set(labels arch)
+        if(NOT header MATCHES "/include/")
+            list(APPEND labels long)
+        endif()
+        set_tests_properties(arch.header.${room}.${name} PROPERTIES LABELS "${labels}" TIMEOUT 60)
     endforeach()
 endforeach()

@@ -97,7 +97,7 @@ TEST_CASE("a file under another step's name, and what is no file, are skipped") 
     CHECK(skipped.size() == 4);
     for (std::size_t i = 0; i < std::min<std::size_t>(skipped.size(), 4); ++i) {
         constexpr std::array words{"it is a directory", "it is a device", "it is a pipe",
-                                   "it is of step 116"};
+                                   "it is the checkpoint of step 116"};
         CHECK(contains(skipped[i], words.at(i)));
     }
     on_root([&] {

@@ -1,7 +1,7 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "comm/heartbeats.hpp"
+#include "comm/progress.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <new>

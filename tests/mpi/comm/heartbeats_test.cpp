@@ -1,9 +1,14 @@
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "base/text.hpp"
+#include "comm/activity_scope.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/heartbeats.hpp"
+#include "comm/phase.hpp"
+#include "comm/phase_scope.hpp"
+#include "comm/progress.hpp"
+#include "comm/wait_scope.hpp"
 
 #include <array>
 #include <chrono>

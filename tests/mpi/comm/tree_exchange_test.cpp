@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "catch.hpp"
+#include "tree_values.hpp"
 #include "world.hpp"
 
 using namespace lockstep;
@@ -22,35 +23,8 @@ namespace {
 constexpr int replicas = 7;
 constexpr std::int64_t size = 11 * reduction_block;
 
-/// Values whose sum depends on its order.
-float value(int replica, std::int64_t at, int step) {
-    auto const mixed =
-        static_cast<std::uint32_t>(replica * 7919 + at * 104729 + step * 1299709) * 2654435761U;
-    return std::ldexp(static_cast<float>(mixed % 16777213U) - 8e6F,
-                      static_cast<int>(mixed >> 28U) - 30);
-}
-
-/// The sum of the replicas below a node, in tree order.
-std::vector<float> tree_order(TreeNode node, int step, Rounding rounding) {
-    std::vector<float> sum(static_cast<std::size_t>(size));
-    if (node.is_leaf()) {
-        for (std::int64_t at = 0; at < size; ++at) {
-            sum[static_cast<std::size_t>(at)] = value(node.first, at, step);
-        }
-        round_to(rounding, sum);
-        return sum;
-    }
-    sum = tree_order(node.left(), step, rounding);
-    auto const right = tree_order(node.right(), step, rounding);
-    for (std::size_t at = 0; at < sum.size(); ++at) {
-        sum[at] += right[at];
-    }
-    round_to(rounding, sum);
-    return sum;
-}
-
 TreeExchangeOptions options_for(int ranks_per_host, bool everywhere,
-                                Rounding rounding = Rounding::none) {
+                                Rounding rounding = Rounding::none, Route route = Route::halving) {
     return {.nodes = subtrees_of_ranks(replicas, world().size()),
             .partition = Partition(size, world().size(), reduction_block, 4 * reduction_block),
             .step_sums = 3,
@@ -58,7 +32,8 @@ TreeExchangeOptions options_for(int ranks_per_host, bool everywhere,
             .sums_everywhere = everywhere,
             .rounding = rounding,
             .timeout_seconds = 20,
-            .hosts = ranks_per_host > 0 ? HostLayout::of_neighbours(ranks_per_host) : HostLayout()};
+            .hosts = ranks_per_host > 0 ? HostLayout::of_neighbours(ranks_per_host) : HostLayout(),
+            .route = route};
 }
 
 void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere,
@@ -67,7 +42,7 @@ void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere,
     if (!begun) {
         exchange.begin();
     }
-    auto const own = tree_order(node, step, rounding);
+    auto const own = test::tree_order(node, size, step, rounding);
     for (int bucket = 0; bucket < partition.buckets(); ++bucket) {
         auto const range = partition.bucket(bucket);
         std::copy(own.begin() + range.first, own.begin() + range.last,
@@ -83,7 +58,7 @@ void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere,
     }
     CHECK(payload == std::vector<std::byte>(5, std::byte(step + 40)));
 
-    auto const expected = tree_order({0, replicas}, step, rounding);
+    auto const expected = test::tree_order({0, replicas}, size, step, rounding);
     bool same = true;
     auto const compare = [&](Range range) {
         same = same && std::equal(expected.begin() + range.first, expected.begin() + range.last,
@@ -119,15 +94,17 @@ void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere,
 } // namespace
 
 TEST_CASE("sums are in tree order however ranks are spread over hosts") {
+    auto const node =
+        subtrees_of_ranks(replicas, world().size())[static_cast<std::size_t>(world().rank())];
     for (bool const everywhere : {false, true}) {
         for (int const ranks_per_host : {0, 1, 2, 3}) {
-            CAPTURE(everywhere, ranks_per_host);
-            auto const exchange =
-                make_tree_exchange(world(), options_for(ranks_per_host, everywhere));
-            auto const node = subtrees_of_ranks(
-                replicas, world().size())[static_cast<std::size_t>(world().rank())];
-            for (int step = 0; step < 4; ++step) {
-                one_step(*exchange, node, step, everywhere);
+            for (auto const route : {Route::direct, Route::halving}) {
+                CAPTURE(everywhere, ranks_per_host, static_cast<int>(route));
+                auto const exchange = make_tree_exchange(
+                    world(), options_for(ranks_per_host, everywhere, Rounding::none, route));
+                for (int step = 0; step < 4; ++step) {
+                    one_step(*exchange, node, step, everywhere);
+                }
             }
         }
     }

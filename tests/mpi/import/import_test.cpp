@@ -1,6 +1,6 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
-#include "data/inspect.hpp"
+#include "data/verify.hpp"
 #include "import/import.hpp"
 
 #include <chrono>

@@ -2,6 +2,7 @@
 
 #include "comm/collectives.hpp"
 #include "train/choose_exchange.hpp"
+#include "train/configure_torch.hpp"
 
 #include <algorithm>
 

@@ -2,6 +2,7 @@
 // rank also trains all replicas by itself, alone with its own communicator, and compares.
 
 #include "comm/collectives.hpp"
+#include "train/configure_torch.hpp"
 
 #include <cstring>
 #include <map>

@@ -3,8 +3,9 @@
 
 #include "comm/collectives.hpp"
 #include "lockstep/nn/recompute.hpp"
+#include "train/autocast.hpp"
+#include "train/configure_torch.hpp"
 #include "train/poisoned_gradient.hpp"
-#include "train/precision.hpp"
 
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>

@@ -1,6 +1,9 @@
 // What one step is, and what it tells: the update that torch alone would make, figures over all
 // replicas, signals, losses that are not finite.
 
+#include "train/configure_torch.hpp"
+#include "train/loaded_batches.hpp"
+
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/utils/clip_grad.h>
 

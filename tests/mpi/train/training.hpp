@@ -3,8 +3,8 @@
 #include "comm/agree.hpp"
 #include "data/plan.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "train/device.hpp"
 #include "train/engine.hpp"
+#include "train/loaded_batches.hpp"
 
 #include <functional>
 #include <memory>

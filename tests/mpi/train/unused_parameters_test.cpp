@@ -1,5 +1,7 @@
 // Parameters that take no part in a step: on some replicas, or on none.
 
+#include "train/configure_torch.hpp"
+
 #include <torch/nn/modules/linear.h>
 
 #include <cmath>

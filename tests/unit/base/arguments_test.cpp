@@ -109,29 +109,33 @@ TEST_CASE("what is wrong is said in the same words for every command") {
         CHECK(error.why == why);
         CHECK(error.next == next);
     };
-    auto const no_key = std::string("keys of the deck are --section.key VALUE");
+    auto const no_key =
+        std::string("it is neither an option nor a key of the deck (--section.key VALUE)");
     check(refused({"a", "--step", "3"}), "unknown option --step", no_key,
           "Did you mean --steps? " + usage);
     check(refused({"a", "--nothing-like-it"}), "unknown option --nothing-like-it", no_key, usage);
     check(refused({"a", "--steps"}), "option --steps", "its value is missing", "Write --steps N");
     check(refused({"a", "--json=1"}), "option --json=1", "it takes no value", "Write --json");
-    check(refused({"a", "--steps", "0"}), "--steps 0", "expected a whole number from 1", usage);
-    check(refused({"a", "--steps", "25G"}), "--steps 25G", "expected a whole number from 1", usage);
+    check(refused({"a", "--steps", "0"}), "--steps 0", "expected a whole number of at least 1",
+          usage);
+    check(refused({"a", "--steps", "25G"}), "--steps 25G", "expected a whole number of at least 1",
+          usage);
     check(refused({"a", "--steps", "9223372036854775807K"}), "--steps 9223372036854775807K",
-          "expected a whole number from 1", usage);
+          "expected a whole number of at least 1", usage);
     check(refused({"a", "--devices", "65"}), "--devices 65", "expected a whole number from 1 to 64",
           usage);
-    check(refused({"a", "--watts", "-1"}), "--watts -1", "expected a number from 0", usage);
-    check(refused({"a", "--watts", "nan"}), "--watts nan", "expected a number from 0", usage);
-    check(refused({"a", "--split", "0.8;0.2"}), "--split 0.8;0.2", "expected numbers with commas",
+    check(refused({"a", "--watts", "-1"}), "--watts -1", "expected a number of at least 0", usage);
+    check(refused({"a", "--watts", "nan"}), "--watts nan", "expected a number of at least 0",
           usage);
+    check(refused({"a", "--split", "0.8;0.2"}), "--split 0.8;0.2",
+          "expected numbers separated by commas", usage);
     check(refused({"a", "--mode", "ring"}), "--mode ring", "there is no such value",
-          "There are dp, ddp");
+          "Valid values: dp, ddp");
     check(refused({"a", "--format", "png,bmp"}), "--format png,bmp", "there is no such value",
-          "There are png, pdf");
+          "Valid values: png, pdf");
     check(refused({"a", "--json", "--quiet"}), "--json and --quiet", "they exclude each other",
           "Choose one of them");
-    check(refused({}), "0 arguments", "something is missing", usage);
+    check(refused({}), "0 arguments", "an argument is missing", usage);
     check(refused({"a", "b", "c"}), "3 arguments", "there are too many", usage);
 }
 

@@ -1,4 +1,4 @@
-#include "base/memory.hpp"
+#include "base/failed_allocation.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 

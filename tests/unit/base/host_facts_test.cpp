@@ -1,4 +1,6 @@
 #include "base/file.hpp"
+#include "base/file_hash.hpp"
+#include "base/file_system.hpp"
 #include "base/host_facts.hpp"
 
 #include <sched.h>

@@ -1,3 +1,4 @@
+#include "base/memory_kills.hpp"
 #include "base/process.hpp"
 
 #include <atomic>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "checkpoint/record.hpp"
 #include "checkpoint/snapshot.hpp"
 
 #include <cstddef>

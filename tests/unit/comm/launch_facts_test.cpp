@@ -58,7 +58,7 @@ TEST_CASE("ranks that are bound to one core are found") {
     auto const* const finding = found(findings, "cores");
     REQUIRE(finding != nullptr);
     CHECK(finding->colour == Colour::red);
-    CHECK(finding->what == "ranks 0, 1, 2, 3 on node1 are bound to 1 core of its 8");
+    CHECK(finding->what == "ranks 0, 1, 2, 3 on node1 are bound to 1 of its 8 cores");
     CHECK_FALSE(finding->remedy.empty());
 
     auto two = launched(4, 8);

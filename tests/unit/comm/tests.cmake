@@ -1,5 +1,6 @@
 lockstep_add_unit_test(comm/replica_tree)
 lockstep_add_unit_test(comm/thread_exchange)
+lockstep_add_unit_test(comm/host_schedule)
 lockstep_add_unit_test(comm/partition)
 lockstep_add_unit_test(comm/launch_facts)
 lockstep_add_unit_test(comm/scaling_model)

@@ -1,8 +1,9 @@
 // All bytes of data sets are looked at once: checksums, and whether they are those of before.
 
+#include "base/clock.hpp"
 #include "base/file.hpp"
 #include "data/audit.hpp"
-#include "import/import.hpp"
+#include "import/hdf5_source.hpp"
 
 #include <algorithm>
 #include <array>
@@ -168,10 +169,12 @@ TEST_CASE("the walk runs with the least priority, so that it takes nothing from 
     write(scratch / "a.h5");
     auto const set = opened(scratch / "a.h5");
     int least = 0;
-    for (int turn = 0; least < 19 && turn < 200; ++turn) { // a walk may end before it is seen
+    Stopwatch const watch;
+    while (least < 19 && watch.seconds() < 60) { // a walk may end before it is seen, or begin late
         Audit audit({&set});
         audit.start();
-        for (int look = 0; least < 19 && look < 50; ++look) {
+        Stopwatch const turn;
+        while (least < 19 && turn.seconds() < 0.2) {
             for (auto const& thread : std::filesystem::directory_iterator("/proc/self/task")) {
                 auto const number = std::stoul(thread.path().filename().string());
                 least = std::max(least, ::getpriority(PRIO_PROCESS, static_cast<id_t>(number)));

@@ -1,7 +1,7 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
-#include "data/inspect.hpp"
-#include "import/import.hpp"
+#include "data/verify.hpp"
+#include "import/hdf5_source.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <array>

@@ -1,7 +1,7 @@
 // Samples of several inputs and targets, ragged ones, targets that are no classes, bad values.
 
-#include "data/inspect.hpp"
 #include "data/lengths.hpp"
+#include "data/look_through.hpp"
 #include "h5/file.hpp"
 #include "lockstep/data/dataset.hpp"
 

@@ -1,4 +1,6 @@
-#include "data/inspect.hpp"
+#include "data/verify.hpp"
+#include "h5/element_type.hpp"
+#include "import/hdf5_source.hpp"
 #include "lockstep/data/dataset.hpp"
 
 #include <cmath>

@@ -1,5 +1,6 @@
 // Files of every layout and type that others write, read by position and compared with HDF5.
 
+#include "h5/element_type.hpp"
 #include "h5/file.hpp"
 #include "lockstep/data/dataset.hpp"
 

@@ -1,6 +1,8 @@
 #include "base/file.hpp"
 #include "data/inspect.hpp"
-#include "import/import.hpp"
+#include "data/verify.hpp"
+#include "h5/element_type.hpp"
+#include "import/hdf5_source.hpp"
 
 #include <array>
 

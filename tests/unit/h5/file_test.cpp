@@ -1,5 +1,6 @@
 #include "base/file.hpp"
 #include "h5/appender.hpp"
+#include "h5/element_type.hpp"
 #include "h5/offsets.hpp"
 
 #include <algorithm>

@@ -1,7 +1,10 @@
 // Files that other programs made: our own writers make neither these layouts nor these types.
 
 #include "data/inspect.hpp"
-#include "import/import.hpp"
+#include "data/look_through.hpp"
+#include "data/verify.hpp"
+#include "h5/element_type.hpp"
+#include "import/hdf5_source.hpp"
 #include "lockstep/data/dataset.hpp"
 
 #include <hdf5.h>
@@ -159,7 +162,7 @@ TEST_CASE("a mean without its deviation, or a deviation of zero, is refused") {
         H5Fclose(file);
     }
     CHECK(test::says(test::error_of([&] { Dataset({.files = (scratch / "set.h5").string()}); }),
-                     "attribute std is no number"));
+                     "attribute std is not a number"));
 }
 
 namespace {
@@ -251,9 +254,9 @@ TEST_CASE("what a file says of its values and is not applied is told, and what w
     attribute("missing_value", -999);
     auto const told = warnings_of({path.string()});
     REQUIRE(told.size() == 1);
-    CHECK(told[0] == "warning: attributes that are not applied in " + path.string() +
-                         ": dataset inputs has scale_factor = 0.5, missing_value = -999: values "
-                         "are taken as they are stored");
+    CHECK(told[0] == "warning: attributes in " + path.string() +
+                         " are not applied: dataset inputs has scale_factor = 0.5, missing_value = "
+                         "-999: values are used as they are stored");
     {
         auto file = h5::File::create(path);
         file.create_dataset("inputs", h5::Type::f32, {4, 1}, {.chunk_rows = 2});

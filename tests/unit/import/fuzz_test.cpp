@@ -2,7 +2,15 @@
 // in tests/run/fuzz_import.py.
 
 #include "data/inspect.hpp"
+#include "data/look_through.hpp"
+#include "data/verify.hpp"
+#include "h5/element_type.hpp"
 #include "h5/file.hpp"
+#include "import/hdf5_source.hpp"
+#include "import/idx_source.hpp"
+#include "import/image_source.hpp"
+#include "import/series_source.hpp"
+#include "import/speech_source.hpp"
 
 #include <zlib.h>
 

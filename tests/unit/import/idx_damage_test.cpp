@@ -1,5 +1,5 @@
 #include "data/inspect.hpp"
-#include "import/import.hpp"
+#include "import/idx_source.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/data/dataset.hpp"
 
@@ -67,7 +67,7 @@ TEST_CASE("IDX files whose end is not where the header says are refused") {
     test::ScratchDir const scratch;
     auto const images = header({3, 1, 2}) + "abcdef";
     auto const labels = header({3}) + std::string{'\0', '\1', '\2'};
-    CHECK(outcome(scratch, images, labels.substr(0, 10)).find("ends 1 bytes before") !=
+    CHECK(outcome(scratch, images, labels.substr(0, 10)).find("is 1 bytes shorter") !=
           std::string::npos);
     CHECK(outcome(scratch, images + "g", labels).find("more than its header") != std::string::npos);
     CHECK(outcome(scratch, header({4000000000, 28, 28}), labels).find("of its size can") !=

@@ -1,5 +1,7 @@
 #include "base/file.hpp"
 #include "data/inspect.hpp"
+#include "data/verify.hpp"
+#include "import/idx_source.hpp"
 #include "import/import.hpp"
 #include "lockstep/data/dataset.hpp"
 

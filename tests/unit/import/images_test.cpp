@@ -1,5 +1,8 @@
 #include "base/file.hpp"
 #include "data/inspect.hpp"
+#include "data/verify.hpp"
+#include "h5/element_type.hpp"
+#include "import/image_source.hpp"
 #include "lockstep/data/dataset.hpp"
 
 #include <array>
@@ -198,6 +201,6 @@ TEST_CASE("a table that names no file, a folder or no set is refused by its line
     CHECK_THAT(refused("a.png,one,train\n,one,train\n"), Contains("line 3: its file is empty"));
     CHECK_THAT(refused("folder,one,train\n"), Contains("folder is a directory"));
     CHECK_THAT(refused("a.png,one,trian\n"), Contains("line 2: its set is trian"));
-    CHECK_THAT(refused("a.png,one,../../x\n"), Contains("There are train, validation and test"));
+    CHECK_THAT(refused("a.png,one,../../x\n"), Contains("Name train, validation or test"));
     CHECK_THAT(refused("a.png,one,train\nb.png,one,\n"), Contains("b.png: it is in no set"));
 }

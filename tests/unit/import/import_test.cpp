@@ -1,7 +1,9 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "data/inspect.hpp"
-#include "import/import.hpp"
+#include "data/verify.hpp"
+#include "import/hdf5_source.hpp"
+#include "import/idx_source.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/data/dataset.hpp"
 

@@ -1,6 +1,9 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "data/inspect.hpp"
+#include "data/verify.hpp"
+#include "h5/element_type.hpp"
+#include "import/series_source.hpp"
 
 #include <cmath>
 
@@ -59,7 +62,7 @@ TEST_CASE("a table of prices becomes a series for each name, with times and colu
     CHECK(why(options).find("line 4: Close is empty") != std::string::npos);
     options.fill_forward = true;
     options.group = "";
-    CHECK(why(options).find("Name is no number") != std::string::npos);
+    CHECK(why(options).find("Name is not a number") != std::string::npos);
     options.columns = {"Volume"};
     write_text_durably(scratch / "prices.csv", "Date,Volume\n2006-01-04,1\n2006-01-03,2\n");
     CHECK(why(options).find("line 3: Date lies before") != std::string::npos);
@@ -156,7 +159,7 @@ TEST_CASE("times have fractions and offsets from UTC, and nothing else behind th
         CAPTURE(text);
         auto const error = test::error_of([&] { import(text); });
         CHECK(error.code() == ExitCode::data);
-        CHECK(test::says(error, concat("is no time: ", text)));
+        CHECK(test::says(error, concat("is not a time: ", text)));
     }
 }
 

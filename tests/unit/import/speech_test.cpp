@@ -1,7 +1,9 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
-#include "data/inspect.hpp"
+#include "data/verify.hpp"
+#include "h5/element_type.hpp"
 #include "import/log_mel.hpp"
+#include "import/speech_source.hpp"
 
 #include <cmath>
 #include <complex>
@@ -189,6 +191,6 @@ TEST_CASE("recordings that are cut short, of another rate, too short or none at 
     };
     CHECK(why(wav(800).substr(0, 1000)).find("cut short") != std::string::npos);
     CHECK(why(wav(800, 8000)).find("8000 Hz") != std::string::npos);
-    CHECK(why(wav(100)).find("less than a window") != std::string::npos);
+    CHECK(why(wav(100)).find("fewer than a window") != std::string::npos);
     CHECK_FALSE(why("RIFF and nothing else").empty());
 }

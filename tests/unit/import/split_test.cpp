@@ -1,3 +1,4 @@
+#include "h5/element_type.hpp"
 #include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 

@@ -1,5 +1,7 @@
 #include "base/file.hpp"
 #include "data/inspect.hpp"
+#include "h5/element_type.hpp"
+#include "import/video_source.hpp"
 
 #include <png.h>
 
@@ -69,7 +71,7 @@ TEST_CASE("folders of frames become clips, with strides that overlap or leave fr
         test::error_of([&] { test::import_to(scratch / "x.h5", *video_source(options)); });
     CHECK(error.code() == ExitCode::data);
     CHECK(test::says(error, "two"));
-    CHECK(test::says(error, "3 frames are fewer"));
+    CHECK(test::says(error, "has 3 frames, but a clip needs"));
 }
 
 TEST_CASE("a file that is no video is refused by its name") {

@@ -1,6 +1,6 @@
 #include "monitor/stall_judge.hpp"
 
-#include <limits>
+#include <functional>
 
 #include "catch.hpp"
 
@@ -11,8 +11,6 @@ using monitor::StallJudge;
 using monitor::Verdict;
 
 namespace {
-
-constexpr double nowhere = std::numeric_limits<double>::infinity();
 
 /// Three ranks that are looked at every quarter of a second.
 struct Host {
@@ -29,7 +27,8 @@ struct Host {
     }
 
     template <class Change>
-    std::optional<Verdict> watch(double seconds, Change const& change, double elsewhere = nowhere) {
+    std::optional<Verdict> watch(double seconds, Change const& change,
+                                 monitor::Elsewhere elsewhere = {}) {
         found_at.reset();
         for (double passed = 0; passed < seconds; passed += 0.25) {
             for (auto& rank : ranks) {
@@ -121,7 +120,7 @@ TEST_CASE("where all wait for each other, the one with the fewest calls is named
         host.still(2);
     };
     SECTION("while another host gets on, nobody is to blame") {
-        CHECK_FALSE(host.watch(100, all_still, 0));
+        CHECK_FALSE(host.watch(100, all_still, {.still_s = 0}));
     }
     SECTION("on one host") {
         auto const verdict = host.watch(100, all_still);
@@ -163,4 +162,23 @@ TEST_CASE("time in which nobody looked does not count: the whole job was suspend
     host.now += 3600;
     CHECK_FALSE(host.watch(9, one_still));
     CHECK(host.watch(9, one_still));
+}
+
+TEST_CASE("while another host is silent, ranks that stand still may be waiting for it") {
+    Host host;
+    auto const silent = [&](std::function<void(std::size_t)> const& change) {
+        return host.watch(30, [&] { change(1); }, {.in_doubt = true});
+    };
+    CHECK_FALSE(silent([&](auto rank) { host.still(rank); }));
+    for (auto& rank : host.ranks) {
+        rank.wait = Wait::file;
+    }
+    auto const all_still = [&] {
+        for (std::size_t rank = 0; rank < host.ranks.size(); ++rank) {
+            host.still(rank);
+        }
+    };
+    CHECK_FALSE(host.watch(30, all_still, {.in_doubt = true}));
+    CHECK(host.watch(1, all_still)); // heard again: it was not that host
+    CHECK(silent([&](auto rank) { host.frozen(rank); })->at == 1); // a fact of this host
 }

@@ -6,6 +6,7 @@ add_dependencies(unit.monitor lockstep_fake_nvml)
 set_property(TEST unit.monitor.device_gauge APPEND PROPERTY ENVIRONMENT
              LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/tests/fake)
 lockstep_add_unit_test(monitor/hearing)
+lockstep_add_unit_test(monitor/host_probe)
 lockstep_add_unit_test(monitor/root_cause)
 lockstep_add_unit_test(monitor/ledger)
 lockstep_add_unit_test(monitor/run_records)

@@ -1,4 +1,5 @@
 #include "nn/legendre_memory.hpp"
+#include "nn/lmu_cell.hpp"
 
 #include "catch.hpp"
 #include "distance.hpp"

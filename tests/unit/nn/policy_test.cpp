@@ -85,9 +85,9 @@ TEST_CASE("a policy whose answers have other shapes than its environment needs i
     policy.output = right;
     CHECK_NOTHROW(nn::judge(policy, input, 2));
     CHECK(refused({torch::zeros({sequences, steps, 1}), right.values, right.state},
-                  "actions are [3, 5, 1] where [3, 5, 2] is needed"));
+                  "actions have shape [3, 5, 1], but must have shape [3, 5, 2]"));
     CHECK(refused({right.actions, torch::zeros({sequences, steps, 1}), right.state},
-                  "values are [3, 5, 1] where [3, 5] is needed"));
+                  "values have shape [3, 5, 1], but must have shape [3, 5]"));
     CHECK(refused({right.actions, right.values, {}}, "states are not set"));
 }
 

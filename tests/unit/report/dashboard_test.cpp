@@ -105,9 +105,9 @@ TEST_CASE("every line fits, whatever the window") {
 
 TEST_CASE("what is cut keeps its colours' ends and whole letters") {
     Paint const paint(true);
-    auto const text = paint(Colour::red, "ab\u2588cd");
+    auto const text = paint(Style::red, "ab\u2588cd");
     CHECK(columns_of(text) == 5);
     CHECK(cut(text, 3) == "\033[31mab\u2588\033[0m");
     CHECK(cut("abc", 0).empty());
-    CHECK(Paint(false)(Colour::red, "a") == "a");
+    CHECK(Paint(false)(Style::red, "a") == "a");
 }

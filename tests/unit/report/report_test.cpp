@@ -1,7 +1,9 @@
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "report/plots.hpp"
 #include "report/report.hpp"
+#include "report/summary.hpp"
 
 #include <cmath>
 #include <cstdlib>

@@ -1,3 +1,5 @@
-foreach(name advantages environment environment_set indicators trading)
-    lockstep_add_unit_test(rl/${name} GOLDEN)
-endforeach()
+if(LOCKSTEP_WITH_RL)
+    foreach(name advantages environment environment_set indicators trading)
+        lockstep_add_unit_test(rl/${name} GOLDEN)
+    endforeach()
+endif()

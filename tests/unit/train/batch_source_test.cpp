@@ -1,5 +1,6 @@
 #include "lockstep/base/error.hpp"
-#include "train/batch_source.hpp"
+#include "train/loaded_batches.hpp"
+#include "train/prefetched_batches.hpp"
 
 #include "catch.hpp"
 #include "scratch_dir.hpp"

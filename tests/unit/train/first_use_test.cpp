@@ -2,7 +2,7 @@
 // writes the choice of its vector functions twice, and who comes between takes other kernels.
 
 #include "lockstep/config/deck.hpp"
-#include "train/device.hpp"
+#include "train/configure_torch.hpp"
 
 #include <torch/utils.h>
 

@@ -2,6 +2,7 @@
 #include "lockstep/nn/registry.hpp"
 #include "train/arena.hpp"
 #include "train/optimizer.hpp"
+#include "train/update_step.hpp"
 
 #include <ATen/Parallel.h>
 #include <torch/optim.h>
@@ -351,7 +352,7 @@ TEST_CASE("what has no decay is named by kind or by pattern") {
     CHECK(exempt("biases, embedding.*") == std::vector{false, true, true, false});
     auto const error = test::error_of([&] { exempt("biases, embeding.*"); });
     CHECK(error.code() == ExitCode::usage);
-    CHECK(test::says(error, "optimizer.no-decay = embeding.* fits no parameter"));
+    CHECK(test::says(error, "optimizer.no-decay = embeding.* matches no parameter"));
 }
 
 TEST_CASE("a rule keeps the state it needs, of the owned ranges only") {

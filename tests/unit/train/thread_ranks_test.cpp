@@ -6,7 +6,10 @@
 #include "checkpoint/reader.hpp"
 #include "comm/tree_exchange.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "train/device.hpp"
+#include "train/arena.hpp"
+#include "train/batch_source.hpp"
+#include "train/buffers.hpp"
+#include "train/configure_torch.hpp"
 #include "train/engine.hpp"
 
 #include <torch/utils.h>

@@ -1,0 +1,196 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace lockstep::train {
+
+// What a run tells its observers. No torch here: the rooms above read these.
+
+struct Started {
+    std::string version;
+    std::string attempt; ///< tells this attempt of the run from all others
+    std::vector<std::string> host_of_rank;
+    std::vector<std::string> device_of_rank;
+    std::vector<std::int64_t> replicas_of_rank;
+    std::int64_t replicas = 0;
+    std::int64_t seed = 0;
+    std::string model;
+    std::int64_t parameters = 0; ///< scalars that are trained
+    std::string backend;
+    std::int64_t batch = 0; ///< samples per replica and micro-batch
+    std::int64_t accumulate = 1;
+    std::int64_t train_samples = 0;
+    std::int64_t validation_samples = 0;
+    std::int64_t test_samples = 0;
+    std::int64_t steps_per_epoch = 0;
+    std::int64_t total_steps = 0;
+    double base_rate = 0; ///< as the deck says
+    double peak_rate = 0; ///< after scaling by replicas
+    std::vector<std::string> class_names;
+    std::vector<std::int64_t> class_counts; ///< empty: the target is not a class a sample
+    std::vector<double> class_weights;      ///< of the training loss; empty: all 1
+    std::string directory;
+    std::uint64_t memory_needed = 0;         ///< bytes per rank, without activations
+    std::vector<std::string> memory_of_rank; ///< where its arenas lie; empty: nobody asked
+    std::string remark;                      ///< on what the deck asks for and does not get
+};
+
+struct Resumed {
+    std::string file;
+    std::int64_t step = 0;
+    std::vector<std::string> skipped; ///< files skipped, and why
+    std::vector<std::string> forced;  ///< deck changes that --force allowed
+};
+
+struct Step {
+    std::int64_t step = 0; ///< steps done, this one included
+    std::int64_t total_steps = 0;
+    double epoch = 0;                        ///< epochs done, with a fraction
+    double loss = 0;                         ///< mean over all replicas' samples
+    std::map<std::string, double> figures{}; ///< the task's, means over the same
+    double learning_rate = 0;
+    double grad_norm = 0;     ///< L2, before clipping
+    std::int64_t samples = 0; ///< of this step, over all replicas
+    bool logged = false;      ///< a step of monitor.log-every
+    // Seconds of rank 0.
+    double step_s = 0;
+    double data_s = 0;
+    double forward_s = 0;
+    double backward_s = 0;
+    double communication_s = 0;       ///< exposed: after all ranks had arrived
+    double imbalance_s = 0;           ///< waiting for ranks that still computed
+    double hidden_s = 0;              ///< communication while backward ran
+    int straggler = -1;               ///< the rank that the others wait for most, if it matters
+    double straggler_s = 0;           ///< by how much it is later than they, since the last record
+    bool straggler_stays = false;     ///< it has been the same for long: once for each rank
+    std::int64_t exchanged_bytes = 0; ///< read from or sent to other ranks by rank 0
+    std::int64_t messages = 0; ///< of gradients and parameters, sent to other hosts by rank 0
+    double update_s = 0;
+    double loss_scale = 1;
+    bool skipped = false;      ///< under fp16: the gradient was not finite, nothing was changed
+    std::string weight_hash{}; ///< after the step, in hexadecimal digits; empty: nobody asked
+    std::string diverged{};    ///< the first replica with other weights than replica 0, if any
+    std::int64_t device_memory = 0;          ///< bytes, allocated; 0: no device
+    std::int64_t device_memory_reserved = 0; ///< allocated, or kept for later
+    std::int64_t device_memory_peak = 0;
+};
+
+struct Measuring {   ///< a validation or a test is running
+    std::string set; ///< "validation" or "test"
+    std::int64_t done = 0;
+    std::int64_t all = 0; ///< batches or groups of episodes, of rank 0
+};
+
+struct Measured {    ///< a validation or a test
+    std::string set; ///< "validation" or "test"
+    std::int64_t step = 0;
+    double epoch = 0;
+    double loss = 0;
+    std::int64_t samples = 0;
+    std::map<std::string, double> metrics;
+    double seconds = 0;
+    bool best = false;
+    std::string best_metric;
+};
+
+struct Epoch {
+    std::int64_t epoch = 0; ///< epochs done
+    std::int64_t step = 0;
+    double loss = 0;                ///< mean over the epoch's samples while they were learnt
+    std::optional<double> accuracy; ///< where the task knows such a thing
+    std::map<std::string, double> figures{}; ///< the task's and the data module's
+    std::int64_t samples = 0;
+    double seconds = 0;
+    double samples_per_s = 0;
+};
+
+/// How the values of one parameter are spread: equal shares of [minimum, maximum].
+struct Histogram {
+    std::string name; ///< of the parameter
+    double minimum = 0;
+    double maximum = 0;
+    double sum = 0;
+    double sum_of_squares = 0;
+    std::vector<double> counts;
+};
+
+struct Histograms { ///< at the end of an epoch, where monitor.histograms asks for them
+    std::int64_t step = 0;
+    std::string what; ///< "weights" or "gradients"
+    std::vector<Histogram> parameters;
+};
+
+/// Shape  pixels [height, width, channels]
+struct Picture {
+    std::int64_t width = 0;
+    std::int64_t height = 0;
+    std::int64_t channels = 1;        ///< 1 grey, 3 red, green and blue
+    std::vector<std::uint8_t> pixels; ///< 0 to 255
+};
+
+struct Pictures { ///< samples of a run's first batch, as the model gets them
+    std::int64_t step = 0;
+    std::vector<Picture> samples;
+};
+
+struct CheckpointWritten {
+    std::int64_t step = 0;
+    std::string file;
+    std::uint64_t bytes = 0;
+    double seconds = 0;
+    double stall_s = 0; ///< for which training stood still
+    bool collective = false;
+};
+
+struct CheckpointFailed { ///< the run continues
+    std::int64_t step = 0;
+    std::string cause;   ///< "rank 3 (host, cpu) in PHASE"
+    std::string message; ///< what, why, what to do
+    bool older = false;  ///< whether the run has older checkpoints
+};
+
+/// Something that the user should know, and that changes nothing.
+struct Remark {
+    std::string text;
+};
+
+struct Signalled {
+    std::int64_t step = 0;
+    std::string signal; ///< "SIGTERM", …, or "walltime"
+    int rank = 0;
+};
+
+struct Ended {
+    /// "finished", "already finished", "stopped" (epochs are left), the signal's name or
+    /// "walltime".
+    std::string reason;
+    std::int64_t step = 0;
+    std::int64_t steps_done = 0; ///< in this attempt
+    double seconds = 0;
+    double samples_per_s = 0;       ///< mean over this attempt's training
+    double communication_share = 0; ///< exposed communication over step time
+    double imbalance_share = 0;     ///< waiting for slower ranks over step time
+    std::uint64_t peak_memory = 0;  ///< bytes, the largest of all ranks
+    std::string best_metric;
+    double best = 0;
+    std::int64_t best_step = -1; ///< -1: nothing was measured
+};
+
+using Event = std::variant<Started, Resumed, Step, Measuring, Measured, Epoch, Histograms, Pictures,
+                           CheckpointWritten, CheckpointFailed, Remark, Signalled, Ended>;
+
+/// Hears what a run does: called by the main thread of rank 0, makes no collective calls. It may
+/// throw only for output that cannot be written: an error that the other ranks do not know of,
+/// which ends the job.
+class Observer {
+  public:
+    virtual ~Observer() = default;
+    virtual void on(Event const& event) = 0;
+};
+
+} // namespace lockstep::train

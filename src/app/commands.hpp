@@ -1,0 +1,50 @@
+#pragma once
+
+#include "app/command.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <string>
+#include <vector>
+
+namespace lockstep::app {
+
+using HelpWords = std::vector<std::string>;
+
+ExitCode data_command(Invocation const& invocation);
+std::string data_help(HelpWords const& words);
+ExitCode data_import_command(Invocation const& invocation);
+std::string data_import_help(HelpWords const& words);
+ExitCode data_info_command(Invocation const& invocation);
+std::string data_info_help(HelpWords const&);
+ExitCode data_verify_command(Invocation const& invocation);
+std::string data_verify_help(HelpWords const&);
+ExitCode checkpoint_command(Invocation const& invocation);
+std::string checkpoint_help(HelpWords const& words);
+ExitCode checkpoint_info_command(Invocation const& invocation);
+std::string checkpoint_info_help(HelpWords const&);
+ExitCode checkpoint_export_command(Invocation const& invocation);
+std::string checkpoint_export_help(HelpWords const&);
+ExitCode verify_resume_command(Invocation const& invocation);
+std::string verify_resume_help(HelpWords const&);
+ExitCode bench_command(Invocation const& invocation);
+std::string bench_help(HelpWords const& words);
+ExitCode bench_checkpoint_command(Invocation const& invocation);
+std::string bench_checkpoint_help(HelpWords const&);
+ExitCode bench_loader_command(Invocation const& invocation);
+std::string bench_loader_help(HelpWords const&);
+ExitCode bench_allreduce_command(Invocation const& invocation);
+std::string bench_allreduce_help(HelpWords const&);
+ExitCode report_command(Invocation const& invocation);
+std::string report_help(HelpWords const&);
+ExitCode watch_command(Invocation const& invocation);
+std::string watch_help(HelpWords const&);
+/// Starts ranks on all devices of the allocation, and starts them again when some are lost.
+ExitCode launch_command(Invocation const& invocation);
+std::string launch_help(HelpWords const&);
+
+/// Commands that need LibTorch, by name; found in the training library, which is loaded then.
+ExitCode train_side_command(std::string const& name, Invocation const& invocation);
+/// `train`: signals are noted from here on, while LibTorch and MPI start.
+ExitCode train_front_command(Invocation const& invocation);
+
+} // namespace lockstep::app

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace lockstep {
+
+/// Where the kernel counts the processes that it kills for want of memory.
+struct MemoryKills {
+    std::string where; ///< "the control group /job_17", or "this host"
+    std::filesystem::path file;
+
+    std::uint64_t count() const;
+};
+
+/// Of the control group of a process that runs, or of the host where that does not count them.
+MemoryKills memory_kills_of(int id);
+
+} // namespace lockstep

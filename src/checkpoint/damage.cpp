@@ -1,0 +1,19 @@
+#include "damage.hpp"
+
+#include "base/text.hpp"
+
+namespace lockstep::checkpoint {
+
+Error not_ours(std::filesystem::path const& path, std::string const& why) {
+    return {ExitCode::data,
+            {concat("cannot read ", path.string()), why,
+             "Check that it is the right file, or make or copy it again"}};
+}
+
+Error lacking(std::filesystem::path const& path, std::string const& what) {
+    return {ExitCode::data,
+            {concat(path.string(), " has no ", what), "it belongs to another model, or is damaged",
+             "Check that it is the right file"}};
+}
+
+} // namespace lockstep::checkpoint

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+#include "damage.hpp"
+
+namespace lockstep::checkpoint {
+
+/// Runs `work`, which handles JSON; what does not parse is damage of the file.
+template <class Work>
+auto parsing(std::filesystem::path const& path, Work const& work) {
+    try {
+        return work();
+    } catch (nlohmann::json::exception const& failure) {
+        throw not_ours(path, failure.what());
+    }
+}
+
+} // namespace lockstep::checkpoint

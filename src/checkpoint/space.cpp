@@ -1,0 +1,34 @@
+#include "space.hpp"
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+namespace lockstep::checkpoint {
+
+void try_space(std::filesystem::path const& path, std::uint64_t bytes) {
+    auto const file = File::create(path);
+    // Asked first, so as not to fill the disk for others in order to learn that it is too small.
+    if (auto const free = free_space(path.parent_path()); free < bytes) {
+        throw Error(
+            ExitCode::io,
+            {concat("no room for ", path.string()),
+             concat("it needs ", bytes_text(bytes), ", and ", bytes_text(free), " are free"),
+             "Remove files, or name another disk (for a run: run.directory)"});
+    }
+    file.claim_space(bytes); // quotas and limits are told by trying only
+}
+
+std::uint64_t overhead_of(Record const& record, std::size_t datasets) {
+    constexpr std::uint64_t fixed = std::uint64_t{64} << 10;
+    constexpr std::uint64_t of_dataset = 8192; // two pages: its gap, its header
+    constexpr std::uint64_t of_value = 256;
+    auto bytes = fixed + datasets * of_dataset + record.history.size() + record.deck.size() +
+                 (record.integers.size() + record.reals.size()) * of_value;
+    for (auto const& [name, note] : record.notes) {
+        bytes += name.size() + note.size() + of_value;
+    }
+    return bytes;
+}
+
+} // namespace lockstep::checkpoint

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "comm/heartbeats.hpp"
+#include "lockstep/comm/communicator.hpp"
+
+#include <string_view>
+
+namespace lockstep::comm {
+
+/// What the rank is at within its phase, while the object exists.
+class ActivityScope {
+  public:
+    /// Not collective
+    ActivityScope(Communicator const& comm, std::string_view activity);
+    ActivityScope(ActivityScope const&) = delete;
+    ActivityScope& operator=(ActivityScope const&) = delete;
+    ~ActivityScope();
+
+  private:
+    HeartbeatTable const* heartbeats_;
+};
+
+} // namespace lockstep::comm

@@ -1,0 +1,116 @@
+#pragma once
+
+#include "comm/hosts.hpp"
+#include "comm/tree_exchange.hpp"
+#include "comm/tree_sum.hpp"
+#include "comm/wire.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "host_memory.hpp"
+#include "host_schedule.hpp"
+
+namespace lockstep::comm {
+
+/// The part of a step's sums that is made between hosts, by one rank: it follows its schedule for
+/// every bucket, and buckets follow each other through its stages. What is added up lies where the
+/// gradients lie; what comes has a place of its own.
+class HostReduction {
+  public:
+    /// What it is made of; `wire`, `options` and `hosts` must outlive it.
+    struct Parts {
+        Wire* wire; ///< null: one host, nothing to do
+        TreeExchangeOptions const& options;
+        Hosts const& hosts;
+        HostSchedule schedule;
+        HostMemory memory;
+        int rank;
+    };
+    explicit HostReduction(Parts parts);
+    HostReduction(HostReduction const&) = delete;
+    HostReduction& operator=(HostReduction const&) = delete;
+    ~HostReduction() = default;
+
+    HostSchedule const& schedule() const noexcept { return schedule_; }
+    /// What was sent since `begin`.
+    std::int64_t bytes() const noexcept { return bytes_; }
+    std::int64_t messages() const noexcept { return messages_; }
+
+    /// Awaits the messages of a step; no earlier one is needed any more.
+    void begin();
+    /// Does what can be done without waiting for the first `buckets` buckets, whose sums over this
+    /// host's ranks are there.
+    void advance(int buckets);
+    /// Buckets of which this rank's shard is summed over all hosts.
+    int finished() const noexcept { return finished_; }
+    /// Throws  Error 76 when what was sent has not left in time
+    void wait_sent();
+
+    /// Makes the shards of an array known to the other hosts: the schedule in reverse. Afterwards
+    /// `array` has the shards of all ranks that this rank serves.
+    ///
+    /// Throws   Error 76 when they do not come in time
+    void spread(float* array);
+
+  private:
+    /// Where one message's values lie for each bucket.
+    struct Slot {
+        HostSchedule::Message const* message;
+        std::vector<std::int64_t> bounds; ///< [buckets + 1], in the room of all values
+    };
+    /// What MPI may read and write while messages are under way.
+    struct Buffers {
+        HostMemory memory;
+        std::vector<float> values;           ///< in the slots
+        std::vector<std::uint16_t> packed{}; ///< the same places in 16 bits; where sums are rounded
+    };
+
+    bool rounds() const { return options_.rounding != Rounding::none; }
+    std::int64_t count_of(int bucket, int owner) const {
+        return options_.partition.shard(bucket, owner).count();
+    }
+    /// Whether a message that is sent is one shard, which leaves from where it lies.
+    bool in_place(HostSchedule::Message const& message) const {
+        return !rounds() && message.entries.size() == 1;
+    }
+    float* own(int home, int bucket, int owner) const;
+    std::span<std::byte> carried(Slot const& slot, int bucket) const;
+    std::vector<std::vector<Slot>>
+    slots_of(std::vector<HostSchedule::Message> HostSchedule::Stage::*messages,
+             std::int64_t& end) const;
+    bool send_next(int bucket);
+    bool add_next(int bucket);
+    void send(std::size_t stage, int bucket);
+    void add(std::size_t stage, int bucket);
+    void unpack(Slot const& slot, int bucket);
+    void spread_stage(std::size_t stage, float* array);
+    template <class Action>
+    void for_each_shard(Slot const& slot, Action const& action) const;
+    template <class Action>
+    void for_each_part(Slot const& slot, float* array, Action const& action) const;
+
+    Wire* wire_;
+    TreeExchangeOptions const& options_;
+    Hosts const& hosts_;
+    HostSchedule schedule_;
+    HostMemory memory_;
+    int rank_;
+    std::vector<TreeSum> sums_;               ///< of each stage
+    std::vector<std::vector<Slot>> sends_;    ///< [stages, messages]
+    std::vector<std::vector<Slot>> receives_; ///< [stages, messages]
+    std::shared_ptr<Buffers> buffers_;
+
+    std::vector<std::unique_ptr<Flight>> arriving_; ///< [buckets × stages]
+    std::unique_ptr<Flight> leaving_;
+    std::vector<std::size_t> sent_;  ///< stages of each bucket whose messages have left
+    std::vector<std::size_t> added_; ///< stages of each bucket that are done
+    int finished_ = 0;
+    std::int64_t bytes_ = 0;
+    std::int64_t messages_ = 0;
+};
+
+} // namespace lockstep::comm

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace lockstep::config {
+
+/// Checks of a Rule: paths with commas that are not longer than a system takes; the same where a
+/// share is refused; a share or such paths; the directory of a run.
+void check_paths(std::string const& text);
+void check_files(std::string const& text);
+void check_files_or_share(std::string const& text);
+void check_run_directory(std::string const& text);
+void check_run_name(std::string const& text);
+
+/// What a key accepts, beside its type.
+struct Rule {
+    double minimum = std::numeric_limits<double>::lowest();
+    double maximum = std::numeric_limits<double>::max();
+    std::vector<std::string> choices{}; ///< for texts; any when empty
+    AtResume at_resume = AtResume::free;
+    bool of_buckets = false; ///< may change at a resume where sums have one order anyhow
+    void (*check)(std::string const&) = nullptr; ///< of a text; throws what was expected, as a text
+};
+
+inline Rule at_least(double minimum, AtResume at_resume = AtResume::free) {
+    return {.minimum = minimum, .at_resume = at_resume};
+}
+
+inline Rule between(double minimum, double maximum, AtResume at_resume = AtResume::free) {
+    return {.minimum = minimum, .maximum = maximum, .at_resume = at_resume};
+}
+
+inline Rule one_of(std::vector<std::string> choices, AtResume at_resume = AtResume::free) {
+    return {.choices = std::move(choices), .at_resume = at_resume};
+}
+
+inline Rule any(AtResume at_resume = AtResume::free) {
+    return {.at_resume = at_resume};
+}
+
+/// Megabytes of a bucket: fixed only where sums depend on what goes together.
+inline Rule buckets() {
+    return {.minimum = 0.016, .maximum = 4096, .at_resume = AtResume::forced, .of_buckets = true};
+}
+
+inline Rule such_as(void (*check)(std::string const&), AtResume at_resume = AtResume::free) {
+    return {.at_resume = at_resume, .check = check};
+}
+
+} // namespace lockstep::config

@@ -1,0 +1,130 @@
+#include "data/checksums.hpp"
+
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "h5/element_type.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+namespace lockstep::data {
+
+std::vector<std::uint64_t> block_checksums(std::span<std::byte const> bytes) {
+    std::vector<std::uint64_t> sums;
+    while (!bytes.empty()) {
+        auto const block = bytes.first(std::min<std::size_t>(checksum_block, bytes.size()));
+        sums.push_back(hash64(block));
+        bytes = bytes.subspan(block.size());
+    }
+    return sums;
+}
+
+namespace {
+
+constexpr std::string_view checksum_prefix = "checksums/";
+
+/// Whether it is a file of ours that has checksums: compressed ones have those of their chunks.
+bool has_block_checksums(h5::File const& file) {
+    if (file.text_attribute("/", "format") != format_name || !file.exists("checksums")) {
+        return false;
+    }
+    if (!file.exists("checksums/rest")) {
+        throw Error(ExitCode::data, {file.path().string(), "its checksums cannot be read",
+                                     "The file is damaged: restore it or import the data again"});
+    }
+    return true;
+}
+
+ByteRange range_of(h5::File const& file, std::string const& name, std::uint64_t file_bytes) {
+    std::optional<ByteRange> range;
+    if (file.exists(name)) {
+        auto const info = file.info(name);
+        range = h5::elements(info.shape) == 0 ? ByteRange{} : bytes_in_file(info, file_bytes);
+    }
+    if (!range) {
+        throw Error(ExitCode::data, {file.path().string(),
+                                     concat("dataset ", name, " is missing or not within the file"),
+                                     "The file is damaged: import the data again"});
+    }
+    return *range;
+}
+
+} // namespace
+
+ByteRange checksums_in(h5::File const& file, std::string name, std::uint64_t bytes) {
+    name = concat(checksum_prefix, name.starts_with('/') ? name.substr(1) : name);
+    if (!has_block_checksums(file) || !file.exists(name)) {
+        return {};
+    }
+    auto const range = range_of(file, name, std::filesystem::file_size(file.path()));
+    if (range.count != checksum_blocks(bytes) * sizeof(std::uint64_t)) {
+        throw Error(ExitCode::data,
+                    {file.path().string(), concat(name, " do not match the size of the dataset"),
+                     "The file is damaged: import the data again"});
+    }
+    return range;
+}
+
+std::optional<std::vector<ByteRange>> covered_ranges(h5::File const& file) {
+    if (!has_block_checksums(file)) {
+        return std::nullopt;
+    }
+    auto const bytes = std::filesystem::file_size(file.path());
+    std::vector<ByteRange> covered;
+    for (auto const& name : file.names()) {
+        if (name.starts_with(checksum_prefix) && name != "checksums/rest") {
+            covered.push_back(range_of(file, name.substr(checksum_prefix.size()), bytes));
+        }
+    }
+    covered.push_back(range_of(file, "checksums/rest", bytes));
+    return covered;
+}
+
+std::vector<std::string> added_datasets(h5::File const& file) {
+    if (!has_block_checksums(file)) {
+        return {};
+    }
+    auto const names = file.names();
+    std::vector<std::string> added;
+    std::ranges::copy_if(names, std::back_inserter(added), [&](std::string const& name) {
+        return !name.starts_with(checksum_prefix) &&
+               !std::ranges::binary_search(names, concat(checksum_prefix, name));
+    });
+    return added;
+}
+
+void require_rest(File const& file, std::vector<ByteRange> const& covered) {
+    std::uint64_t stored = 0;
+    file.read_at(covered.back().first, std::as_writable_bytes(std::span(&stored, 1)));
+    if (checksum_outside(file, covered) != stored) {
+        throw Error(
+            ExitCode::data,
+            {file.path().string(),
+             "the checksum of its names, shapes and attributes is wrong: they have changed since "
+             "the import",
+             "Restore the file or import it again"});
+    }
+}
+
+std::uint64_t checksum_outside(File const& file, std::vector<ByteRange> ranges) {
+    std::sort(ranges.begin(), ranges.end(),
+              [](ByteRange const& a, ByteRange const& b) { return a.first < b.first; });
+    ranges.push_back({file.size(), 0});
+    Hasher hasher;
+    std::vector<std::byte> buffer;
+    std::uint64_t at = 0;
+    for (auto const& range : ranges) {
+        while (at < range.first) {
+            buffer.resize(std::min(checksum_block, range.first - at));
+            file.read_at(at, buffer);
+            hasher.add(buffer);
+            at += buffer.size();
+        }
+        at = std::max(at, range.first + range.count);
+    }
+    return hasher.digest();
+}
+
+} // namespace lockstep::data

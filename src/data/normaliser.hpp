@@ -1,0 +1,39 @@
+#pragma once
+
+#include "lockstep/h5/storage.hpp"
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace lockstep::data {
+
+/// Makes float32 of stored elements: minus the mean, over the standard deviation. Of inputs, u8
+/// stands for shares of 255.
+class Normaliser {
+  public:
+    /// `mean` and `std` have one value each, or one a channel, the first dimension of `shape`; or
+    /// none.
+    Normaliser(h5::Type type, h5::Shape const& shape, std::vector<double> const& mean,
+               std::vector<double> const& std);
+
+    /// Whether elements are float32 as they are stored, so that they can be read in place.
+    bool changes_nothing() const noexcept;
+
+    /// Shape  into: whole samples; raw: their elements in the order of bytes of this machine
+    void operator()(std::span<std::byte const> raw, std::span<float> into) const;
+
+  private:
+    template <class Stored>
+    void normalise(std::span<std::byte const> raw, std::span<float> into) const;
+    void normalise_halves(std::span<std::byte const> raw, std::span<float> into) const;
+
+    h5::Type type_;
+    std::size_t plane_; ///< elements of a channel
+    std::vector<float> mean_;
+    std::vector<float> std_;
+    std::vector<std::array<float, 256>> tables_; ///< u8 → float, by channel
+};
+
+} // namespace lockstep::data

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "column.hpp"
+#include "file_pool.hpp"
+
+namespace lockstep::data {
+
+/// What all fields of a data set read from and through.
+struct Source {
+    FilePool files;                 ///< those that were named, and those that their links lead to
+    std::vector<std::size_t> named; ///< numbers of the former
+    std::vector<std::int64_t> first_of_file; ///< number of their first samples in the data set
+    std::int64_t samples = 0;
+    ChunkCache cache{std::size_t{40} << 20};
+    std::size_t room = std::size_t{16} << 20; ///< for columns that are kept in memory
+    std::uint64_t columns = 0;                ///< opened so far
+    bool sample_per_file = false;             ///< its datasets have no extent that counts samples
+
+    /// The file that has a sample.
+    std::size_t file_of(std::int64_t sample) const;
+    std::int64_t end_of_file(std::size_t file) const;
+    std::filesystem::path path_of(std::size_t file) const { return files.path(named[file]); }
+};
+
+} // namespace lockstep::data

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace lockstep::data {
+
+/// Whether a file has checksums that `verify` can recompute. Throws as `describe`.
+bool has_checksums(std::filesystem::path const& path);
+
+/// A block whose bytes are not those that were written.
+struct DataDamage {
+    std::string
+        dataset; ///< or "the part outside the samples": names, shapes, attributes, checksums
+    std::uint64_t first_byte = 0; ///< in the file
+    std::uint64_t last_byte = 0;
+};
+
+/// Datasets that were added to a file of ours since it was imported: they have no checksums, and
+/// names, shapes and attributes are no longer those that have one. Throws as `describe`.
+std::vector<std::string> datasets_added_to(std::filesystem::path const& path);
+
+/// Recomputes all checksums; none returned: every bit of the file is as it was imported, or of its
+/// samples where datasets were added.
+///
+/// Throws  Error 66 when there is no such file; 65 when it cannot be opened or has no checksums
+[[nodiscard]] std::vector<DataDamage> verify(std::filesystem::path const& path);
+
+} // namespace lockstep::data

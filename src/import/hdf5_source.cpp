@@ -1,0 +1,161 @@
+#include "import/hdf5_source.hpp"
+
+#include "base/text.hpp"
+#include "data/checksums.hpp"
+#include "data/format.hpp"
+#include "data/weights.hpp"
+#include "h5/element_type.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "source_field.hpp"
+#include "source_file.hpp"
+
+namespace lockstep::import {
+
+namespace {
+
+constexpr std::array types_to_convert_to{h5::Type::u8, h5::Type::i16, h5::Type::i32, h5::Type::f32,
+                                         h5::Type::f64};
+
+/// The type that an import was asked for.
+h5::Type wanted_type(std::string const& name) {
+    auto const type = h5::type_named(name);
+    if (!type || std::ranges::find(types_to_convert_to, *type) == types_to_convert_to.end()) {
+        throw Error(ExitCode::usage,
+                    {concat("--type ", name), "inputs cannot be stored in this type",
+                     "Write u8, i16, i32, f32 or f64"});
+    }
+    return *type;
+}
+
+/// A file's samples. The only input and the only target get our names, several keep theirs.
+class Hdf5Source : public ImportSource {
+  public:
+    explicit Hdf5Source(Hdf5Import const& options)
+        : options_(options), file_((require_file(options.source), h5::File::open(options.source))) {
+        std::optional<h5::Type> type;
+        if (!options.type.empty()) {
+            type = wanted_type(options.type);
+        }
+        add_fields(options.inputs, "inputs", type);
+        auto const first_target = fields_.size();
+        add_fields(options.targets, "targets", std::nullopt);
+        name_classes(fields_[first_target]);
+        if (!options.weights.empty()) {
+            add(options.weights, options.weights, std::nullopt);
+            data::read_weights(file_, options.weights, items()); // refuses what no weight can be
+        }
+        if (!options.split_by.empty()) {
+            groups_ = data::read_targets(file_, options.split_by, fields_.front().samples());
+        }
+        std::tie(form_.mean, form_.std) = data::read_moments(file_, fields_.front().kept().row);
+        fields_.front().rescale(form_.mean);
+        fields_.front().rescale(form_.std);
+        for (auto const& field : fields_) {
+            form_.fields.push_back(field.kept());
+        }
+    }
+
+    std::string identity() const override {
+        return concat("hdf5 ", joined(options_.inputs, ","), " ", joined(options_.targets, ","),
+                      " ", options_.weights, " ", options_.type, " ", options_.split_by, " ",
+                      joined(form_.class_names, ","), "\n", stamp(options_.source));
+    }
+    ImportForm const& form() const override { return form_; }
+    std::int64_t items() const override {
+        return static_cast<std::int64_t>(fields_.front().samples());
+    }
+    std::string name(std::int64_t item) const override {
+        return concat(options_.source.string(), " sample ", item);
+    }
+    std::int64_t label(std::int64_t item) const override {
+        return labels_.empty() ? -1 : labels_[static_cast<std::size_t>(item)];
+    }
+    std::string group(std::int64_t item) const override {
+        return groups_.empty() ? ImportSource::group(item)
+                               : std::to_string(groups_[static_cast<std::size_t>(item)]);
+    }
+    std::int64_t items_at_once() const override {
+        auto least = fields_.front().samples();
+        for (auto const& field : fields_) {
+            least = std::min(least, field.samples_at_once());
+        }
+        return static_cast<std::int64_t>(least);
+    }
+
+    void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
+        Sample sample;
+        sample.label = label(item);
+        for (auto& field : fields_) {
+            sample.fields.push_back(field.read(file_, static_cast<std::uint64_t>(item)));
+        }
+        sink(std::move(sample));
+    }
+
+  private:
+    void add_fields(std::vector<std::string> const& paths, std::string const& only,
+                    std::optional<h5::Type> type) {
+        if (paths.empty()) {
+            throw Error(ExitCode::usage,
+                        {concat("--", only, " names no dataset"), "expected at least one",
+                         "Name one, or leave the option out"});
+        }
+        for (auto const& path : paths) {
+            add(path, paths.size() == 1 ? only : path, type);
+        }
+    }
+
+    void add(std::string const& path, std::string const& name, std::optional<h5::Type> type) {
+        if (std::ranges::any_of(fields_, [&](auto const& field) {
+                return field.kept().name == name || field.path() == path;
+            })) {
+            throw Error(ExitCode::usage,
+                        {concat("dataset ", path, " for ", name), "it would be imported twice",
+                         "Name each dataset once in --inputs, --targets and --weights"});
+        }
+        fields_.emplace_back(file_, path, type, name);
+        if (auto const& added = fields_.back(); added.samples() != fields_.front().samples()) {
+            throw Error(ExitCode::data,
+                        {options_.source.string(),
+                         concat(fields_.front().samples(), " samples of ", fields_.front().path(),
+                                " but ", added.samples(), " of ", path),
+                         "Each dataset needs one entry per sample"});
+        }
+    }
+
+    /// Where the first target is one whole number per sample, it is a class.
+    void name_classes(SourceField& target) {
+        if (!target.is_label()) {
+            return;
+        }
+        auto const stored = target.kept().type;
+        target = SourceField(file_, target.path(), h5::Type::i64, target.kept().name);
+        target.make_label();
+        labels_ = data::read_targets(file_, target.path(), target.samples());
+        auto const theirs =
+            file_.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
+        bool const named = !options_.classes.empty();
+        form_.class_names =
+            data::complete_names(named ? options_.classes : theirs, labels_, options_.source,
+                                 named ? ExitCode::usage : ExitCode::data, stored);
+    }
+
+    Hdf5Import options_;
+    h5::File file_;
+    mutable std::vector<SourceField> fields_; ///< they keep blocks for what is read next
+    std::vector<std::int64_t> labels_;
+    std::vector<std::int64_t> groups_; ///< of each sample; empty: none were asked for
+    ImportForm form_;
+};
+
+} // namespace
+
+std::unique_ptr<ImportSource> hdf5_source(Hdf5Import const& options) {
+    return std::make_unique<Hdf5Source>(options);
+}
+
+} // namespace lockstep::import

@@ -1,0 +1,85 @@
+#include "import/image_source.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+
+#include "codec/image.hpp"
+#include "listed_source.hpp"
+
+namespace lockstep::import {
+
+namespace {
+
+class ImageSource : public ListedSource {
+  public:
+    explicit ImageSource(ImageImport const& options)
+        : ListedSource(list_files(
+              {options.source, options.labels, options.split_by, {".png", ".jpg", ".jpeg"}})),
+          options_(options) {
+        if (options_.width == 0) {
+            take_size_of_first();
+        }
+        auto const channels = (options_.gray ? 1U : 3U) + (options_.alpha == Alpha::keep ? 1U : 0U);
+        form_.fields = {{"inputs", h5::Type::u8, {channels, options_.height, options_.width}},
+                        {"targets", h5::Type::i64, {}}};
+        form_.class_names = listing_.class_names;
+        form_.moments = ImportForm::Moments::by_channel;
+    }
+
+    std::string identity() const override {
+        return concat("images ", options_.width, "x", options_.height, options_.gray ? " gray" : "",
+                      " alpha ", static_cast<int>(options_.alpha), "\n", listing_.identity());
+    }
+    std::int64_t items_at_once() const override {
+        return static_cast<std::int64_t>(
+            std::clamp<std::uint64_t>(bytes_at_once / form_.fields.front().row_bytes(), 1, 1024));
+    }
+
+    void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
+        auto image = read_image(entry(item).path, options_.alpha);
+        if (options_.gray) {
+            image = to_gray(image);
+        }
+        if (any_size_) {
+            image = resized(image, options_.width, options_.height);
+        } else if (image.width != options_.width || image.height != options_.height) {
+            throw Error(ExitCode::data, {entry(item).path.string(),
+                                         concat("it has ", image.width, "x", image.height,
+                                                " pixels, but the first image has ", options_.width,
+                                                "x", options_.height),
+                                         "Scale all to one size: --size WxH"});
+        }
+        sink({{channels_first(image), bytes_of(std::vector{label(item)})}, label(item)});
+    }
+
+  private:
+    /// Of the first that can be read: what is wrong with the others is told when they are read.
+    void take_size_of_first() {
+        any_size_ = false;
+        for (auto const& entry : listing_.entries) {
+            try {
+                auto const image = read_image(entry.path, options_.alpha);
+                options_.width = image.width;
+                options_.height = image.height;
+                return;
+            } catch (Error const& error) {
+                if (error.code() == ExitCode::unavailable || &entry == &listing_.entries.back()) {
+                    throw;
+                }
+            }
+        }
+    }
+
+    ImageImport options_;
+    bool any_size_ = true;
+};
+
+} // namespace
+
+std::unique_ptr<ImportSource> image_source(ImageImport const& options) {
+    return std::make_unique<ImageSource>(options);
+}
+
+} // namespace lockstep::import

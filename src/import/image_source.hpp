@@ -1,0 +1,30 @@
+#pragma once
+
+#include "import/label_file.hpp"
+#include "import/source.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "alpha.hpp"
+
+namespace lockstep::import {
+
+struct ImageImport {
+    std::filesystem::path source{};
+    LabelFile labels{};
+    std::string split_by{};  ///< a column of the label file, or "folder": the one below the class
+    std::uint64_t width = 0; ///< 0: all images must have one size
+    std::uint64_t height = 0;
+    bool gray = false;
+    Alpha alpha = Alpha::drop;
+};
+
+/// PNG and JPEG files in a folder for each class (below train, validation and test where these
+/// are there), or listed in a file. Samples are u8, [3, height, width], or [1, …] in gray; with
+/// Alpha::keep one channel more.
+std::unique_ptr<ImportSource> image_source(ImageImport const& options);
+
+} // namespace lockstep::import

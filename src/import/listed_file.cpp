@@ -1,0 +1,43 @@
+#include "listed_file.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+namespace lockstep::import {
+
+std::string set_named(std::string const& folder) {
+    if (folder == "val" || folder == "valid") {
+        return "validation";
+    }
+    return folder == "train" || folder == "validation" || folder == "test" ? folder : "";
+}
+
+std::filesystem::path listed_file(CsvTable const& table, CsvTable::Row const& row,
+                                  std::size_t column, std::filesystem::path const& source,
+                                  bool folders) {
+    auto const& name = row.fields[column];
+    auto path = source / name;
+    std::error_code missing; // that is told when it is read
+    if (name.empty() || (!folders && std::filesystem::is_directory(path, missing))) {
+        throw Error(ExitCode::data,
+                    {concat(table.path.string(), ", line ", row.line),
+                     name.empty() ? concat("its ", table.columns[column], " is empty")
+                                  : concat(path.string(), " is a directory"),
+                     "Name a file in every line"});
+    }
+    return path;
+}
+
+std::string listed_set(CsvTable const& table, CsvTable::Row const& row) {
+    auto const column = table.find("set");
+    auto const name = column ? row.fields[*column] : "";
+    auto set = set_named(name);
+    if (set.empty() && !name.empty()) {
+        throw Error(ExitCode::data,
+                    {concat(table.path.string(), ", line ", row.line), concat("its set is ", name),
+                     "Name train, validation or test"});
+    }
+    return set;
+}
+
+} // namespace lockstep::import

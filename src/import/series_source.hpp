@@ -1,0 +1,32 @@
+#pragma once
+
+#include "import/source.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lockstep::import {
+
+struct SeriesImport {
+    std::filesystem::path source{};
+    std::vector<std::string> columns{}; ///< of the inputs; empty: all that have no other part
+    std::string time{};                 ///< a column of dates or numbers that ascend; empty: none
+    std::string group{};                ///< a column: a series for each of its values
+    std::string target{};               ///< a column: each row is a sample, and this its class
+    bool regression = false;            ///< the target is a number
+    std::string split_by{};
+    bool doubles = false;      ///< f64 instead of f32
+    bool fill_forward = false; ///< an empty cell has the value above it
+};
+
+/// A CSV or TSV table. With `target`: inputs [rows, columns], targets [rows]. Without: a ragged
+/// sample [rows, columns] for each group, whose class is its name. Times are in a dataset `time`,
+/// f64, dates as seconds since 1970; the columns' names in an attribute `columns`.
+///
+/// Throws  Error 66 for a missing source, 65 for a damaged one, 64 for columns or datasets that it
+/// lacks
+std::unique_ptr<ImportSource> series_source(SeriesImport const& options);
+
+} // namespace lockstep::import

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "import/label_file.hpp"
+#include "import/source.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace lockstep::import {
+
+struct SpeechImport {
+    std::filesystem::path source{};
+    LabelFile labels{}; ///< classes, as of images, where there are no transcripts
+    /// A table with columns file and text, or lines ( NAME "TEXT" ) as in festvox' txt.done.data.
+    std::filesystem::path transcripts{};
+    std::string split_by{};    ///< a column of the table
+    std::string text = "text"; ///< the column with the transcripts
+    bool words = false;        ///< symbols are parted by blanks; else characters
+    bool lowercase = false;    ///< of any script
+    std::string drop{};        ///< characters that are left out
+    std::string symbols{};     ///< characters, or words with commas; empty: all that occur, sorted
+    bool raw = false;          ///< the recording itself instead of features
+    std::uint64_t bands = 40;
+};
+
+/// Recordings with transcripts or classes. Inputs are ragged f32: [frames, bands] of log-mel
+/// features (`LogMel`), or the values of the recording; targets the places of a transcript's
+/// symbols among the class names, ragged, or the class.
+std::unique_ptr<ImportSource> speech_source(SpeechImport const& options);
+
+} // namespace lockstep::import

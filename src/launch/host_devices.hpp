@@ -1,0 +1,25 @@
+#pragma once
+
+#include "base/gpus.hpp"
+#include "lockstep/config/deck.hpp"
+
+#include <string>
+#include <vector>
+
+namespace lockstep::launch {
+
+/// What this host offers to a run: the GPUs that run.device and run.devices leave, or its cores.
+struct HostDevices {
+    std::vector<Gpu> gpus; ///< empty: the run computes on cores
+    int cores = 0;         ///< that this process may use and is granted
+    int threads = 1;       ///< of a rank
+
+    /// One rank on each: GPUs, or cores over threads per rank.
+    int count() const;
+    std::string text() const; ///< "2 GPUs", "8 cores for ranks of 2 threads"
+};
+
+/// Throws  Error 64 or 69 when run.devices names what is not here
+HostDevices devices_here(config::Run const& run);
+
+} // namespace lockstep::launch

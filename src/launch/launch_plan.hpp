@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "hosts.hpp"
+
+namespace lockstep::launch {
+
+/// What is started, where, and how often again.
+struct LaunchPlan {
+    std::string launcher; ///< mpirun or srun; empty: the program by itself
+    std::string program;
+    std::vector<std::string> train; ///< "train" and its arguments
+    std::vector<Host> hosts;
+    bool oversubscribe = false; ///< ranks may share cores
+    std::int64_t max_ranks = 0; ///< replicas of the deck, 0: not known yet
+    std::int64_t restarts = 0;  ///< in a row without a newer checkpoint
+    double recovery_timeout_s = 300;
+    std::filesystem::path directory; ///< of the run
+};
+
+/// Ranks that these hosts give it: no more than it has replicas.
+int ranks_on(LaunchPlan const& plan, std::vector<Host> const& hosts);
+
+/// The words that start the ranks on these hosts.
+std::vector<std::string> launch_words(LaunchPlan const& plan, std::vector<Host> const& hosts);
+
+} // namespace lockstep::launch

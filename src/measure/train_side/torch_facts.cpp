@@ -1,0 +1,20 @@
+#include "torch_facts.hpp"
+
+#include "base/text.hpp"
+
+#include <ATen/Context.h>
+#include <ATen/Version.h>
+#include <torch/cuda.h>
+#include <torch/version.h>
+
+namespace lockstep::measure {
+
+TorchFacts torch_facts() {
+    bool const has_cuda = at::hasCUDA();
+    auto const runtime = has_cuda ? concat(" with CUDA ", at::Context::versionCUDART())
+                                  : std::string(" without CUDA");
+    return {concat(TORCH_VERSION, runtime), at::get_cpu_capability(), has_cuda,
+            torch::cuda::is_available()};
+}
+
+} // namespace lockstep::measure

@@ -1,0 +1,246 @@
+#include "chart_script.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "chart.hpp"
+#include "curve_style.hpp"
+
+namespace lockstep::report {
+
+namespace {
+
+constexpr std::size_t title_letters = 95;
+constexpr std::size_t legend_letters = 110;
+constexpr std::size_t line_letters = 110; ///< that fit below the axis
+
+std::string number(double value) {
+    std::array<char, 32> text{};
+    static_cast<void>(std::snprintf(text.data(), text.size(), "%.9g", value));
+    return text.data();
+}
+
+constexpr char const* resumed_style = "dt 3 lw 1.5 lc rgb '#888888'";
+
+/// Within single quotes gnuplot takes everything as it is.
+std::string quoted(std::string const& text) {
+    std::string all = "'";
+    for (char const letter : text) {
+        auto const code = static_cast<unsigned char>(letter);
+        all += letter == '\'' ? "''" : code < 0x20 ? std::string(" ") : std::string(1, letter);
+    }
+    return all + "'";
+}
+
+std::string block_name(std::size_t n) {
+    return concat("$data", n);
+}
+
+std::string block(std::size_t n, Points const& points) {
+    auto text = concat(block_name(n), " << EOD\n");
+    for (auto const& point : points) {
+        text += concat(number(point.x), " ", number(point.y), "\n");
+    }
+    return text + "EOD\n";
+}
+
+/// Lines of x and the sums up to each part, zero first; none above the axis, since gnuplot makes
+/// shapes of its own of areas that leave the picture.
+std::string block(Bands const& bands, double top) {
+    std::string text = "$bands << EOD\n";
+    for (std::size_t i = 0; i < bands.x.size(); ++i) {
+        text += concat(number(bands.x[i]), " 0");
+        double sum = 0;
+        for (auto const& part : bands.parts) {
+            sum += part[i];
+            text += concat(" ", number(top > 0 ? std::min(sum, top) : sum));
+        }
+        text += "\n";
+    }
+    return text + "EOD\n";
+}
+
+std::string block(std::vector<Spread> const& spreads) {
+    std::string text = "$spreads << EOD\n";
+    for (auto const& one : spreads) {
+        text += concat(number(one.x), " ", number(one.mean), " ", number(one.least), " ",
+                       number(one.most), "\n");
+    }
+    return text + "EOD\n";
+}
+
+/// Bars are rectangles around each x, from one sum to the next.
+std::vector<std::string> band_items(Bands const& bands) {
+    std::vector<std::string> items;
+    for (std::size_t part = 0; part < bands.parts.size(); ++part) {
+        auto const low = part + 2;
+        auto const columns = bands.names.empty()
+                                 ? concat("1:", low, ":", low + 1, " with filledcurves")
+                                 : concat("1:", low + 1, ":($1-0.35):($1+0.35):", low, ":", low + 1,
+                                          " with boxxyerror");
+        items.push_back(concat("$bands using ", columns, " fs solid 0.85 noborder lc rgb '",
+                               bands.titles[part] == "other" ? "#999999" : colour(part), "' title ",
+                               quoted(bands.titles[part])));
+    }
+    return items;
+}
+
+/// 1, 2 or 5 times a power of ten: about a tenth of `range`.
+double tic_of(double range) {
+    double const power = std::pow(10, std::floor(std::log10(range / 10)));
+    for (double const factor : {1, 2, 5}) {
+        if (range / (factor * power) <= 10) {
+            return factor * power;
+        }
+    }
+    return 10 * power;
+}
+
+/// No wider than the values, and with 1, 2 and 5 of each order: gnuplot alone continues to whole
+/// orders, and marks nothing else.
+std::string logarithmic_axis(Extent const& y) {
+    std::vector<std::string> tics;
+    auto const most = static_cast<int>(std::floor(std::log10(y.most)));
+    for (auto order = static_cast<int>(std::floor(std::log10(y.least))); order <= most; ++order) {
+        for (double const factor : {1, 2, 5}) {
+            tics.push_back(number(factor * std::pow(10, order)));
+        }
+    }
+    return concat("set logscale y\nset format y '%g'\nset yrange [", number(0.9 * y.least), ":",
+                  number(1.1 * y.most), "]\nset ytics (", joined(tics, ", "), ")\n");
+}
+
+std::string epoch_axis(Chart const& chart) {
+    auto const& x = chart.bands.x;
+    auto const most = std::max(x.empty() ? 0 : x.back(), extent(chart.curves, &Point::x).most);
+    auto const n = number(chart.steps_per_epoch);
+    return concat("set xtics nomirror\nset x2label 'epoch'\nset x2tics ",
+                  number(tic_of(std::max(most, 1.0) / chart.steps_per_epoch)),
+                  "\nset link x2 via x/", n, " inverse x*", n, "\n");
+}
+
+/// Of values that were all measured at one place gnuplot shows a hair's breadth.
+std::string axes_of_one_place(Chart const& chart) {
+    auto const x = extent(chart.curves, &Point::x);
+    auto const y = extent(chart.curves, &Point::y);
+    if (!chart.bands.x.empty() || !(x.least == x.most && x.most > 0)) {
+        return "";
+    }
+    auto const room = std::max({0.05 * std::abs(y.least), 0.05 * std::abs(y.most), 1e-9});
+    return concat("set xrange [0:", number(1.05 * x.most), "] noextend\nset yrange [",
+                  number(y.least - room), ":", number(y.most + room), "]\n");
+}
+
+std::string axes(Chart const& chart) {
+    auto text = concat("set title ", quoted(shortened(chart.title, title_letters)), "\nset xlabel ",
+                       quoted(chart.x_label), " offset 0,0.4", "\nset ylabel ",
+                       quoted(chart.y_label), "\n");
+    text += axes_of_one_place(chart);
+    if (chart.logarithmic) {
+        text += logarithmic_axis(extent(chart.curves, &Point::y));
+    }
+    if (chart.from_zero || chart.top > 0) {
+        text += concat("set yrange [", chart.from_zero ? "0" : "*", ":",
+                       chart.top > 0 ? number(chart.top) : "*", "]\n");
+    }
+    if (chart.steps_per_epoch > 0) {
+        text += epoch_axis(chart);
+    }
+    if (!chart.x_tics.empty()) {
+        std::vector<std::string> tics;
+        for (double const x : chart.x_tics) {
+            tics.push_back(number(x));
+        }
+        text += concat("set xtics (", joined(tics, ", "), ")\n");
+    }
+    if (!chart.bands.names.empty()) {
+        std::vector<std::string> tics;
+        std::size_t longest = 0;
+        for (std::size_t i = 0; i < chart.bands.names.size(); ++i) {
+            tics.push_back(concat(quoted(chart.bands.names[i]), " ", i));
+            longest = std::max(longest, chart.bands.names[i].size());
+        }
+        bool const concurrent = longest * tics.size() < line_letters;
+        text +=
+            concat("set xtics ", concurrent ? "" : "rotate by 20 right ", "(", joined(tics, ", "),
+                   ")\nset xrange [-0.7:", number(static_cast<double>(tics.size()) - 0.3), "]\n");
+    }
+    for (double const x : chart.resumed) {
+        text += concat("set arrow from first ", number(x), ", graph 0 to first ", number(x),
+                       ", graph 1 nohead ", resumed_style, "\n");
+    }
+    return text;
+}
+
+std::string script_of(Chart const& chart, std::string const& format) {
+    std::string text = concat("\nreset\n", "set output ",
+                              quoted(concat(chart.file, ".", format, ".partial")), "\n");
+    std::vector<std::string> items;
+    if (!chart.bands.parts.empty()) {
+        text += block(chart.bands, chart.top);
+        items = band_items(chart.bands);
+    }
+    for (std::size_t i = 0; i < chart.curves.size(); ++i) {
+        auto const& curve = chart.curves[i];
+        if (curve.points.empty()) {
+            continue;
+        }
+        text += block(i, curve.points);
+        items.push_back(
+            concat(block_name(i), " using 1:2 with ", curve.style,
+                   curve.title.empty()
+                       ? std::string(" notitle")
+                       : concat(" title ", quoted(shortened(curve.title, legend_letters)))));
+    }
+    if (!chart.spreads.empty()) {
+        text += block(chart.spreads);
+        items.push_back(concat("$spreads using 1:2:3:4 with yerrorbars pt 0 lw 2 lc rgb '",
+                               colour(0), "' title 'repeats, from minimum to maximum'"));
+    }
+    if (!chart.resumed.empty()) { // one word for all the lines
+        items.push_back(concat("NaN with lines ", resumed_style, " title 'resumed'"));
+    }
+    return concat(
+        text,
+        "set grid back lt 1 lc rgb '#D0D0D0' lw 1\nset border lc rgb '#666666'\n"
+        "set key outside bottom center horizontal height 1 noenhanced textcolor rgb '#222222'\n"
+        "set offsets graph 0.012, graph 0.012, graph 0, graph 0\nset xrange [*:*] noextend\n",
+        axes(chart), "plot ", joined(items, ", \\\n     "), "\n");
+}
+
+/// Pictures of one size whatever their format.
+std::string terminal_of(std::string const& format) {
+    if (format == "pdf") {
+        return "\nset terminal pdfcairo noenhanced size 28cm,17.5cm font 'DejaVu Sans,13' "
+               "background "
+               "'#FFFFFF'\n";
+    }
+    if (format == "svg") {
+        return "\nset terminal svg noenhanced size 1400,875 font 'DejaVu Sans,17' background "
+               "'#FFFFFF'\n";
+    }
+    return "\nif (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
+           "    set terminal pngcairo noenhanced size 1400,875 font 'DejaVu Sans,17' background "
+           "'#FFFFFF'\n"
+           "} else {\n"
+           "    set terminal png noenhanced size 1400,875 large\n}\n";
+}
+
+} // namespace
+
+std::string script_of(std::vector<Chart> const& charts, std::vector<std::string> const& formats) {
+    std::string text = "# gnuplot FILE draws these pictures again.\nset encoding utf8\n";
+    for (auto const& format : formats) {
+        text += terminal_of(format);
+        for (auto const& chart : charts) {
+            text += script_of(chart, format);
+        }
+        text += "set output\n";
+    }
+    return text;
+}
+
+} // namespace lockstep::report

@@ -1,0 +1,86 @@
+#include "train/buffers.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+#include "train/layout.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+/// Calls action(name, buffer, is_float, place in its flat array) for each buffer.
+template <class Action>
+void for_each_buffer(nn::Model const& model, Action const& action) {
+    std::int64_t float_at = 0;
+    std::int64_t integer_at = 0;
+    for (auto const& item : model.named_buffers()) {
+        auto const& buffer = item.value();
+        auto const type = buffer.scalar_type();
+        if (type != torch::kFloat32 && type != torch::kInt64) {
+            throw Error(ExitCode::usage, {concat("buffer ", item.key()),
+                                          concat("it is of type ", c10::toString(type)),
+                                          "Make it float32 or int64"});
+        }
+        bool const is_float = type == torch::kFloat32;
+        auto& at = is_float ? float_at : integer_at;
+        action(item.key(), buffer, is_float, at);
+        at += buffer.numel();
+    }
+}
+
+} // namespace
+
+Buffers::Buffers(nn::Model const& model) {
+    std::int64_t float_count = 0;
+    std::int64_t integer_count = 0;
+    for_each_buffer(model, [&](auto const&, torch::Tensor const& buffer, bool is_float, auto) {
+        (is_float ? float_count : integer_count) += buffer.numel();
+    });
+    // The 64-bit integers first, so that both are aligned.
+    auto const integer_bytes = integer_count * static_cast<std::int64_t>(sizeof(std::int64_t));
+    auto const float_bytes = float_count * static_cast<std::int64_t>(sizeof(float));
+    bytes_ = torch::zeros({integer_bytes + float_bytes}, torch::kUInt8);
+    integers = bytes_.narrow(0, 0, integer_bytes).view(torch::kInt64);
+    floats = bytes_.narrow(0, integer_bytes, float_bytes).view(torch::kFloat32);
+    collect_from(model);
+}
+
+void Buffers::collect_from(nn::Model const& model) {
+    torch::NoGradGuard const no_grad;
+    model.settle_buffers();
+    for_each_buffer(
+        model, [this](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
+            (is_float ? floats : integers).narrow(0, at, buffer.numel()).copy_(buffer.flatten());
+        });
+}
+
+void Buffers::restore_into(nn::Model& model) const {
+    torch::NoGradGuard const no_grad;
+    model.settle_buffers();
+    for_each_buffer(
+        model, [this](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
+            auto const& flat = is_float ? floats : integers;
+            buffer.copy_(flat.narrow(0, at, buffer.numel()).view(buffer.sizes()));
+        });
+}
+
+std::span<std::byte> Buffers::bytes() const {
+    return {static_cast<std::byte*>(bytes_.mutable_data_ptr()),
+            static_cast<std::size_t>(bytes_.numel())};
+}
+
+std::vector<h5::View> Buffers::views(nn::Model const& model, std::string const& prefix,
+                                     std::string const& floats_path,
+                                     std::string const& integers_path) const {
+    std::vector<h5::View> views;
+    for_each_buffer(model, [&](std::string const& name, torch::Tensor const& buffer, bool is_float,
+                               std::int64_t at) {
+        // A single value has a dimension of one: HDF5 maps no scalars.
+        h5::Shape shape(buffer.sizes().begin(), buffer.sizes().end());
+        views.push_back({prefix + "/" + path_of(name), is_float ? floats_path : integers_path,
+                         static_cast<std::uint64_t>(at), shape.empty() ? h5::Shape{1} : shape});
+    });
+    return views;
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+
+namespace lockstep::train {
+
+/// Bytes of a device's memory, as LibTorch's allocator counts them; zeros for the CPU.
+struct DeviceMemory {
+    std::int64_t allocated = 0;
+    std::int64_t reserved = 0; ///< allocated, or kept for the next allocation
+    std::int64_t peak = 0;     ///< allocated at most since the start
+};
+DeviceMemory device_memory(torch::Device device);
+
+/// Bytes that this rank may still take to train in: what is free of its device, or its share of
+/// the memory that the host leaves to so many ranks.
+std::uint64_t memory_to_train_in(torch::Device device, int ranks_on_host);
+
+/// Gives what the allocator keeps for later back to the device: between phases whose blocks are of
+/// other sizes, and after a failed allocation.
+void release_device_cache(torch::Device device);
+
+} // namespace lockstep::train

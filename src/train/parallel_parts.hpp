@@ -1,0 +1,19 @@
+#pragma once
+
+#include "train/layout.hpp"
+
+#include <cstdint>
+#include <functional>
+
+namespace lockstep::train {
+
+/// Calls work(part, parts) for each part of 0 … parts - 1, each on a thread of its own on a CPU.
+/// Kernels called there stay on their thread: by themselves they would cut arrays into parts that
+/// end anywhere, and round differently in the ragged ends.
+void parallel_parts(torch::Device device,
+                    std::function<void(std::int64_t, std::int64_t)> const& work);
+
+/// Part `part` of `parts` of `count` elements, cut at arena units.
+Range part_of(std::int64_t count, std::int64_t part, std::int64_t parts);
+
+} // namespace lockstep::train

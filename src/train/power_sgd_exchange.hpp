@@ -1,0 +1,31 @@
+#pragma once
+
+#include "train/choose_exchange.hpp"
+#include "train/layout.hpp"
+
+#include <functional>
+
+namespace lockstep::train {
+
+struct PowerSgdOptions {
+    comm::Partition partition{0, 1, reduction_block, reduction_block};
+    std::vector<Matrix> matrices; ///< in the order of the arena
+    std::int64_t rank = 1;        ///< of the approximations
+    std::uint64_t seed = 0;
+    int ranks = 1;
+    torch::Device device = torch::kCPU;
+};
+
+using MakeExchange = std::function<std::unique_ptr<comm::Exchange>(std::int64_t, bool)>;
+
+/// Matrices travel as products of two thin ones, everything else as it is: sums are everywhere,
+/// close to the true ones, and what a rank's part lost is added to its next gradient
+/// (Vogels, Karimireddy, Jaggi, "PowerSGD", arXiv 1905.13727, algorithms 1 and 2).
+/// `make(elements, is_first)` makes an exchange that leaves its sums everywhere; the first also
+/// carries step sums and broadcast payload. One replica on each rank.
+///
+/// Collective  over all ranks
+std::unique_ptr<comm::Exchange> power_sgd_exchange(PowerSgdOptions const& options,
+                                                   MakeExchange const& make);
+
+} // namespace lockstep::train

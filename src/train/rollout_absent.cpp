@@ -1,0 +1,15 @@
+#include "lockstep/base/error.hpp"
+
+#include "make_data_module.hpp"
+
+namespace lockstep::train {
+
+std::unique_ptr<DataModule> make_rollout_module(DataModuleParts const& parts) {
+    throw Error(ExitCode::unavailable,
+                {"task.kind = " + parts.deck.task.kind,
+                 "it acts in an environment, but this program was built without reinforcement "
+                 "learning",
+                 "Configure with -DLOCKSTEP_WITH_RL=ON"});
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+#include "train/layout.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lockstep::train {
+
+/// A part of the arena that is treated as one, of whole arena units: padding behind an entry
+/// counts as its own, since zeros stay zeros.
+struct Shard {
+    std::size_t entry = 0;
+    std::int64_t first = 0; ///< in the arena
+    std::int64_t own = 0;   ///< in the owned state
+    std::int64_t count = 0;
+    bool exempt = false; ///< from weight decay and trust ratios
+};
+
+/// Each trained entry's parts in the owned ranges, in the order of the arena.
+std::vector<Shard> owned_shards(config::Optimizer const& options, Layout const& layout,
+                                std::vector<Range> const& owned);
+
+} // namespace lockstep::train

@@ -1,0 +1,28 @@
+"""The trace of a large job that is simulated: what one rank sends, another receives, and each waits for it."""
+import collections
+import subprocess
+
+from harness import BUILD, Scratch, check
+
+with Scratch() as scratch:
+    for hosts, route, most in ((2, "halving", 1), (5, "halving", 6), (64, "halving", 6), (5, "direct", 4)):
+        place = scratch / f"{hosts}-{route}"
+        subprocess.run([BUILD / "bench/schedule_trace", place, f"hosts={hosts}", "ranks_per_host=2",
+                        "elements=3000000", "bucket=1000000", f"route={route}", "forward_s=0.01",
+                        "backward_s=0.02"], check=True, stdout=subprocess.DEVNULL)
+        sent, received, awaited = (collections.Counter() for _ in range(3))
+        for host in range(hosts):
+            up = collections.Counter()
+            for line in (place / f"host{host}.ti").read_text().splitlines():
+                rank, action, *words = line.split()
+                check(int(rank) == host, line)
+                if action == "isend":
+                    sent[(host, *map(int, words[:3]))] += 1
+                    up[int(words[1]) % 4096] += int(words[1]) < 1 << 20
+                elif action == "irecv":
+                    received[(int(words[0]), host, *map(int, words[1:3]))] += 1
+                elif action == "wait":
+                    awaited[(int(words[0]), int(words[1]), int(words[2]))] += 1
+            check(max(up.values()) <= most, f"{hosts} hosts, {route}: at most {most} messages per bucket: {up}")
+        check(sent and sent == received, f"{hosts} hosts, {route}: what is sent is received")
+        check(awaited == collections.Counter({key[:3]: count for key, count in received.items()}), "and awaited")
