@@ -2,8 +2,10 @@
 
 #include "base/text.hpp"
 
+#include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -39,6 +41,16 @@ std::optional<ProcessState> process_state(int id) {
         return std::nullopt;
     }
     return ProcessState{filled[0][0], std::stoull(filled[start_field])};
+}
+
+std::optional<ProcessState> settled_process_state(int id) {
+    constexpr int looks = 10;
+    auto state = process_state(id);
+    for (int look = 1; look < looks && state && state->state == 'R'; ++look) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        state = process_state(id);
+    }
+    return state;
 }
 
 std::optional<std::uint64_t> bytes_moved_by_other_threads() {

@@ -45,7 +45,7 @@ void Audit::add_groups(Dataset const& set, bool recorded) {
                 Hasher form;
                 for (auto file = group.first; file < group.last; ++file) {
                     for (auto const* const column : field.columns_of(file)) {
-                        auto const text = parts.source.files.stamp(column->file());
+                        auto const text = parts.source.files.stamp_text(column->file());
                         stamp.add(std::as_bytes(std::span(text)));
                         auto const how = column->form_text();
                         form.add(std::as_bytes(std::span(how)));

@@ -80,17 +80,18 @@ Column::Column(h5::File const& file, std::string const& name, Context context, F
     if (in_place) {
         require_within(std::filesystem::file_size(holder), holder);
         if (form.kept_if_small && row_bytes_ <= small_row &&
-            fits(form_->type, form_->shape, context.room)) {
+            fits(form_->type, form_->shape, context.room_for_small)) {
             keep(holder);
         }
     }
-    context.room -= kept_.size();
+    (in_place ? context.room_for_small : context.room) -= kept_.size();
     view_ = kept_;
 }
 
 void Column::take(h5::Storage&& storage, Column const* before) {
     offset_ = std::exchange(storage.offset, 0);
-    chunks_ = std::exchange(storage.chunks, {});
+    own_chunks_ = std::exchange(storage.chunks, {});
+    chunks_ = own_chunks_;
     bool const shared = before != nullptr && alike(*before->form_, storage);
     form_ = shared ? before->form_ : std::make_shared<h5::Storage const>(std::move(storage));
     measure();
@@ -113,11 +114,7 @@ h5::Storage Column::keep_through_hdf5(h5::File const& file, std::size_t room,
                                       std::string const& obstacle) {
     auto const info = file.info(name_);
     if (!info.readable_as || !fits(*info.readable_as, info.shape, room)) {
-        throw Error(
-            ExitCode::data,
-            {concat("dataset ", name_, " of ", file.path().string(), " cannot be read in place"),
-             obstacle,
-             concat("Convert it: lockstep data import hdf5 ", file.path().string(), " OUT.h5")});
+        refuse_to_keep(file.path(), obstacle);
     }
     h5::Storage storage;
     storage.type = *info.readable_as;
@@ -125,6 +122,13 @@ h5::Storage Column::keep_through_hdf5(h5::File const& file, std::size_t room,
     kept_.resize(h5::elements(storage.shape) * h5::size_of(storage.type));
     file.read(name_, storage.type, kept_);
     return storage;
+}
+
+void Column::refuse_to_keep(std::filesystem::path const& path, std::string const& obstacle) const {
+    throw Error(ExitCode::data,
+                {concat("dataset ", name_, " of ", path.string(), " cannot be read in place"),
+                 obstacle,
+                 concat("Convert it: lockstep data import hdf5 ", path.string(), " OUT.h5")});
 }
 
 void Column::keep(std::filesystem::path const& file) {

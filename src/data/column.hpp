@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/file.hpp"
+#include "base/packing.hpp"
 #include "data/checksums.hpp"
 #include "data/format.hpp"
 #include "data/span.hpp"
@@ -28,9 +29,10 @@ class Column {
     struct Context {
         FilePool& files;       ///< the last one is the file that is opened
         std::uint64_t& number; ///< of the next column in the chunk cache
-        /// Bytes left for columns that are kept in memory, because HDF5 alone can read them, or
-        /// since reading their rows one by one costs more than they are.
+        /// Bytes left for columns that are kept in memory because HDF5 alone can read them.
         std::size_t& room;
+        /// The same, since reading their rows one by one costs more than they are.
+        std::size_t& room_for_small;
     };
     /// What a row of the column is.
     enum class Row { entry, dataset };
@@ -47,6 +49,14 @@ class Column {
     ///
     /// Throws  Error 65 when it cannot be read by position, or does not lie within the file
     Column(h5::File const& file, std::string const& name, Context context, Form form);
+    /// One that another rank has opened and packed.
+    ///
+    /// `packed`  outlives the column, which looks at it
+    /// Throws    Error 65 where what is kept has no room
+    Column(Unpacker& packed, std::string const& name, Context context, Column const* before);
+    /// `before`: of the file before it in the pack, where there is one.
+    void pack(Packer& packer, FilePool const& files, Column const* before) const;
+
     Column(Column&&) = default; // a copy would look at the bytes of the other
 
     std::string const& name() const noexcept { return name_; }
@@ -82,6 +92,9 @@ class Column {
 
   private:
     void keep(std::filesystem::path const& file);
+    void keep_packed(std::span<std::byte const> bytes, Context const& context);
+    [[noreturn]] void refuse_to_keep(std::filesystem::path const& path,
+                                     std::string const& obstacle) const;
     void read_from(File const& file, Span rows, std::span<std::byte> into, ChunkCache& cache,
                    Scratch& scratch) const;
     h5::Storage keep_through_hdf5(h5::File const& file, std::size_t room,
@@ -106,7 +119,8 @@ class Column {
     ByteRange checksums_;
     std::shared_ptr<h5::Storage const> form_; ///< but for places in the file, which follow
     std::uint64_t offset_ = 0;
-    std::vector<h5::Chunk> chunks_;
+    std::vector<h5::Chunk> own_chunks_;
+    std::span<h5::Chunk const> chunks_; ///< of `own_chunks_`, or of memory that is not ours
     std::size_t element_bytes_ = 1;
     std::size_t row_bytes_ = 0;
     std::size_t chunk_bytes_ = 0;     ///< decoded

@@ -63,32 +63,36 @@ void require_same(bool same, std::filesystem::path const& path, std::string cons
 
 } // namespace
 
-Dataset::Dataset(DatasetOptions const& options) : parts_(std::make_shared<Parts>()) {
-    auto const paths = expand_files(options.files);
-    if (!options.weights.empty()) {
-        weights_ = std::make_shared<std::vector<double>>();
-        parts_->weights = options.weights;
-    }
+std::vector<std::filesystem::path> named_files(DatasetOptions const& options) {
+    auto paths = expand_files(options.files);
     if (paths.empty()) {
         throw Error(ExitCode::usage, {"a data set without files", "no file is named",
                                       "Set data.train, or the key of the requested set"});
     }
+    return paths;
+}
+
+Dataset::Dataset(DatasetOptions const& options, OfNoFile) : parts_(std::make_shared<Parts>()) {
+    if (!options.weights.empty()) {
+        weights_ = std::make_shared<std::vector<double>>();
+        parts_->weights = options.weights;
+    }
     parts_->source.sample_per_file = options.sample_per_file;
     parts_->inputs = fields_named(options.inputs, true);
     parts_->targets = fields_named(options.targets, false);
-    for (auto const& path : paths) {
-        open_file(path, options.weights);
+}
+
+Dataset::Dataset(DatasetOptions const& options) : Dataset(options, OfNoFile{}) {
+    for (auto const& path : named_files(options)) {
+        open_file(path, Look::all);
     }
-    if (weights_) {
-        require_some_weight(*weights_, options.weights, paths.front());
-    }
-    name_classes();
+    complete();
 }
 
 Dataset::Dataset(Dataset&& other) noexcept = default;
 Dataset::~Dataset() = default;
 
-void Dataset::open_file(std::filesystem::path const& path, std::string const& weights) {
+void Dataset::open_file(std::filesystem::path const& path, Look look) {
     auto const file = h5::File::open(path);
     auto& source = parts_->source;
     auto const number = source.named.size();
@@ -107,9 +111,20 @@ void Dataset::open_file(std::filesystem::path const& path, std::string const& we
     };
     std::for_each(parts_->inputs.begin(), parts_->inputs.end(), add);
     std::for_each(parts_->targets.begin(), parts_->targets.end(), add);
+    require_fitting(file);
+    source.first_of_file.push_back(source.samples);
+    source.samples += *samples;
+    if (look == Look::all) {
+        look_through(number, file);
+    }
+}
+
+/// The first file decides on the scale and the names of classes.
+void Dataset::require_fitting(h5::File const& file) {
+    auto const& path = file.path();
     auto const [mean, std] = read_moments(file, parts_->inputs.front().info().shape);
     auto const names = file.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
-    if (source.first_of_file.empty()) {
+    if (!parts_->declared_names) {
         require_names(names, concat(path.string(), ": "));
         mean_ = mean;
         std_ = std;
@@ -128,31 +143,45 @@ void Dataset::open_file(std::filesystem::path const& path, std::string const& we
     }
     require_same(mean == mean_ && std == std_, path, "mean or std");
     require_same(names == *parts_->declared_names, path, "list of classes");
-    source.first_of_file.push_back(source.samples);
-    source.samples += *samples;
+}
 
+/// Reads labels and weights, and hashes what is known of the file.
+void Dataset::look_through(std::size_t number, h5::File const& file) {
+    auto const& source = parts_->source;
+    auto const samples = source.end_of_file(number) - source.first_of_file[number];
     Hasher hasher;
-    auto const identity = identity_of(inputs_.front(), *samples);
+    auto const identity = identity_of(inputs_.front(), samples);
     hasher.add(std::as_bytes(std::span(identity)));
     look_through_labels(number, hasher);
     if (weights_) {
-        auto const own = read_weights(file, weights, *samples);
+        auto const own = read_weights(file, parts_->weights, samples);
         hasher.add(std::as_bytes(std::span(own)));
         weights_->insert(weights_->end(), own.begin(), own.end());
     }
-    hasher.add(std::as_bytes(std::span(mean)));
-    hasher.add(std::as_bytes(std::span(std)));
+    hasher.add(std::as_bytes(std::span(mean_)));
+    hasher.add(std::as_bytes(std::span(std_)));
     add_checksums(hasher, file, inputs_.front());
     for (auto const* fields : {&inputs_, &targets_}) {
         for (auto const& field : *fields) {
             if (&field != &inputs_.front() && !(&field == &targets_.front() && has_labels())) {
-                auto const other = identity_of(field, *samples);
+                auto const other = identity_of(field, samples);
                 hasher.add(std::as_bytes(std::span(other)));
                 add_checksums(hasher, file, field);
             }
         }
     }
-    fingerprint_ = hash64(concat(fingerprint_, " ", hasher.digest()));
+    parts_->digests.push_back(hasher.digest());
+}
+
+/// What all files together say.
+void Dataset::complete() {
+    if (weights_) {
+        require_some_weight(*weights_, parts_->weights, parts_->source.path_of(0));
+    }
+    name_classes();
+    for (auto const digest : parts_->digests) {
+        fingerprint_ = hash64(concat(fingerprint_, " ", digest));
+    }
 }
 
 void Dataset::measure_as(Dataset const& training) {

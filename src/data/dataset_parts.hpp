@@ -3,6 +3,9 @@
 #include "comm/shared_block.hpp"
 #include "lockstep/data/dataset.hpp"
 
+#include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +23,13 @@ struct Dataset::Parts {
     std::optional<comm::SharedBlock> memory;                ///< of what is kept there
     std::optional<std::vector<std::string>> declared_names; ///< of the first file
     std::string weights;                                    ///< name of their dataset
+    std::vector<std::uint64_t> digests;                     ///< of what is known of each file
+    std::shared_ptr<comm::SharedBlock const> packed;        ///< by all ranks; columns look at it
 };
+
+/// The files that the options name, one at least.
+///
+/// Throws  Error 64 or 66
+std::vector<std::filesystem::path> named_files(DatasetOptions const& options);
 
 } // namespace lockstep::data

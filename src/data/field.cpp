@@ -25,12 +25,46 @@ std::int64_t Field::samples_together() const {
     return info_.ragged ? 1 : columns_.front().rows_together();
 }
 
+Column::Context Field::context_of(Source& source) {
+    return {source.files, source.columns, source.room, source.room_for_small};
+}
+
+Field Field::without_files() const {
+    Field field(info_.name, is_input_);
+    field.info_ = info_;
+    field.unapplied_ = unapplied_;
+    field.elements_ = elements_;
+    field.normaliser_ = normaliser_;
+    return field;
+}
+
+void Field::pack(std::size_t file, std::size_t first, Source const& source, Packer& packer) const {
+    auto const put = [&](std::vector<Column> const& columns) {
+        columns[file].pack(packer, source.files, file > first ? &columns[file - 1] : nullptr);
+    };
+    put(columns_);
+    if (info_.ragged) {
+        put(offsets_);
+    }
+}
+
+void Field::add(Unpacker& packed, Source& source) {
+    auto const take = [&](std::vector<Column>& columns, std::string const& name) {
+        columns.push_back(
+            Column(packed, name, context_of(source), columns.empty() ? nullptr : &columns.back()));
+    };
+    take(columns_, info_.name);
+    if (info_.ragged) {
+        take(offsets_, offsets_name());
+    }
+}
+
 std::int64_t Field::add(h5::File const& file, Source& source) {
     auto const& name = info_.name;
-    auto const offsets = name + "_offsets";
+    auto const offsets = offsets_name();
     auto const one = source.sample_per_file;
     auto const found = readable_dataset(file, name, one ? Entries::one : Entries::samples);
-    Column::Context const context{source.files, source.columns, source.room};
+    auto const context = context_of(source);
     Column column(file, name, context,
                   {.row = one ? Column::Row::dataset : Column::Row::entry,
                    .kept_if_small = !is_input_,
@@ -178,6 +212,13 @@ void Field::read_from_memory(std::span<std::byte const> memory) {
                         });
 }
 
+/// Where they are wanted if they are in order; else nowhere.
+template <class Value>
+std::span<Value> Field::Run::target(std::span<Value> values, std::size_t elements) const {
+    auto const count = in_order ? static_cast<std::size_t>(rows.count) : 0;
+    return values.subspan(positions.front() * elements, count * elements);
+}
+
 template <class Deliver>
 void Field::for_runs(Source const& source, std::span<std::int64_t const> indices,
                      std::vector<std::size_t>& order, Deliver deliver) const {
@@ -204,10 +245,16 @@ void Field::for_runs(Source const& source, std::span<std::int64_t const> indices
             ++next;
         }
         auto const last = indices[order[next - 1]];
+        auto const positions = std::span<std::size_t const>(order).subspan(i, next - i);
+        auto const rows = static_cast<std::size_t>(last - first + 1);
+        bool const in_order = positions.size() == rows &&
+                              positions.back() == positions.front() + rows - 1 &&
+                              std::is_sorted(positions.begin(), positions.end());
         deliver(Run{file,
                     {first - source.first_of_file[file], last - first + 1},
                     first,
-                    std::span(order).subspan(i, next - i)});
+                    positions,
+                    in_order});
         i = next;
     }
 }
@@ -229,19 +276,14 @@ void Field::read_reals(Source& source, std::span<std::int64_t const> indices, st
                        Scratch& scratch) const {
     for_runs(source, indices, scratch.order, [&](Run const& run) {
         auto const& column = columns_[run.file];
-        auto const at = run.positions.front();
-        auto const count = static_cast<std::size_t>(run.rows.count);
-        bool const in_order = run.positions.size() == count &&
-                              run.positions.back() == at + count - 1 &&
-                              std::is_sorted(run.positions.begin(), run.positions.end());
-        auto const target = into.subspan(at * elements_, in_order ? count * elements_ : 0);
-        if (in_order && normaliser_->changes_nothing()) {
+        auto const target = run.target(into, elements_);
+        if (run.in_order && normaliser_->changes_nothing()) {
             column.read(source.files, run.rows, std::as_writable_bytes(target), source.cache,
                         scratch);
             return;
         }
         auto const raw = read_run(source, run, scratch);
-        if (in_order) {
+        if (run.in_order) {
             (*normaliser_)(raw, target);
             return;
         }
@@ -258,6 +300,10 @@ void Field::read_wholes(Source& source, std::span<std::int64_t const> indices,
     for_runs(source, indices, scratch.order, [&](Run const& run) {
         auto const& column = columns_[run.file];
         auto const raw = read_run(source, run, scratch);
+        if (run.in_order) {
+            to_wholes(info_.type, raw, run.target(into, elements_));
+            return;
+        }
         for (auto const position : run.positions) {
             auto const row = static_cast<std::size_t>(indices[position] - run.first);
             to_wholes(info_.type, raw.subspan(row * column.row_bytes(), column.row_bytes()),
@@ -314,7 +360,7 @@ void Field::read_ragged(Source& source, std::span<std::int64_t const> indices, V
             continue;
         }
         auto const raw =
-            read_run(source, {source.file_of(indices[i]), rows[i], indices[i], {}}, scratch);
+            read_run(source, {source.file_of(indices[i]), rows[i], indices[i], {}, false}, scratch);
         auto const at = static_cast<std::size_t>(into.offsets[i]) * elements_;
         auto const count = static_cast<std::size_t>(rows[i].count) * elements_;
         if (info_.whole) {

@@ -34,6 +34,15 @@ class Field {
     ///
     /// Throws  Error 65 where the file has no such field, or one that is not as the others'
     std::int64_t add(h5::File const& file, Source& source);
+    /// The same field of no file yet, its type and shape known.
+    Field without_files() const;
+    /// Packs what `add` has found in a file; `first` is the first that is packed.
+    void pack(std::size_t file, std::size_t first, Source const& source, Packer& packer) const;
+    /// Takes the field of the next file in, which another rank has packed; the memory of `packed`
+    /// outlives the field.
+    ///
+    /// Throws  Error 65 where what HDF5 alone can read is too much to be kept
+    void add(Unpacker& packed, Source& source);
     /// Decides what is handed out, once files were added. A target is as it is stored; of inputs,
     /// only integers of 64 bits are.
     void prepare(std::vector<double> const& mean, std::vector<double> const& std);
@@ -62,12 +71,18 @@ class Field {
                      std::span<std::int64_t> into, Scratch& scratch) const;
 
   private:
+    static Column::Context context_of(Source& source);
+    std::string offsets_name() const { return info_.name + "_offsets"; }
     /// Samples that lie contiguously in a file; one may be wanted more than once.
     struct Run {
         std::size_t file = 0;
         Span rows;
         std::int64_t first = 0;                 ///< number of the first in the data set
         std::span<std::size_t const> positions; ///< where they are wanted, in order of the samples
+        bool in_order = false; ///< each is wanted once, and they one after the other
+
+        template <class Value>
+        std::span<Value> target(std::span<Value> values, std::size_t elements) const;
     };
     /// Calls `deliver` with each run of the samples.
     template <class Deliver>

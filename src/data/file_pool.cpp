@@ -4,10 +4,26 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep::data {
 
-FilePool::Entry FilePool::as_it_is(std::filesystem::path const& path) {
+void FilePool::Stamp::pack(Packer& packer) const {
+    packer.put(std::string_view(path));
+    packer.put(bytes);
+    packer.put(static_cast<std::int64_t>(changed.time_since_epoch().count()));
+}
+
+FilePool::Stamp FilePool::Stamp::unpacked(Unpacker& packed) {
+    Stamp stamp;
+    stamp.path = packed.get_text();
+    stamp.bytes = packed.get<std::uint64_t>();
+    using Time = std::filesystem::file_time_type;
+    stamp.changed = Time(Time::duration(packed.get<std::int64_t>()));
+    return stamp;
+}
+
+FilePool::Stamp FilePool::stamp_now(std::filesystem::path const& path) {
     std::error_code missing;
     auto const bytes = std::filesystem::file_size(path, missing);
     auto const changed = std::filesystem::last_write_time(path, missing);
@@ -15,47 +31,56 @@ FilePool::Entry FilePool::as_it_is(std::filesystem::path const& path) {
         throw Error(ExitCode::no_input, {concat("cannot open ", path.string()), missing.message(),
                                          "Check the path, or make the file first"});
     }
-    return {path.string(), bytes, changed, nullptr, 0};
+    return {path.string(), bytes, changed};
 }
 
-void FilePool::require_same(Entry const& entry, Entry const& now) {
-    if (now.bytes != entry.bytes || now.changed != entry.changed) {
-        throw Error(ExitCode::data, {entry.path, "it was changed since the run began",
+void FilePool::require_same(Stamp const& stamp) {
+    auto const now = stamp_now(stamp.path);
+    if (now.bytes != stamp.bytes || now.changed != stamp.changed) {
+        throw Error(ExitCode::data, {stamp.path, "it was changed since the run began",
                                      "Start again, and do not change data while a run uses it"});
     }
 }
 
-std::size_t FilePool::add(std::filesystem::path const& path) {
-    files_.push_back(as_it_is(path));
+std::size_t FilePool::add(Stamp stamp) {
+    files_.push_back({.stamp = std::move(stamp)});
     last_added_ = files_.size() - 1;
     return last_added_;
 }
 
 std::size_t FilePool::number_of(std::filesystem::path const& path) {
     auto const name = path.string();
-    if (files_[last_added_].path == name) {
+    if (files_[last_added_].stamp.path == name) {
         return last_added_;
     }
-    auto const [place, is_new] = linked_.try_emplace(name, files_.size());
+    auto const known = linked_.find(name);
+    return known == linked_.end() ? number_of(stamp_now(path)) : known->second;
+}
+
+std::size_t FilePool::number_of(Stamp stamp) {
+    if (files_[last_added_].stamp.path == stamp.path) {
+        return last_added_;
+    }
+    auto const [place, is_new] = linked_.try_emplace(stamp.path, files_.size());
     if (is_new) {
-        files_.push_back(as_it_is(path));
+        files_.push_back({.stamp = std::move(stamp)});
     }
     return place->second;
 }
 
-std::string FilePool::stamp(std::size_t number) const {
-    auto const& entry = files_[number];
-    return concat(entry.bytes, " ", entry.changed.time_since_epoch().count(), "\n");
+std::string FilePool::stamp_text(std::size_t number) const {
+    auto const& stamp = files_[number].stamp;
+    return concat(stamp.bytes, " ", stamp.changed.time_since_epoch().count(), "\n");
 }
 
 void FilePool::read_from_copy(std::size_t number, std::filesystem::path const& copy) {
     std::lock_guard const lock(mutex_);
     auto& entry = files_[number];
-    require_same(entry, as_it_is(entry.path));
+    require_same(entry.stamp);
     if (entry.open) {
         --open_;
     }
-    entry = as_it_is(copy);
+    entry = {.stamp = stamp_now(copy)};
 }
 
 std::shared_ptr<File const> FilePool::get(std::size_t number) const {
@@ -65,8 +90,8 @@ std::shared_ptr<File const> FilePool::get(std::size_t number) const {
     if (entry.open) {
         return entry.open;
     }
-    auto file = std::make_shared<File const>(File::open_read(entry.path));
-    require_same(entry, as_it_is(entry.path));
+    auto file = std::make_shared<File const>(File::open_read(entry.stamp.path));
+    require_same(entry.stamp);
     if (open_ == max_open_) {
         close_oldest();
     }

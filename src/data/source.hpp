@@ -15,9 +15,10 @@ struct Source {
     std::vector<std::int64_t> first_of_file; ///< number of their first samples in the data set
     std::int64_t samples = 0;
     ChunkCache cache{std::size_t{40} << 20};
-    std::size_t room = std::size_t{16} << 20; ///< for columns that are kept in memory
-    std::uint64_t columns = 0;                ///< opened so far
-    bool sample_per_file = false;             ///< its datasets have no extent that counts samples
+    std::size_t room = std::size_t{16} << 20;           ///< for columns that HDF5 alone can read
+    std::size_t room_for_small = std::size_t{16} << 20; ///< for columns of small rows
+    std::uint64_t columns = 0;                          ///< opened so far
+    bool sample_per_file = false; ///< its datasets have no extent that counts samples
 
     /// The file that has a sample.
     std::size_t file_of(std::int64_t sample) const;

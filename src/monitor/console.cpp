@@ -154,7 +154,7 @@ void Console::show(train::Step const& e) {
     if (e.straggler_stays) {
         line(concat("rank ", e.straggler, " on ",
                     host_of_rank_[static_cast<std::size_t>(e.straggler)],
-                    " is the slowest in every step: the others wait ",
+                    " is the slowest in nearly every step: the others wait ",
                     fixed(1e3 * e.straggler_s, 1), " ms of ", fixed(1e3 * e.step_s, 1),
                     " ms for it. Its host or device is slower or busy, or it has more replicas"),
              Style::yellow);

@@ -181,11 +181,18 @@ void Watchdog::watch(double now) {
     auto views = look();
     if (judge_.judge(views, now, elsewhere)) {
         // Now what the kernel says of the processes is worth its price.
-        for (std::size_t i = 0; i < views.size(); ++i) {
-            auto const state = process_state(heartbeats_->slot(static_cast<int>(i)).pid.load());
+        auto const look_at = [&](std::size_t i, auto const& state_of) {
+            auto const state = state_of(heartbeats_->slot(static_cast<int>(i)).pid.load());
             views[i].state = processes_[i].get() >= 0 && state ? state->state : '?';
+        };
+        for (std::size_t i = 0; i < views.size(); ++i) {
+            look_at(i, process_state);
         }
-        auto const verdict = judge_.judge(views, now, elsewhere);
+        auto verdict = judge_.judge(views, now, elsewhere);
+        if (verdict && views[verdict->at].state == 'R') {
+            look_at(verdict->at, settled_process_state);
+            verdict = judge_.judge(views, now, elsewhere);
+        }
         if (verdict && !(views[verdict->at].gone && ended_by_launcher())) {
             end_job(verdict->text, views[verdict->at], true);
         }

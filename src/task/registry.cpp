@@ -56,6 +56,10 @@ Samples Samples::of(rl::Spaces const& spaces) {
     return {.inputs = {{"observations", h5::Type::f32, shape, false, false}}, .spaces = spaces};
 }
 
+bool is_played(config::Task const& chosen) {
+    return find_kind(chosen.kind).environment != nullptr;
+}
+
 rl::EnvironmentMaker open_environment(config::Task const& chosen, std::string const& files) {
     auto const kind = find_kind(chosen.kind);
     return kind.environment ? kind.environment(values_of(chosen, kind), files) : nullptr;

@@ -55,7 +55,8 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
             at::accelerator::resetPeakStats(parts.device.index());
         }
         auto const replicas = static_cast<int>(run.replicas);
-        parts.work = open_workload_within(parts.deck, world.size(), share);
+        parts.work =
+            open_workload_within(parts.deck, open_datasets(parts.deck), world.size(), share);
         auto const nodes = comm::subtrees_of_ranks(replicas, world.size());
         parts.data_module =
             make_data_module({world, parts.deck, parts.work,

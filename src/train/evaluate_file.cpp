@@ -26,6 +26,14 @@ namespace lockstep::train {
 
 namespace {
 
+constexpr char const* opening = "opening the data and the model"; ///< a phase
+
+Error nothing_to_evaluate() {
+    return {ExitCode::usage,
+            {"data.test and data.validation are not set", "there is nothing to evaluate",
+             "Set one of them"}};
+}
+
 rl::EnvironmentMaker opened_environment(comm::Communicator const& world, config::Deck const& deck) {
     rl::EnvironmentMaker environment;
     comm::agree(world, "opening the environment",
@@ -43,20 +51,15 @@ Measured measured(char const* set, Evaluation result) {
             .best_metric = {}};
 }
 
-data::Dataset const& required(std::unique_ptr<data::Dataset> const& dataset) {
-    if (!dataset) {
-        throw Error(ExitCode::usage, {"data.test and data.validation are not set",
-                                      "there is nothing to evaluate", "Set one of them"});
-    }
-    return *dataset;
-}
-
 /// The training set; nothing where the deck names none, or where it is not here and the file of
 /// weights knows how its inputs were scaled.
-std::unique_ptr<data::Dataset> training_set(config::Data const& data, bool scale_is_known) {
+///
+/// Collective  over `world`
+std::unique_ptr<data::Dataset> training_set(comm::Communicator const& world,
+                                            config::Data const& data, bool scale_is_known) {
     try {
-        return open_dataset(data, data.train);
-    } catch (Error const& error) {
+        return open_dataset_together(data, data.train, {}, world);
+    } catch (AgreedError const& error) {
         if (error.code() == ExitCode::no_input && scale_is_known) {
             return nullptr;
         }
@@ -65,29 +68,61 @@ std::unique_ptr<data::Dataset> training_set(config::Data const& data, bool scale
         text.next = concat(
             text.next,
             "; or leave data.train empty: the set is then evaluated as its own file describes it");
-        throw Error(error.code(), text);
+        throw AgreedError(error.code(), text, error.rank(), error.cause());
     }
 }
 
+/// A set to measure, and what the model was trained on.
+struct Measurable {
+    std::unique_ptr<data::Dataset> dataset;
+    task::Samples samples;
+};
+
 /// What the model gives is of the classes that it was trained on, of which a set may lack some, and
 /// its inputs are scaled as those were.
-task::Samples samples_of(data::Dataset& dataset, config::Data const& data,
-                         checkpoint::Record const& record) {
-    auto const scale = scale_of(record);
-    auto const train = training_set(data, scale.has_value());
-    auto samples = task::Samples::of(dataset);
-    if (!train && scale && !trimmed(data.train).empty()) {
-        dataset.scale_as(scale->first, scale->second);
-    }
-    if (train) {
-        dataset.measure_as(*train);
-        if (train->classes() > dataset.classes()) {
-            auto const learnt = task::Samples::of(*train);
-            samples.class_names = learnt.class_names;
-            samples.class_counts = learnt.class_counts;
+///
+/// Collective  over `world`
+Measurable open_file_to_measure(comm::Communicator const& world, config::Data const& data,
+                                std::string const& files, checkpoint::VerifiedFile const& weights) {
+    Measurable set{.dataset = open_dataset_together(data, files, {}, world), .samples = {}};
+    std::optional<InputScale> scale;
+    comm::agree(world, opening, [&] {
+        if (!set.dataset) {
+            throw nothing_to_evaluate();
         }
-    }
-    return samples;
+        scale = scale_of(checkpoint::open_weights(weights)->record());
+    });
+    auto const train = training_set(world, data, scale.has_value());
+    comm::agree(world, opening, [&] {
+        set.samples = task::Samples::of(*set.dataset);
+        if (!train && scale && !trimmed(data.train).empty()) {
+            set.dataset->scale_as(scale->first, scale->second);
+        }
+        if (train) {
+            set.dataset->measure_as(*train);
+            if (train->classes() > set.dataset->classes()) {
+                auto const learnt = task::Samples::of(*train);
+                set.samples.class_names = learnt.class_names;
+                set.samples.class_counts = learnt.class_counts;
+            }
+        }
+    });
+    return set;
+}
+
+/// Collective  over `world`
+Measurable open_share_to_measure(comm::Communicator const& world, config::Deck const& deck) {
+    auto const train = open_dataset_together(deck.data, deck.data.train, {}, world);
+    Measurable set;
+    comm::agree(world, opening, [&] {
+        if (!train) {
+            throw nothing_to_evaluate();
+        }
+        auto [rest, share] = *divide(deck, *train);
+        set.samples = task::Samples::of(rest);
+        set.dataset = std::make_unique<data::Dataset>(std::move(share));
+    });
+    return set;
 }
 
 /// The episodes of the test, or of validation where the deck has none.
@@ -125,26 +160,21 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         return evaluate_policy(world, deck, environment, file, topology);
     }
     bool const has_test = !trimmed(deck.data.test).empty();
-    std::unique_ptr<data::Dataset> dataset;
-    std::unique_ptr<task::Task> task;
-    std::shared_ptr<nn::Model> model;
     torch::Device device = torch::kCPU;
-    comm::agree(world, "opening the data and the model", [&] {
+    comm::agree(world, opening, [&] {
         device = choose_device(deck.run, topology);
         configure_torch(deck.run);
-        task::Samples samples;
-        if (!has_test && config::share_of(deck.data.validation)) {
-            auto [train, share] = *divide(deck, required(open_dataset(deck.data, deck.data.train)));
-            samples = task::Samples::of(train);
-            dataset = std::make_unique<data::Dataset>(std::move(share));
-        } else {
-            dataset = open_dataset(deck.data, has_test ? deck.data.test : deck.data.validation);
-            required(dataset);
-            samples = samples_of(*dataset, deck.data, checkpoint::open_weights(file)->record());
-        }
-        task = task::make_task(deck.task, samples);
-        dataset->expect_classes(task->classes_of_places());
-        model = nn::make_model(deck.model, model_interface(deck, samples, *task),
+    });
+    auto const& files = has_test ? deck.data.test : deck.data.validation;
+    auto [dataset, samples] = !has_test && config::share_of(files)
+                                  ? open_share_to_measure(world, deck)
+                                  : open_file_to_measure(world, deck.data, files, file);
+    std::unique_ptr<task::Task> task;
+    std::shared_ptr<nn::Model> model;
+    comm::agree(world, opening, [&, &set = dataset, &learnt = samples] {
+        task = task::make_task(deck.task, learnt);
+        set->expect_classes(task->classes_of_places());
+        model = nn::make_model(deck.model, model_interface(deck, learnt, *task),
                                static_cast<std::uint64_t>(deck.run.seed));
         model->to(device);
         load_weights(*model, file);

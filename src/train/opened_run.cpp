@@ -64,12 +64,17 @@ void OpenedRun::choose_device() {
 }
 
 void OpenedRun::open_work() {
-    comm::agree(world, "opening the data and the model", [&] {
-        auto const share = memory_to_train_in(device, topology.local_size);
+    constexpr char const* phase = "opening the data and the model";
+    std::uint64_t share = 0;
+    comm::agree(world, phase, [&] {
+        share = memory_to_train_in(device, topology.local_size);
         if (device.is_cpu()) {
             limit_memory(share);
         }
-        work = open_workload_within(deck(), world.size(), share);
+    });
+    auto datasets = open_datasets_together(deck(), world);
+    comm::agree(world, phase, [&] {
+        work = open_workload_within(deck(), std::move(datasets), world.size(), share);
         if (auto const* task = dynamic_cast<task::Remarks const*>(work.task.get())) {
             remark(task->remark(deck().data, *work.model));
         }

@@ -122,7 +122,7 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     auto const found = found_for(comm::Communicator::self(), deck, {}, false);
     deck = decide(std::move(deck), found, ranks, /*force=*/false).deck;
     plan.deck = deck;
-    auto const work = open_workload(deck, [](double parameters) {
+    auto const work = open_workload(deck, open_datasets(deck), [](double parameters) {
         require_memory(parameters * sizeof(float), available_memory());
     });
     auto const layout = Layout::of(*work.model);

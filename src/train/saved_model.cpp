@@ -12,7 +12,7 @@ void export_script(config::Deck const& deck, checkpoint::VerifiedFile const& fil
     auto plain = deck; // layers that only matter while training are left out
     plain.precision.gradient_checkpointing = false;
     plain.communication.sync_batch_norm = false;
-    auto const work = open_workload(plain, [](double) {});
+    auto const work = open_workload(plain, open_datasets(plain), [](double) {});
     load_weights(*work.model, file);
     nn::export_script(*work.model, model_interface(plain, work.samples, *work.task), out);
 }

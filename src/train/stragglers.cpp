@@ -27,18 +27,31 @@ Stragglers::Report Stragglers::report() {
             report.late_s = late_s / static_cast<double>(steps_);
         }
     }
-    bool const again = report.rank == last_;
-    reports_ = again ? reports_ + 1 : 1;
-    reported_steps_ = again ? reported_steps_ + steps_ : steps_;
-    last_ = report.rank;
-    if (report.rank >= 0 && reports_ >= min_reports && reported_steps_ >= min_steps &&
-        !told_[static_cast<std::size_t>(report.rank)]) {
+    last_.push_back({report.rank, steps_});
+    if (stays(report.rank) && !told_[static_cast<std::size_t>(report.rank)]) {
         report.stays = told_[static_cast<std::size_t>(report.rank)] = true;
     }
     std::fill(waited_s_.begin(), waited_s_.end(), 0);
     step_s_ = 0;
     steps_ = 0;
     return report;
+}
+
+bool Stragglers::stays(int rank) {
+    std::int64_t all = 0;
+    std::int64_t of_rank = 0;
+    std::size_t reports = 0;
+    for (auto r = last_.rbegin(); r != last_.rend(); ++r) {
+        if (all >= min_steps && reports >= min_reports) {
+            last_.erase(last_.begin(), r.base());
+            break;
+        }
+        all += r->steps;
+        of_rank += r->rank == rank ? r->steps : 0;
+        ++reports;
+    }
+    return rank >= 0 && all >= min_steps && reports >= min_reports &&
+           static_cast<double>(of_rank) >= staying_share * static_cast<double>(all);
 }
 
 } // namespace lockstep::train

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -18,8 +20,10 @@ class Stragglers {
 
     /// A rank matters when it is late by more than this share of the step.
     static constexpr double min_share = 0.1;
-    /// It stays when it is the same one in so many reports over so many steps.
-    static constexpr int min_reports = 3;
+    /// It stays when it is the one in this share of the last reports, of which there are so many at
+    /// least, over so many steps. Not in all of them: any host has a slow moment now and then.
+    static constexpr double staying_share = 0.8;
+    static constexpr std::size_t min_reports = 3;
     static constexpr std::int64_t min_steps = 20;
 
     /// Shape  waited_s [ranks]
@@ -29,12 +33,18 @@ class Stragglers {
     Report report();
 
   private:
+    struct Reported {
+        int rank = -1;
+        std::int64_t steps = 0;
+    };
+
+    /// Keeps the last reports that `staying_share` is of. Returns  whether `rank` is in so many.
+    bool stays(int rank);
+
     std::vector<double> waited_s_; ///< sums over steps, by rank
     double step_s_ = 0;
     std::int64_t steps_ = 0;
-    int last_ = -1; ///< the straggler of the report before
-    int reports_ = 0;
-    std::int64_t reported_steps_ = 0;
+    std::deque<Reported> last_; ///< reports, the newest at the back
     std::vector<bool> told_;
 };
 

@@ -1,6 +1,8 @@
 #include "workload.hpp"
 
 #include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "config/share.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "train/loss_scale.hpp"
@@ -12,22 +14,39 @@
 
 namespace lockstep::train {
 
-std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files,
-                                            std::string const& weights) {
-    if (trimmed(files).empty()) {
-        return nullptr;
-    }
-    return std::make_unique<data::Dataset>(
-        data::DatasetOptions{.files = files,
-                             .inputs = data.inputs,
-                             .targets = data.targets,
-                             .sample_per_file = data.sample_per_file,
-                             .weights = weights});
+namespace {
+
+data::DatasetOptions options_of(config::Data const& data, std::string const& files,
+                                std::string const& weights) {
+    return {.files = files,
+            .inputs = data.inputs,
+            .targets = data.targets,
+            .sample_per_file = data.sample_per_file,
+            .weights = weights};
 }
 
-Workload open_workload_within(config::Deck const& deck, int ranks, std::uint64_t available) {
+} // namespace
+
+std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files,
+                                            std::string const& weights) {
+    return trimmed(files).empty()
+               ? nullptr
+               : std::make_unique<data::Dataset>(options_of(data, files, weights));
+}
+
+std::unique_ptr<data::Dataset> open_dataset_together(config::Data const& data,
+                                                     std::string const& files,
+                                                     std::string const& weights,
+                                                     comm::Communicator const& world) {
+    return trimmed(files).empty() ? nullptr
+                                  : std::make_unique<data::Dataset>(data::Dataset::open_together(
+                                        options_of(data, files, weights), world));
+}
+
+Workload open_workload_within(config::Deck const& deck, Datasets datasets, int ranks,
+                              std::uint64_t available) {
     auto const replicas = static_cast<int>(deck.run.replicas);
-    return open_workload(deck, [&](double parameters) {
+    return open_workload(deck, std::move(datasets), [&](double parameters) {
         require_memory(
             memory_needed(parameters, deck.optimizer, (replicas + ranks - 1) / ranks, ranks),
             available);
@@ -58,19 +77,14 @@ bool fits(data::Dataset const& set, data::Dataset const& train) {
            set.classes() <= train.classes();
 }
 
-void open_datasets(config::Deck const& deck, Workload& work) {
-    if (trimmed(deck.data.train).empty()) {
-        throw Error(ExitCode::usage, {"data.train is not set", "there is nothing to learn from",
-                                      "Set it to a file, a list or a glob"});
-    }
-    work.train = open_dataset(deck.data, deck.data.train, deck.data.sample_weights);
+void take_datasets(config::Deck const& deck, Datasets datasets, Workload& work) {
+    work.train = std::move(datasets.train);
+    work.validation = std::move(datasets.validation);
+    work.test = std::move(datasets.test);
     if (auto divided = divide(deck, *work.train)) {
         work.train = std::make_unique<data::Dataset>(std::move(divided->first));
         work.validation = std::make_unique<data::Dataset>(std::move(divided->second));
-    } else {
-        work.validation = open_dataset(deck.data, deck.data.validation);
     }
-    work.test = open_dataset(deck.data, deck.data.test);
     for (auto const& [key, other] : {std::pair{"data.validation", work.validation.get()},
                                      std::pair{"data.test", work.test.get()}}) {
         if (other != nullptr && !fits(*other, *work.train)) {
@@ -104,17 +118,59 @@ void require_no_datasets(config::Deck const& deck) {
 
 } // namespace
 
-Workload open_workload(config::Deck const& deck,
+namespace {
+
+/// Whether the deck has data sets; what it refuses is refused before they are opened.
+bool has_datasets(config::Deck const& deck) {
+    static_cast<void>(best_metric(deck));
+    LossScale const scale(deck.precision);
+    bool const played = task::is_played(deck.task);
+    if (!played && trimmed(deck.data.train).empty()) {
+        throw Error(ExitCode::usage, {"data.train is not set", "there is nothing to learn from",
+                                      "Set it to a file, a list or a glob"});
+    }
+    return !played;
+}
+
+template <class Open>
+Datasets opened(config::Deck const& deck, Open const& open) {
+    auto const& data = deck.data;
+    bool const is_share = config::share_of(data.validation).has_value();
+    return {.train = open(data.train, data.sample_weights),
+            .validation = is_share ? nullptr : open(data.validation, std::string()),
+            .test = open(data.test, std::string())};
+}
+
+} // namespace
+
+Datasets open_datasets(config::Deck const& deck) {
+    return has_datasets(deck) ? opened(deck,
+                                       [&](auto const& files, auto const& weights) {
+                                           return open_dataset(deck.data, files, weights);
+                                       })
+                              : Datasets{};
+}
+
+Datasets open_datasets_together(config::Deck const& deck, comm::Communicator const& world) {
+    bool any = false;
+    comm::agree(world, "opening the data and the model", [&] { any = has_datasets(deck); });
+    return any ? opened(deck,
+                        [&](auto const& files, auto const& weights) {
+                            return open_dataset_together(deck.data, files, weights, world);
+                        })
+               : Datasets{};
+}
+
+Workload open_workload(config::Deck const& deck, Datasets datasets,
                        std::function<void(double parameters)> const& check_size) {
     Workload work;
     work.best_metric = best_metric(deck);
-    LossScale const scale(deck.precision); // what it refuses is refused before the data is opened
     work.environment = task::open_environment(deck.task, deck.data.train);
     if (work.environment) {
         require_no_datasets(deck);
         work.samples = task::Samples::of(work.environment(rl::Period::training)->spaces());
     } else {
-        open_datasets(deck, work);
+        take_datasets(deck, std::move(datasets), work);
     }
     work.task = task::make_task(deck.task, work.samples);
     for (auto* const set : {work.train.get(), work.validation.get(), work.test.get()}) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/nn/model.hpp"
@@ -27,17 +28,42 @@ struct Workload {
 /// is empty.
 std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files,
                                             std::string const& weights = {});
+/// The same by all ranks.
+///
+/// Collective  over `world`
+/// Throws      AgreedError as Dataset::open_together
+std::unique_ptr<data::Dataset> open_dataset_together(config::Data const& data,
+                                                     std::string const& files,
+                                                     std::string const& weights,
+                                                     comm::Communicator const& world);
+
+/// The data sets that a deck names; none where its task learns from an environment.
+struct Datasets {
+    std::unique_ptr<data::Dataset> train;
+    std::unique_ptr<data::Dataset> validation; ///< a file's, not a share of the training set
+    std::unique_ptr<data::Dataset> test;
+};
+
+/// Throws  Error as Dataset does; 64 where the deck has none to train on, or where what needs no
+///         data is wrong already
+Datasets open_datasets(config::Deck const& deck);
+/// The same by all ranks.
+///
+/// Collective  over `world`
+/// Throws      AgreedError as `open_datasets`
+Datasets open_datasets_together(config::Deck const& deck, comm::Communicator const& world);
 
 /// `check_size` is told the number of parameters before the model is made, and may throw.
 ///
 /// Throws  Error as Dataset, make_task, make_model and `check_size` do
-Workload open_workload(config::Deck const& deck,
+Workload open_workload(config::Deck const& deck, Datasets datasets,
                        std::function<void(double parameters)> const& check_size);
 
 /// The same where training is to fit into `available` bytes on each of `ranks` ranks.
 ///
 /// Throws  Error as `open_workload` and `require_memory` do
-Workload open_workload_within(config::Deck const& deck, int ranks, std::uint64_t available);
+Workload open_workload_within(config::Deck const& deck, Datasets datasets, int ranks,
+                              std::uint64_t available);
 
 /// What the model of a deck is fed and shall give.
 nn::Interface model_interface(config::Deck const& deck, task::Samples const& samples,

@@ -15,6 +15,11 @@
 
 namespace lockstep {
 class Hasher;
+class Packer;
+class Unpacker;
+} // namespace lockstep
+namespace lockstep::h5 {
+class File;
 }
 
 namespace lockstep::data {
@@ -51,6 +56,14 @@ class Dataset {
     ///         cannot be read; 65 for one that is damaged or cut short, whose shape or type is not
     ///         the others', or that holds a label or a weight out of range
     explicit Dataset(DatasetOptions const& options);
+    /// The same by all ranks together: each opens a share of the files and tells the others what it
+    /// has found, hosts that see other files than rank 0 on their own. Ranks of one host have what
+    /// was found in shared memory.
+    ///
+    /// Collective  over `world`; same options on all ranks, whose files are those that rank 0 finds
+    /// Throws      AgreedError as the constructor; 65 where the files of some host hold other data;
+    ///             69 when the host's shared memory is too small
+    static Dataset open_together(DatasetOptions const& options, comm::Communicator const& world);
     Dataset(Dataset&& other) noexcept;
     ~Dataset();
 
@@ -153,8 +166,18 @@ class Dataset {
 
     Dataset(Dataset const& whole, std::shared_ptr<Division const> division, bool drawn);
 
-    void open_file(std::filesystem::path const& path, std::string const& weights);
+    Dataset() = default;
+    struct OfNoFile {};
+    Dataset(DatasetOptions const& options, OfNoFile);
+    enum class Look { form, all };
+    void open_file(std::filesystem::path const& path, Look look);
+    void require_fitting(h5::File const& file);
+    void look_through(std::size_t number, h5::File const& file);
     void look_through_labels(std::size_t file, Hasher& hasher);
+    void complete();
+    Dataset of_no_file() const;
+    void pack(std::size_t first, Packer& packer) const;
+    void add(Unpacker& packed);
     void name_classes();
     /// Numbers in the files; `own` itself where all samples are ours.
     std::span<std::int64_t const> numbers_in_files(std::span<std::int64_t const> own,

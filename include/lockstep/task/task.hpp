@@ -116,6 +116,11 @@ void require_known(config::Task const& chosen);
 /// Throws  as require_known; Error 65 when the samples are not of a kind that the task can learn
 std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& samples);
 
+/// Whether the deck's task learns from an environment, and not from data sets.
+///
+/// Throws  as require_known
+bool is_played(config::Task const& chosen);
+
 /// What the deck's task acts in; nothing where it learns from data sets.
 ///
 /// Throws  as require_known; Error 64 to 66 when the environment cannot be made from `files`

@@ -51,6 +51,22 @@ TEST_CASE(
     CHECK_FALSE(process_state(child.id)); // a zombie
 }
 
+TEST_CASE("one that wakes up now and then does not run, one that computes does") {
+    Child const sleeper;
+    CHECK(settled_process_state(sleeper.id)->state == 'S');
+    pid_t const computing = ::fork();
+    if (computing == 0) {
+        std::atomic<int> steps = 0;
+        while (true) {
+            ++steps;
+        }
+    }
+    auto const state = settled_process_state(computing);
+    ::kill(computing, SIGKILL);
+    ::waitpid(computing, nullptr, 0);
+    CHECK(state->state == 'R');
+}
+
 TEST_CASE("what other threads read counts, what the own thread reads does not") {
     auto const before = bytes_moved_by_other_threads();
     if (!before) {

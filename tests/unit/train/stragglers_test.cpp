@@ -50,6 +50,26 @@ TEST_CASE("one that stays the last is told once, one that changes is not") {
     CHECK_FALSE(ten_steps(stragglers, first).stays);
 }
 
+TEST_CASE("a slow moment of another rank does not hide the one that stays the last") {
+    Stragglers stragglers;
+    int told = 0;
+    for (int step = 1; step <= 40; ++step) {
+        bool const hiccup = step % 7 == 0;
+        stragglers.add(hiccup ? std::vector<double>{0.05, 0} : std::vector<double>{0, 0.05}, 0.1);
+        told += stragglers.report().stays ? 1 : 0;
+    }
+    CHECK(told == 1);
+}
+
+TEST_CASE("two ranks that take turns are none that stays") {
+    Stragglers stragglers;
+    for (int step = 1; step <= 60; ++step) {
+        bool const second = step % 3 == 0;
+        stragglers.add(second ? std::vector<double>{0.05, 0} : std::vector<double>{0, 0.05}, 0.1);
+        CHECK_FALSE(stragglers.report().stays);
+    }
+}
+
 TEST_CASE("a few steps are not enough, however often they are reported") {
     Stragglers stragglers;
     int told = 0;
