@@ -113,7 +113,7 @@ Engine::Engine(Parts parts)
               kept_buffers_, nodes_[static_cast<std::size_t>(world_.rank())].first, replicas_}) {}
 
 StepSums Engine::empty_sums() const {
-    return StepSums({replicas_, world_.size(), figures_, counts_, layout_.entries.size()});
+    return StepSums({figures_, counts_, layout_.entries.size()});
 }
 
 std::vector<Buffers> Engine::kept_buffers(nn::Model const& model) const {
@@ -194,18 +194,15 @@ StepOutcome Engine::step(StepInput const& input) {
     outcome.local = local_.times();
 
     auto sums = empty_sums();
-    auto const node = nodes_[static_cast<std::size_t>(world_.rank())];
-    for (int replica = node.first; replica < node.first + node.count; ++replica) {
-        auto const& result = local_.results()[static_cast<std::size_t>(replica - node.first)];
-        sums.of_replica(replica, 0) = result.loss_sum;
-        sums.of_replica(replica, 1) = result.weight;
+    for (auto const& result : local_.results()) {
+        sums.add(StepSums::loss, result.loss_sum);
+        sums.add(StepSums::weight, result.weight);
         for (std::size_t i = 0; i < result.figures.size(); ++i) {
-            sums.figure(replica, static_cast<int>(i)) = result.figures[i];
+            sums.add(StepSums::figures + i, result.figures[i]);
         }
         sums.add_counts(result.counts);
     }
-    sums.signal(world_.rank()) = input.signal;
-    sums.waited(world_.rank()) = waited_s_;
+    sums.signals() = input.signal != 0 ? 1 : 0;
     sums.minutes() = world_.is_root() && input.minutes_passed ? 1 : 0;
     sums.set_used(local_.used());
     {
@@ -213,23 +210,21 @@ StepOutcome Engine::step(StepInput const& input) {
         comm::WaitScope const wait(world_, comm::Wait::exchange);
         Stopwatch const watch;
         exchange_->finish(sums.values(), buffers_.bytes());
-        waited_s_ = watch.seconds();
+        outcome.waited_s = watch.seconds();
     }
     buffers_.restore_into(*instances_.front()); // which ran other replicas last, or on other ranks
 
-    outcome.loss_sum = sums.sum(0);
-    outcome.weight = sums.sum(1);
-    outcome.figures = sums.figures();
+    outcome.loss_sum = sums.total(StepSums::loss);
+    outcome.weight = sums.total(StepSums::weight);
+    outcome.figures = sums.total_figures();
     outcome.counts = sums.counts();
     outcome.minutes_passed = sums.minutes() != 0;
-    for (int rank = 0; rank < world_.size(); ++rank) {
-        if (sums.signal(rank) != 0) {
-            outcome.signal = static_cast<int>(sums.signal(rank));
-            outcome.signalled_rank = rank;
-        }
-        outcome.waited_s.push_back(sums.waited(rank));
+    if (sums.signals() != 0) {
+        find_signal(input.signal, outcome);
     }
-    check_losses(sums, input.step + 1);
+    if (!std::isfinite(outcome.loss_sum)) {
+        throw_bad_loss(input.step + 1);
+    }
     settle_unused(sums, input.step + 1);
 
     Stopwatch watch;
@@ -269,6 +264,15 @@ StepOutcome Engine::step(StepInput const& input) {
     arena_.refresh();
     outcome.exchange = exchange_->cost();
     return outcome;
+}
+
+/// That of the highest rank that has one.
+void Engine::find_signal(int own, StepOutcome& outcome) const {
+    constexpr int codes = 256;
+    auto const found = comm::all_reduce(world_, own != 0 ? world_.rank() * codes + own : -1,
+                                        comm::Reduce::maximum);
+    outcome.signal = found % codes;
+    outcome.signalled_rank = found / codes;
 }
 
 void Engine::update(double rate, std::int64_t step, double divisor, double norm) {

@@ -38,9 +38,8 @@ struct StepOutcome {
     LocalTimes local;
     comm::ExchangeCost exchange;
     double update_s = 0;
-    /// What each rank spent in the sum of gradients of the step before: the least on the rank that
-    /// came last.
-    std::vector<double> waited_s;
+    /// What this rank spent in the sum of gradients: the least on the rank that comes last.
+    double waited_s = 0;
     double loss_scale = 1;
     bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
     std::vector<Histogram> gradients; ///< before clipping, where the step was asked for them
@@ -145,7 +144,8 @@ class Engine {
     std::vector<Buffers> kept_buffers(nn::Model const& model) const;
     double timeout_s() const { return static_cast<double>(communication_.timeout_seconds); }
     StepSums empty_sums() const;
-    void check_losses(StepSums& sums, std::int64_t step) const;
+    void find_signal(int own, StepOutcome& outcome) const;
+    [[noreturn]] void throw_bad_loss(std::int64_t step) const;
     void settle_unused(StepSums& sums, std::int64_t step);
     void update(double rate, std::int64_t step, double divisor, double norm);
     [[noreturn]] void throw_not_finite(std::int64_t step) const;
@@ -177,7 +177,6 @@ class Engine {
     double compression_scale_; ///< of gradients as they travel
     ReplicaState state_;
     std::int64_t steps_of_others_ = 0;
-    double waited_s_ = 0;         ///< in the last sum of gradients
     bool graph_is_known_ = false; ///< a step has shown which parameters get gradients
     std::vector<char> idle_;      ///< by entry: no gradient on any replica in the last step
 };

@@ -1,6 +1,7 @@
 // What the engine looks at in every step, or when asked: whether training still goes well on all
 // ranks.
 
+#include "base/exact_sum.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -11,8 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-
-#include "step_sums.hpp"
 
 namespace lockstep::train {
 
@@ -29,16 +28,22 @@ namespace {
 
 } // namespace
 
-void Engine::check_losses(StepSums& sums, std::int64_t step) const {
-    for (int replica = 0; replica < replicas_; ++replica) {
-        if (!std::isfinite(sums.of_replica(replica, 0))) {
-            auto const host = std::find_if(nodes_.begin(), nodes_.end(), [&](comm::TreeNode node) {
-                return replica < node.first + node.count;
-            });
-            throw_diverged(world_, static_cast<int>(host - nodes_.begin()), step,
-                           concat("the loss of replica ", replica, " is not finite"));
-        }
-    }
+/// Of the first replica that has one.
+void Engine::throw_bad_loss(std::int64_t step) const {
+    auto const& results = local_.results();
+    auto const bad = std::find_if(results.begin(), results.end(), [](auto const& result) {
+        return !exact_sum::is_finite(result.loss_sum);
+    });
+    auto const own = nodes_[static_cast<std::size_t>(world_.rank())];
+    auto const replica = comm::all_reduce(
+        world_,
+        bad == results.end() ? replicas_ : own.first + static_cast<int>(bad - results.begin()),
+        comm::Reduce::minimum);
+    auto const host = std::find_if(nodes_.begin(), nodes_.end(), [&](comm::TreeNode node) {
+        return replica < node.first + node.count;
+    });
+    throw_diverged(world_, static_cast<int>(host - nodes_.begin()), step,
+                   concat("the loss of replica ", replica, " is not finite"));
 }
 
 /// Looks where a gradient that is not finite came from. The sum of a reduction block lies where its

@@ -1,44 +1,52 @@
 #pragma once
 
-#include "comm/tree_sum.hpp"
+#include "base/exact_sum.hpp"
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
 namespace lockstep::train {
 
-/// What all ranks tell each other: the loss, its weight and the task's figures of each replica,
-/// non-zero on the rank that hosts it only; a signal number for each rank, and how long it waited
-/// in the step before; rank 0's clock; the task's counts, each rank's part of them; and for each
-/// parameter on how many ranks it got a gradient.
+/// What all ranks tell each other in a step, as sums that are the same in any order, whatever the
+/// number of ranks and replicas: the loss, its weight and the task's figures; on how many ranks a
+/// signal has come; rank 0's clock; the task's counts; and for each parameter on how many ranks it
+/// got a gradient. Who it was is asked afterwards, where it matters.
 class StepSums {
   public:
     struct Form {
-        int replicas = 1;
-        int ranks = 1;
         int figures = 0; ///< of the task
         int counts = 0;  ///< of the task
         std::size_t entries = 0;
 
-        int of_replica() const { return 2 + figures; }
+        std::size_t reals() const { return 2 + static_cast<std::size_t>(figures); }
         std::size_t count() const {
-            return static_cast<std::size_t>(of_replica() * replicas + 2 * ranks + 1 + counts) +
-                   entries;
+            return reals() * exact_sum::values + 2 + static_cast<std::size_t>(counts) + entries;
         }
     };
+    static constexpr std::size_t loss = 0;
+    static constexpr std::size_t weight = 1;
+    static constexpr std::size_t figures = 2; ///< the first
 
     explicit StepSums(Form const& form) : form_(form), values_(form.count(), 0) {}
 
     std::span<double> values() { return values_; }
-    double& of_replica(int replica, int which) { return at(form_.of_replica() * replica + which); }
-    double& signal(int rank) { return of_replica(form_.replicas, rank); }
-    double& waited(int rank) { return signal(form_.ranks + rank); }
-    double& minutes() { return signal(2 * form_.ranks); }
-    double& figure(int replica, int which) { return of_replica(replica, 2 + which); }
+    /// NaN where a term is not finite.
+    void add(std::size_t which, double value) { exact_sum::add(value, sum_of(which)); }
+    double total(std::size_t which) { return exact_sum::total(sum_of(which)); }
+    std::vector<double> total_figures() {
+        std::vector<double> totals;
+        for (auto which = figures; which < form_.reals(); ++which) {
+            totals.push_back(total(which));
+        }
+        return totals;
+    }
+    double& signals() { return *after_reals(); }
+    double& minutes() { return *std::next(after_reals()); }
 
-    /// Whole numbers, exact in any order.
     void add_counts(std::vector<std::int64_t> const& of_one) {
         std::transform(
             of_one.begin(), of_one.end(), first_count(), first_count(),
@@ -49,21 +57,6 @@ class StepSums {
         std::transform(first_count(), ranks_with_gradient(), std::back_inserter(counts),
                        [](double count) { return static_cast<std::int64_t>(count); });
         return counts;
-    }
-
-    double sum(int which) {
-        std::vector<double> of_all;
-        for (int replica = 0; replica < form_.replicas; ++replica) {
-            of_all.push_back(of_replica(replica, which));
-        }
-        return comm::tree_sum(of_all);
-    }
-    std::vector<double> figures() {
-        std::vector<double> sums;
-        for (int which = 0; which < form_.figures; ++which) {
-            sums.push_back(sum(2 + which));
-        }
-        return sums;
     }
 
     void set_used(std::vector<char> const& used) {
@@ -78,7 +71,13 @@ class StepSums {
     }
 
   private:
-    double& at(int index) { return values_[static_cast<std::size_t>(index)]; }
+    std::span<double, exact_sum::values> sum_of(std::size_t which) {
+        return std::span<double, exact_sum::values>(
+            values().subspan(which * exact_sum::values, exact_sum::values));
+    }
+    std::vector<double>::iterator after_reals() {
+        return values_.begin() + static_cast<std::ptrdiff_t>(form_.reals() * exact_sum::values);
+    }
     std::vector<double>::iterator first_count() { return ranks_with_gradient() - form_.counts; }
     std::vector<double>::iterator ranks_with_gradient() {
         return values_.end() - static_cast<std::ptrdiff_t>(form_.entries);

@@ -1,37 +1,41 @@
 #include "train/stragglers.hpp"
 
-#include <algorithm>
-#include <numeric>
+#include "comm/collectives.hpp"
 
 namespace lockstep::train {
 
-void Stragglers::add(std::span<double const> waited_s, double step_s) {
-    waited_s_.resize(waited_s.size());
-    told_.resize(waited_s.size());
-    for (std::size_t rank = 0; rank < waited_s.size(); ++rank) {
-        waited_s_[rank] += waited_s[rank];
+Waits waits_of_ranks(comm::Communicator const& world, double own_s) {
+    if (world.size() == 1) {
+        return {.sum_s = own_s, .least_s = own_s};
     }
+    constexpr std::int64_t ranks = std::int64_t{1} << 21; // beside 2^42 microseconds
+    auto const own = static_cast<std::int64_t>(1e6 * own_s) * ranks + world.rank();
+    auto const least = comm::all_reduce(world, own, comm::Reduce::minimum);
+    return {.ranks = world.size(),
+            .sum_s = comm::all_reduce(world, own_s, comm::Reduce::sum),
+            .least_s = 1e-6 * static_cast<double>(least / ranks),
+            .least_rank = static_cast<int>(least % ranks)};
+}
+
+void Stragglers::add(double waited_s, double step_s) {
+    waited_s_ += waited_s;
     step_s_ += step_s;
     ++steps_;
 }
 
-Stragglers::Report Stragglers::report() {
+Stragglers::Report Stragglers::report(Waits const& waits) {
     Report report;
-    if (waited_s_.size() > 1 && steps_ > 0) {
-        auto const least = std::min_element(waited_s_.begin(), waited_s_.end());
-        auto const all = std::accumulate(waited_s_.begin(), waited_s_.end(), 0.0);
-        auto const others = (all - *least) / static_cast<double>(waited_s_.size() - 1);
-        auto const late_s = others - *least;
+    if (waits.ranks > 1 && steps_ > 0) {
+        auto const others = (waits.sum_s - waits.least_s) / (waits.ranks - 1);
+        auto const late_s = others - waits.least_s;
         if (late_s > min_share * step_s_) {
-            report.rank = static_cast<int>(least - waited_s_.begin());
+            report.rank = waits.least_rank;
             report.late_s = late_s / static_cast<double>(steps_);
         }
     }
     last_.push_back({report.rank, steps_});
-    if (stays(report.rank) && !told_[static_cast<std::size_t>(report.rank)]) {
-        report.stays = told_[static_cast<std::size_t>(report.rank)] = true;
-    }
-    std::fill(waited_s_.begin(), waited_s_.end(), 0);
+    report.stays = stays(report.rank) && told_.insert(report.rank).second;
+    waited_s_ = 0;
     step_s_ = 0;
     steps_ = 0;
     return report;

@@ -1,12 +1,26 @@
 #pragma once
 
+#include "lockstep/comm/communicator.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <span>
-#include <vector>
+#include <set>
 
 namespace lockstep::train {
+
+/// How long ranks have waited for each other.
+struct Waits {
+    int ranks = 1;
+    double sum_s = 0;   ///< of all ranks
+    double least_s = 0; ///< of the rank that waited least
+    int least_rank = 0;
+};
+
+/// Of what each rank has waited, to the microsecond.
+///
+/// Collective  over `world`
+Waits waits_of_ranks(comm::Communicator const& world, double own_s);
 
 /// Finds the rank that the others wait for. Step times do not show it, since the sum of gradients
 /// makes them equal on all ranks; the rank that comes last to that sum waits least in it.
@@ -26,11 +40,14 @@ class Stragglers {
     static constexpr std::size_t min_reports = 3;
     static constexpr std::int64_t min_steps = 20;
 
-    /// Shape  waited_s [ranks]
-    void add(std::span<double const> waited_s, double step_s);
+    /// A step, in which this rank has waited so long.
+    void add(double waited_s, double step_s);
+    /// What this rank has waited in the steps since the last report.
+    double waited_s() const noexcept { return waited_s_; }
 
-    /// Of the steps since the last report. `stays` is said once of each rank.
-    Report report();
+    /// Of the steps since the last report, in which ranks have waited so long. `stays` is said once
+    /// of each rank.
+    Report report(Waits const& waits);
 
   private:
     struct Reported {
@@ -41,11 +58,11 @@ class Stragglers {
     /// Keeps the last reports that `staying_share` is of. Returns  whether `rank` is in so many.
     bool stays(int rank);
 
-    std::vector<double> waited_s_; ///< sums over steps, by rank
+    double waited_s_ = 0; ///< sum over steps
     double step_s_ = 0;
     std::int64_t steps_ = 0;
     std::deque<Reported> last_; ///< reports, the newest at the back
-    std::vector<bool> told_;
+    std::set<int> told_;        ///< ranks
 };
 
 } // namespace lockstep::train

@@ -45,7 +45,9 @@ void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples
     auto const& course = *parts_.run.course;
     auto const step = parts_.progress.step;
     bool const logged = step % monitor.log_every == 0 || step == 1 || course.is_done(step);
-    auto const straggler = logged ? stragglers_.report() : Stragglers::Report{};
+    auto const straggler =
+        logged ? stragglers_.report(waits_of_ranks(parts_.run.world, stragglers_.waited_s()))
+               : Stragglers::Report{};
     auto const memory = logged ? device_memory(parts_.run.device) : DeviceMemory{};
     auto const weights = logged && monitor.weight_hash
                              ? std::optional(parts_.run.engine->hash_weights())

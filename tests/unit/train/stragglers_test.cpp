@@ -1,5 +1,7 @@
 #include "train/stragglers.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "catch.hpp"
@@ -8,12 +10,22 @@ using lockstep::train::Stragglers;
 
 namespace {
 
-/// Reports over ten steps each, of a tenth of a second.
-Stragglers::Report ten_steps(Stragglers& stragglers, std::vector<double> const& waited_s) {
-    for (int step = 0; step < 10; ++step) {
-        stragglers.add(waited_s, 0.1);
+/// A report over steps of a tenth of a second, in each of which ranks have waited so long.
+Stragglers::Report report_of(Stragglers& stragglers, int count,
+                             std::vector<double> const& waited_s) {
+    for (int step = 0; step < count; ++step) {
+        stragglers.add(waited_s.front(), 0.1);
     }
-    return stragglers.report();
+    auto const least = std::ranges::min_element(waited_s);
+    auto const all = std::accumulate(waited_s.begin(), waited_s.end(), 0.0);
+    return stragglers.report({.ranks = static_cast<int>(waited_s.size()),
+                              .sum_s = count * all,
+                              .least_s = count * *least,
+                              .least_rank = static_cast<int>(least - waited_s.begin())});
+}
+
+Stragglers::Report ten_steps(Stragglers& stragglers, std::vector<double> const& waited_s) {
+    return report_of(stragglers, 10, waited_s);
 }
 
 } // namespace
@@ -33,7 +45,7 @@ TEST_CASE("what is a tenth of the step at most is not worth a word") {
 
 TEST_CASE("a rank alone is no straggler, nor is any before the first step") {
     Stragglers stragglers;
-    CHECK(stragglers.report().rank == -1);
+    CHECK(report_of(stragglers, 0, {0, 1}).rank == -1);
     CHECK(ten_steps(stragglers, {0}).rank == -1);
 }
 
@@ -55,8 +67,11 @@ TEST_CASE("a slow moment of another rank does not hide the one that stays the la
     int told = 0;
     for (int step = 1; step <= 40; ++step) {
         bool const hiccup = step % 7 == 0;
-        stragglers.add(hiccup ? std::vector<double>{0.05, 0} : std::vector<double>{0, 0.05}, 0.1);
-        told += stragglers.report().stays ? 1 : 0;
+        told += report_of(stragglers, 1,
+                          hiccup ? std::vector<double>{0.05, 0} : std::vector<double>{0, 0.05})
+                        .stays
+                    ? 1
+                    : 0;
     }
     CHECK(told == 1);
 }
@@ -65,8 +80,9 @@ TEST_CASE("two ranks that take turns are none that stays") {
     Stragglers stragglers;
     for (int step = 1; step <= 60; ++step) {
         bool const second = step % 3 == 0;
-        stragglers.add(second ? std::vector<double>{0.05, 0} : std::vector<double>{0, 0.05}, 0.1);
-        CHECK_FALSE(stragglers.report().stays);
+        CHECK_FALSE(report_of(stragglers, 1,
+                              second ? std::vector<double>{0.05, 0} : std::vector<double>{0, 0.05})
+                        .stays);
     }
 }
 
@@ -74,10 +90,8 @@ TEST_CASE("a few steps are not enough, however often they are reported") {
     Stragglers stragglers;
     int told = 0;
     for (int step = 1; step <= 19; ++step) {
-        stragglers.add(std::vector<double>{0, 0.05}, 0.1);
-        told += stragglers.report().stays ? 1 : 0;
+        told += report_of(stragglers, 1, std::vector<double>{0, 0.05}).stays ? 1 : 0;
     }
     CHECK(told == 0);
-    stragglers.add(std::vector<double>{0, 0.05}, 0.1);
-    CHECK(stragglers.report().stays);
+    CHECK(report_of(stragglers, 1, std::vector<double>{0, 0.05}).stays);
 }

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace lockstep::exact_sum {
+
+/// Real numbers as whole numbers of limbs, as in Kulisch's accumulator (Kulisch and Miranker 1986,
+/// SIAM Review 28): limb by limb they can be added up in any order, by anybody, and the sum is the
+/// same. Limb i counts units of 2^(32 i - 160): what is below 2^-160 is dropped, and a number of
+/// 2^160 or more counts as one that is not finite, as which a sum is not a number.
+
+inline constexpr std::size_t limbs = 10;
+inline constexpr std::size_t values = limbs + 1; ///< the last one counts what is not finite
+inline constexpr double max_terms = 1 << 21;     ///< so many limbs are whole numbers below 2^53
+
+/// Whether a number counts as a finite one.
+bool is_finite(double number);
+
+/// Adds a number to the limbs of a sum.
+void add(double number, std::span<double, values> sum);
+
+/// The sum, rounded; NaN where a term was not finite.
+double total(std::span<double const, values> sum);
+
+} // namespace lockstep::exact_sum
