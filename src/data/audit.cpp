@@ -10,7 +10,8 @@
 
 namespace lockstep::data {
 
-Audit::Audit(std::vector<Dataset const*> const& sets) : walk_(std::make_unique<Walk>()) {
+Audit::Audit(std::vector<Dataset const*> const& sets, Viewers viewers)
+    : viewers_(viewers), walk_(std::make_unique<Walk>()) {
     for (auto const* const set : sets) {
         if (set != nullptr) {
             add_groups(*set, first_ == nullptr);
@@ -40,7 +41,8 @@ void Audit::add_groups(Dataset const& set, bool recorded) {
                             .field = &field,
                             .first = files * i / groups,
                             .last = files * (i + 1) / groups,
-                            .recorded = recorded};
+                            .recorded = recorded,
+                            .ours = turn_++ % viewers_.hosts == viewers_.host};
                 Hasher stamp;
                 Hasher form;
                 for (auto file = group.first; file < group.last; ++file) {
@@ -51,7 +53,7 @@ void Audit::add_groups(Dataset const& set, bool recorded) {
                         form.add(std::as_bytes(std::span(how)));
                     }
                 }
-                bytes_ += field.bytes_stored(group.first, group.last);
+                bytes_ += group.ours ? field.bytes_stored(group.first, group.last) : 0;
                 group.stamp = stamp.digest();
                 group.form = form.digest();
                 groups_.push_back(std::move(group));
@@ -60,12 +62,38 @@ void Audit::add_groups(Dataset const& set, bool recorded) {
     }
 }
 
+std::vector<std::uint64_t> Audit::known() const {
+    std::vector<std::uint64_t> known;
+    std::lock_guard const lock(mutex_);
+    for (auto const& group : groups_) {
+        if (group.recorded) {
+            known.push_back(group.full);
+        }
+    }
+    return known;
+}
+
+void Audit::learn(std::span<std::uint64_t const> known) {
+    std::lock_guard const lock(mutex_);
+    auto next = known.begin();
+    for (auto& group : groups_) {
+        if (!group.recorded || next == known.end()) {
+            continue;
+        }
+        if (group.full == 0 && *next != 0) {
+            settle(group, *next);
+        }
+        ++next;
+    }
+}
+
 /// Names, shapes, attributes and the checksums themselves are under one more checksum.
 void Audit::add_rests(Dataset const& set) {
     constexpr std::size_t most = 512; // to open very many takes longer than a start may
     auto const& source = set.parts_->source;
     auto const files = source.named.size();
-    for (std::size_t file = 0; file < files && files <= most; ++file) {
+    bool const ours = viewers_.host == 0;
+    for (std::size_t file = 0; file < files && files <= most && ours; ++file) {
         auto const h5 = h5::File::open(source.path_of(file));
         if (auto const added = added_datasets(h5); !added.empty()) {
             remarks_.push_back(concat(

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,13 +17,14 @@
 namespace lockstep::data {
 
 /// Looks at all bytes of data sets while they are read for other ends: a thread of the least
-/// priority walks through them once, verifies the checksums of our own files and hashes what the
-/// first set is made of, for a record that a checkpoint keeps. What training reads, and when, does
-/// not depend on it.
+/// priority walks through them once, on each host through its share where hosts see the same files,
+/// verifies the checksums of our own files and hashes what the first set is made of, for a record
+/// that a checkpoint keeps. What training reads, and when, does not depend on it.
 class Audit {
   public:
     /// The sets must outlive the audit; what is not there is left out. The first one is recorded.
-    explicit Audit(std::vector<Dataset const*> const& sets);
+    /// `viewers`: who walks through shares of them; each has an audit of the same sets.
+    explicit Audit(std::vector<Dataset const*> const& sets, Viewers viewers = {});
     Audit(Audit const&) = delete;
     Audit& operator=(Audit const&) = delete;
     ~Audit();
@@ -47,6 +49,14 @@ class Audit {
     /// Throws  Error 64 that names the file and the dataset that were changed
     void compare(std::string const& record);
 
+    /// The hashes of what is recorded, in order: where other hosts walk through some of it, each
+    /// has its own, and 0 for those that it does not know.
+    std::vector<std::uint64_t> known() const;
+    /// Takes what other hosts know; `require_good` tells what is not as it was recorded.
+    ///
+    /// Shape   as `known`
+    void learn(std::span<std::uint64_t const> known);
+
     /// Begins the walk.
     void start();
     /// Throws what the walk has come upon: Error 65 for a wrong checksum or a file that cannot be
@@ -67,6 +77,8 @@ class Audit {
     bool one_block();
     void hash_block(Group const& group);
     void close(Group& group);
+    void settle(Group& group, std::uint64_t digest);
+    void next_group();
     void look_at(Group& group);
     void end_thread();
 
@@ -74,6 +86,8 @@ class Audit {
     std::vector<std::string> samples_; ///< hashes of some, by field
     std::vector<Group> groups_;
     std::vector<std::string> remarks_;
+    Viewers viewers_;
+    int turn_ = 0; ///< of the hosts, with groups
     std::uint64_t bytes_ = 0;
     std::unique_ptr<Walk> walk_;
     mutable std::mutex mutex_; ///< of the groups' hashes and of the failure

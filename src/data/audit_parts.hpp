@@ -20,6 +20,7 @@ struct Audit::Group {
     std::size_t first = 0;        ///< of the files
     std::size_t last = 0;         ///< one after
     bool recorded = false;
+    bool ours = true;        ///< no other host walks through it
     std::uint64_t stamp = 0; ///< of sizes and times
     std::uint64_t form = 0;  ///< of how the bytes lie
     std::uint64_t full = 0;  ///< of all bytes; 0: not known yet

@@ -35,6 +35,7 @@ void Audit::end_thread() {
 /// Walks through one group out of turn.
 void Audit::look_at(Group& group) {
     auto const walk = std::exchange(walk_, std::make_unique<Walk>());
+    group.ours = true;
     walk_->group = static_cast<std::size_t>(&group - groups_.data());
     walk_->file = group.first;
     while (group.full == 0 && !failed_ && one_block()) {
@@ -75,8 +76,13 @@ void Audit::finish() {
 
 /// What the walk knows of a group when it has seen all of it.
 void Audit::close(Group& group) {
-    auto const digest = std::max<std::uint64_t>(walk_->hasher.digest(), 1); // 0 says something
     std::lock_guard const lock(mutex_);
+    settle(group, std::max<std::uint64_t>(walk_->hasher.digest(), 1)); // 0 says something
+    walk_->hasher = Hasher();
+}
+
+/// The hash of a group is known, and compared; the mutex is held.
+void Audit::settle(Group& group, std::uint64_t digest) {
     group.full = digest;
     if (group.expected != 0 && group.expected != digest) {
         failure_ = changed_data(
@@ -86,7 +92,6 @@ void Audit::close(Group& group) {
                                          : "");
         failed_ = true;
     }
-    walk_->hasher = Hasher();
 }
 
 /// Takes the walk one block further; false at its end.
@@ -96,6 +101,10 @@ bool Audit::one_block() {
     }
     try {
         auto& group = groups_[walk_->group];
+        if (!group.ours) {
+            next_group();
+            return true;
+        }
         if (group.field == nullptr) {
             auto const& source = group.set->parts_->source;
             require_rest(*source.files.get(source.named[group.first]), group.covered);
@@ -103,7 +112,7 @@ bool Audit::one_block() {
         }
         if (walk_->file == group.last) {
             close(group);
-            walk_->file = ++walk_->group < groups_.size() ? groups_[walk_->group].first : 0;
+            next_group();
         } else {
             hash_block(group);
         }
@@ -114,6 +123,10 @@ bool Audit::one_block() {
         failed_ = true;
         return false;
     }
+}
+
+void Audit::next_group() {
+    walk_->file = ++walk_->group < groups_.size() ? groups_[walk_->group].first : 0;
 }
 
 void Audit::hash_block(Group const& group) {

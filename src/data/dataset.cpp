@@ -278,6 +278,10 @@ Blocks Dataset::blocks() const {
     return {block, std::max<std::int64_t>(window_bytes / (block * sample_bytes), 4)};
 }
 
+Viewers Dataset::viewers() const {
+    return parts_->viewers;
+}
+
 std::uint64_t Dataset::chunks_decoded() const {
     return parts_->source.cache.made();
 }

@@ -25,6 +25,7 @@ struct Dataset::Parts {
     std::string weights;                                    ///< name of their dataset
     std::vector<std::uint64_t> digests;                     ///< of what is known of each file
     std::shared_ptr<comm::SharedBlock const> packed;        ///< by all ranks; columns look at it
+    Viewers viewers;
 };
 
 /// The files that the options name, one at least.

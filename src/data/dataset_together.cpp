@@ -4,6 +4,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/gather_shared.hpp"
+#include "comm/hosts.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -90,6 +91,8 @@ Dataset Dataset::open_together(DatasetOptions const& options, comm::Communicator
     own.reset();
     auto const packed = comm::gather_shared(group, packer.bytes());
     whole.parts_->packed = packed.memory;
+    auto const hosts = comm::hosts_from(comm::leaders(group, group.split_by_host()));
+    whole.parts_->viewers = {hosts.host(group.rank()), hosts.count()};
     std::uint64_t of_root = 0;
     comm::agree(world, phase, [&] {
         for (auto const slice : packed.of_rank) {

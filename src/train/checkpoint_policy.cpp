@@ -50,6 +50,7 @@ void CheckpointPolicy::save() {
     comm::PhaseScope const phase(parts_.world, comm::Phase::checkpoint);
     settle();
     auto const step = parts_.progress.step;
+    parts_.audit.share();
     auto const written =
         parts_.store.save(parts_.world, parts_.state.snapshot(), step, parts_.attempt);
     saved_step_ = step;
@@ -86,6 +87,7 @@ void CheckpointPolicy::save_in_background() {
         return;
     }
     settle();
+    parts_.audit.share();
     background_->start(parts_.state.snapshot(), parts_.store, parts_.progress.step, parts_.attempt);
     watch_.restart();
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "checkpoint_advice.hpp"
+#include "run_audit.hpp"
 #include "walltime.hpp"
 
 namespace lockstep::train {
@@ -27,6 +28,7 @@ class CheckpointPolicy {
         checkpoint::Store const& store;
         std::string const& attempt;
         RunState& state;
+        RunAudit& audit;
         Progress const& progress;
         Walltime& walltime;
         Observers const& observers;

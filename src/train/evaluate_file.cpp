@@ -184,7 +184,8 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     std::optional<data::Audit> audit;
     comm::agree(world, "looking at the data", [&] {
         if (topology.local_rank == 0) {
-            audit.emplace(std::vector<data::Dataset const*>{dataset.get()}).start();
+            audit.emplace(std::vector<data::Dataset const*>{dataset.get()}, dataset->viewers())
+                .start();
         }
     });
     auto result = evaluate(world, *model, *task, *dataset, evaluate_options(deck, device)).value();

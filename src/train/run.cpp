@@ -46,8 +46,8 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
       departure_({world, signals, walltime_, progress_, totals_, observers_}),
       state_(opened_, options_, progress_), store_(store_of(opened_.setup)),
       checkpoints_(
-          {world, opened_.deck().checkpoint, store_, opened_.attempt, state_, progress_, walltime_,
-           observers_},
+          {world, opened_.deck().checkpoint, store_, opened_.attempt, state_, *opened_.audit,
+           progress_, walltime_, observers_},
           CheckpointAdvice({world, opened_.topology, store_, opened_.deck().checkpoint.keep, state_,
                             *opened_.course, totals_, observers_}),
           watch_),

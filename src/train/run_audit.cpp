@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 
 namespace lockstep::train {
 
@@ -19,8 +20,10 @@ RunAudit::RunAudit(comm::Communicator const& world, comm::Topology const& topolo
 }
 
 std::unique_ptr<data::Audit> RunAudit::make() const {
-    return std::make_unique<data::Audit>(std::vector<data::Dataset const*>{
-        of_environment_.get(), work_.train.get(), work_.validation.get(), work_.test.get()});
+    return std::make_unique<data::Audit>(
+        std::vector<data::Dataset const*>{of_environment_.get(), work_.train.get(),
+                                          work_.validation.get(), work_.test.get()},
+        work_.train ? work_.train->viewers() : data::Viewers{});
 }
 
 std::vector<std::string> RunAudit::remarks() const {
@@ -43,6 +46,16 @@ void RunAudit::require_good() const {
     }
 }
 
+void RunAudit::share() {
+    auto known = audit_ ? audit_->known() : std::vector<std::uint64_t>{};
+    known.resize(
+        comm::all_reduce(world_, static_cast<std::uint64_t>(known.size()), comm::Reduce::maximum));
+    comm::all_reduce(world_, std::span(known), comm::Reduce::maximum);
+    if (audit_) {
+        audit_->learn(known);
+    }
+}
+
 void RunAudit::settle(bool whole_epoch) {
     constexpr std::uint64_t little = std::uint64_t{1} << 30;
     comm::agree(world_, "looking at the data", [&] {
@@ -50,6 +63,8 @@ void RunAudit::settle(bool whole_epoch) {
             audit_->finish();
         }
     });
+    share();
+    comm::agree(world_, "looking at the data", [&] { require_good(); });
 }
 
 std::optional<std::string> RunAudit::known_of(checkpoint::Record const& record) const {

@@ -32,6 +32,11 @@ class RunAudit {
     /// Throws  Error 65 or 64 for what the walk has come upon
     void require_good() const;
 
+    /// What hosts have seen becomes known to rank 0, whose record it goes into.
+    ///
+    /// Collective  over the world
+    void share();
+
     /// Before a run says that it is done, it knows that what it learnt from was whole; but does not
     /// wait long for more than it read.
     ///

@@ -41,6 +41,12 @@ struct DatasetOptions {
 ///         name is not looked up; a blank text gives no files
 std::vector<std::filesystem::path> expand_files(std::string const& files);
 
+/// The hosts that see the same files, on a file system that they share.
+struct Viewers {
+    int host = 0;  ///< which of them this one is
+    int hosts = 1; ///< how many there are
+};
+
 /// One logical data set over one or several HDF5 files. HDF5 opens them, follows links
 /// to other files and says where the bytes lie; these are then read by position and decoded, from
 /// any thread. Once set up by `keep_…`, `measure_as`, `scale_as` and `expect_classes`, none of
@@ -143,6 +149,8 @@ class Dataset {
     /// Samples that are best read together, those of a chunk or of 1 MiB, and so many of these that
     /// a window of them can be kept decoded.
     Blocks blocks() const;
+    /// Of its files, as the ranks found that opened them together.
+    Viewers viewers() const;
     /// How often a chunk was decoded so far.
     std::uint64_t chunks_decoded() const;
 

@@ -218,3 +218,43 @@ TEST_CASE("changed weights are found, and of several files the right one is name
     auto const of_share = full_record(learnt);
     CHECK(failure_of([&] { Audit({&learnt}).compare(of_share); }).code() == ExitCode::ok);
 }
+
+TEST_CASE("hosts that see the same files read each byte once, and know together what one knows") {
+    test::ScratchDir const scratch;
+    std::string names;
+    for (char const* const name : {"a.h5", "b.h5", "c.h5"}) {
+        write(scratch / name);
+        names += (names.empty() ? "" : ",") + (scratch / name).string();
+    }
+    Dataset const set({.files = names});
+    auto const record = full_record(set);
+    auto const walked = [&](Audit& audit, Audit& other) {
+        audit.finish();
+        other.finish();
+        CHECK(audit.known() != other.known());
+        audit.learn(other.known());
+        audit.require_good();
+    };
+    {
+        Audit first({&set}, {0, 2});
+        Audit second({&set}, {1, 2});
+        CHECK(first.bytes() + second.bytes() == Audit({&set}).bytes());
+        CHECK(first.bytes() > 0);
+        CHECK(second.bytes() > 0);
+        walked(first, second);
+        CHECK(first.record() == record);
+    }
+    // What only the other host looks at has changed.
+    for (char const* const name : {"a.h5", "b.h5"}) {
+        flip(scratch / name, place_of(scratch / name, 17));
+        Audit first({&set}, {0, 2});
+        Audit second({&set}, {1, 2});
+        auto const error = failure_of([&] {
+            first.compare(record);
+            walked(first, second);
+        });
+        CHECK(error.code() == ExitCode::usage);
+        CHECK(test::says(error, name));
+        flip(scratch / name, place_of(scratch / name, 17));
+    }
+}
