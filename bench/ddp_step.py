@@ -8,7 +8,6 @@ import time
 from torch_side import LOCAL_RANK, dist, leave, mean_over_ranks, over_ranks, proportional_memory, start, \
     tell, torch
 
-WARM_UPS = 10
 SIDE, CLASSES = 28, 10
 
 
@@ -59,10 +58,11 @@ def main():
     parser.add_argument("--model", choices=["mlp18m", "cnn"], default="mlp18m")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--warm-ups", type=int, default=10)
     parser.add_argument("--plain", action="store_true")
     options = parser.parse_args()
     _, ranks = start()
-    batches = list(random_batches(WARM_UPS + options.steps, options.batch))
+    batches = list(random_batches(options.warm_ups + options.steps, options.batch))
     before = proportional_memory()
 
     torch.manual_seed(0)
@@ -79,7 +79,7 @@ def main():
     dist.barrier()  # memory is shared with ranks that are all still here
     after = proportional_memory()
 
-    whole, forward, backward, update = map(mean_over_ranks, zip(*times[WARM_UPS:]))
+    whole, forward, backward, update = map(mean_over_ranks, zip(*times[options.warm_ups:]))
     most = over_ranks([before, after], dist.ReduceOp.MAX)
     rate = 1 / statistics.median(whole)
     tell(f"step {options.model}", "plain" if options.plain else "ddp", size, whole,

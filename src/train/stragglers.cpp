@@ -6,15 +6,15 @@ namespace lockstep::train {
 
 Waits waits_of_ranks(comm::Communicator const& world, double own_s) {
     if (world.size() == 1) {
-        return {.sum_s = own_s, .least_s = own_s};
+        return {.sum_s = own_s, .min_s = own_s};
     }
     constexpr std::int64_t ranks = std::int64_t{1} << 21; // beside 2^42 microseconds
     auto const own = static_cast<std::int64_t>(1e6 * own_s) * ranks + world.rank();
     auto const least = comm::all_reduce(world, own, comm::Reduce::minimum);
     return {.ranks = world.size(),
             .sum_s = comm::all_reduce(world, own_s, comm::Reduce::sum),
-            .least_s = 1e-6 * static_cast<double>(least / ranks),
-            .least_rank = static_cast<int>(least % ranks)};
+            .min_s = 1e-6 * static_cast<double>(least / ranks),
+            .min_rank = static_cast<int>(least % ranks)};
 }
 
 void Stragglers::add(double waited_s, double step_s) {
@@ -26,10 +26,10 @@ void Stragglers::add(double waited_s, double step_s) {
 Stragglers::Report Stragglers::report(Waits const& waits) {
     Report report;
     if (waits.ranks > 1 && steps_ > 0) {
-        auto const others = (waits.sum_s - waits.least_s) / (waits.ranks - 1);
-        auto const late_s = others - waits.least_s;
+        auto const others = (waits.sum_s - waits.min_s) / (waits.ranks - 1);
+        auto const late_s = others - waits.min_s;
         if (late_s > min_share * step_s_) {
-            report.rank = waits.least_rank;
+            report.rank = waits.min_rank;
             report.late_s = late_s / static_cast<double>(steps_);
         }
     }

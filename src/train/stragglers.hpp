@@ -12,9 +12,9 @@ namespace lockstep::train {
 /// How long ranks have waited for each other.
 struct Waits {
     int ranks = 1;
-    double sum_s = 0;   ///< of all ranks
-    double least_s = 0; ///< of the rank that waited least
-    int least_rank = 0;
+    double sum_s = 0; ///< of all ranks
+    double min_s = 0; ///< of the rank that waited least
+    int min_rank = 0;
 };
 
 /// Of what each rank has waited, to the microsecond.

@@ -20,8 +20,8 @@ Stragglers::Report report_of(Stragglers& stragglers, int count,
     auto const all = std::accumulate(waited_s.begin(), waited_s.end(), 0.0);
     return stragglers.report({.ranks = static_cast<int>(waited_s.size()),
                               .sum_s = count * all,
-                              .least_s = count * *least,
-                              .least_rank = static_cast<int>(least - waited_s.begin())});
+                              .min_s = count * *least,
+                              .min_rank = static_cast<int>(least - waited_s.begin())});
 }
 
 Stragglers::Report ten_steps(Stragglers& stragglers, std::vector<double> const& waited_s) {

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""A training step over a long and thin cable, beside PyTorch's DDP over gloo on the same one: two
+hosts of network namespaces, a rank on each, in turn. Needs root, and the virtual environment that
+`./bootstrap bench` makes."""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/cluster"))
+
+from hosts import Hosts, missing  # noqa: E402
+
+PORT = "29511"
+
+
+def figures(lines):
+    """The JSON line that a side prints."""
+    found = [json.loads(line) for line in lines.splitlines() if line.startswith("{")]
+    if len(found) != 1:
+        sys.exit(f"one JSON line was expected:\n{lines}")
+    return found[0]
+
+
+def lockstep(hosts, build, options):
+    words = [build / "lockstep", "bench", "step", "--model", options.model, "--batch", options.batch,
+             "--steps", options.steps, "--json"]
+    job = hosts.mpirun("host1:1,host2:1", words)
+    return figures(job.communicate(timeout=600)[0])
+
+
+def ddp(hosts, python, options):
+    """What torchrun would start, one process on each host."""
+    first = hosts.run("host1", "sh", "-c", "ip -4 -o addr show eth0").split()[3].split("/")[0]
+    jobs = []
+    for rank, name in enumerate(("host1", "host2")):
+        environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2",
+                       "MASTER_ADDR": first, "MASTER_PORT": PORT, "GLOO_SOCKET_IFNAME": "eth0"}
+        jobs.append(subprocess.Popen(
+            ["nsenter", "-t", str(hosts.holders[name].pid), "-n", "-u", "-m", "--", python,
+             str(ROOT / "bench/ddp_step.py"), "--model", options.model, "--batch", str(options.batch),
+             "--steps", str(options.steps), "--warm-ups", "2"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment))
+    texts = [job.communicate(timeout=600)[0] for job in jobs]
+    return figures("".join(texts))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", choices=["cnn", "mlp18m"], default="cnn")
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--latency-ms", type=float, default=5, help="one way; 0: no long cable")
+    parser.add_argument("--mbit", type=float, default=100)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    options = parser.parse_args()
+    if missing():
+        sys.exit(missing())
+    os.environ.setdefault("LOCKSTEP_MPIEXEC", "mpirun")
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    os.environ.setdefault("OMPI_MCA_hwloc_base_binding_policy", "none")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    python = str(ROOT / ".venv/bin/python")
+    ours, theirs = [], []
+    with Hosts(2) as hosts:
+        if options.latency_ms > 0:
+            hosts.slow("host2", options.latency_ms / 1000, options.mbit * 1e6 / 8)
+        for _ in range(options.rounds):
+            ours.append(lockstep(hosts, options.build, options)["median_s"])
+            theirs.append(ddp(hosts, python, options)["median_s"])
+            print(f"lockstep {1000 * ours[-1]:.1f} ms, DDP over gloo {1000 * theirs[-1]:.1f} ms", flush=True)
+    ratios = sorted(their / our for our, their in zip(ours, theirs))
+    print(f"{options.model}: lockstep {1000 * statistics.median(ours):.1f} ms, DDP over gloo "
+          f"{1000 * statistics.median(theirs):.1f} ms, ratio {statistics.median(ratios):.2f} "
+          f"({ratios[0]:.2f} – {ratios[-1]:.2f})")
+
+
+main()
