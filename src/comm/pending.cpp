@@ -94,14 +94,6 @@ Pending::~Pending() {
     }
 }
 
-void Pending::send(Communicator const& comm, int to, int tag, std::span<std::byte const> bytes) {
-    in_parts(std::ssize(bytes), max_elements, [&](std::int64_t first, int length) {
-        check(MPI_Isend(bytes.data() + first, length, MPI_BYTE, to, tag, raw(comm),
-                        &under_way_->others.emplace_back(MPI_REQUEST_NULL)),
-              "MPI_Isend");
-    });
-}
-
 void Pending::receive(Communicator const& comm, int from, int tag, std::span<std::byte> bytes) {
     in_parts(std::ssize(bytes), max_elements, [&](std::int64_t first, int length) {
         check(MPI_Irecv(bytes.data() + first, length, MPI_BYTE, from, tag, raw(comm),

@@ -41,9 +41,7 @@ class Pending {
     Pending& operator=(Pending&&) = delete;
     ~Pending();
 
-    /// Not collective: the other rank has to call its counterpart.
-    void send(Communicator const& comm, int to, int tag, std::span<std::byte const> bytes);
-    /// Not collective, as send.
+    /// Not collective: the other rank has to send.
     void receive(Communicator const& comm, int from, int tag, std::span<std::byte> bytes);
     /// Adds up `values` over all ranks, in place.
     ///

@@ -43,6 +43,8 @@ class Office {
   public:
     explicit Office(int ranks) : ranks_(ranks) {}
 
+    int ranks() const noexcept { return ranks_; }
+
     void send(int from, int to, int tag, std::span<std::byte const> bytes) {
         std::lock_guard const lock(mutex_);
         auto& box = boxes_[{from, to, tag}];
@@ -111,6 +113,16 @@ class ThreadFlight : public Flight {
     void receive(int from, int tag, std::span<std::byte> bytes) override {
         office_.receive(from, rank_, tag, open_.emplace_back(std::make_shared<Receive>(bytes)));
     }
+    void broadcast(std::span<std::byte> bytes) override {
+        constexpr int tag = -1; // of no other message
+        if (rank_ > 0) {
+            receive(0, tag, bytes);
+            return;
+        }
+        for (int to = 1; to < office_.ranks(); ++to) {
+            send(to, tag, bytes);
+        }
+    }
     bool done() override {
         return std::all_of(open_.begin(), open_.end(),
                            [](auto const& each) { return each->done.load(); });
@@ -136,6 +148,7 @@ class ThreadWire : public Wire {
     std::unique_ptr<Flight> flight(std::shared_ptr<void const> /*memory*/) override {
         return std::make_unique<ThreadFlight>(*office_, rank_);
     }
+    void progress() override {}
     double longest_pause_s() const override { return longest_sleep_s; }
     void sum(std::span<double> values, double /*timeout_seconds*/) override {
         auto const bytes = std::as_writable_bytes(values);
@@ -151,17 +164,6 @@ class ThreadWire : public Wire {
                     sums[i] += values[i];
                 }
                 std::memcpy(common.data(), sums.data(), common.size());
-            },
-            [&](std::vector<std::byte> const& common) {
-                std::copy(common.begin(), common.end(), bytes.begin());
-            });
-    }
-    void broadcast(std::span<std::byte> bytes, double /*timeout_seconds*/) override {
-        office_->together(
-            [&](std::vector<std::byte>& common, bool /*first*/) {
-                if (rank_ == 0) {
-                    common.assign(bytes.begin(), bytes.end());
-                }
             },
             [&](std::vector<std::byte> const& common) {
                 std::copy(common.begin(), common.end(), bytes.begin());

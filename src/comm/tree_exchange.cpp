@@ -92,6 +92,8 @@ class TreeExchange : public Exchange {
     bool in_backward_ = false;
     bool odd_step_ = false;
     std::vector<double> all_squares_; ///< behind the step_sums; with several hosts only
+    std::shared_ptr<std::vector<std::byte>> payload_; ///< on its way from rank 0; the same
+    std::unique_ptr<Flight> payload_flight_;
 };
 
 TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts,
@@ -151,6 +153,7 @@ void TreeExchange::progress() {
         sum_on_host(summed_++);
     }
     if (!one_host()) {
+        wire_->progress();
         between_.advance(summed_);
     }
     if (in_backward_) {
@@ -187,6 +190,11 @@ void TreeExchange::finish(std::span<double> step_sums, std::span<std::byte> payl
     std::copy(step_sums.begin(), step_sums.end(), memory_.step_sums(local_, odd_step_));
     if (rank_ == 0) {
         std::copy(payload.begin(), payload.end(), memory_.payload(odd_step_));
+    }
+    if (!one_host()) { // while gradients travel
+        payload_ = std::make_shared<std::vector<std::byte>>(payload.begin(), payload.end());
+        payload_flight_ = wire_->flight(payload_);
+        payload_flight_->broadcast(*payload_);
     }
     arrivals_.arrive_stamped();
     auto const computed = start_ + static_cast<std::uint32_t>(partition_.buckets()) + 1;
@@ -248,7 +256,8 @@ void TreeExchange::share_step_sums(std::span<double> step_sums, std::span<std::b
     }
     wire_->sum(all_squares_, options_.timeout_seconds);
     std::copy_n(all_squares_.begin(), step_sums.size(), step_sums.begin());
-    wire_->broadcast(payload, options_.timeout_seconds);
+    payload_flight_->wait(options_.timeout_seconds);
+    std::ranges::copy(*payload_, payload.begin());
 }
 
 /// Makes the shards of an array known to the other hosts; where each rank has an array of its own,

@@ -18,6 +18,10 @@ class Flight {
     /// to another, messages with the same tag arrive in the order in which they were sent.
     virtual void send(int to, int tag, std::span<std::byte const> bytes) = 0;
     virtual void receive(int from, int tag, std::span<std::byte> bytes) = 0;
+    /// Copies rank 0's bytes to all ranks.
+    ///
+    /// Collective  over all ranks, in the same order as other calls that are; does not wait
+    virtual void broadcast(std::span<std::byte> bytes) = 0;
     /// Whether all are done; does not wait.
     [[nodiscard]] virtual bool done() = 0;
     /// Throws  Error 76 when they are not done in time
@@ -31,15 +35,15 @@ class Wire {
 
     /// `memory` holds all that the flight's messages read and write.
     virtual std::unique_ptr<Flight> flight(std::shared_ptr<void const> memory) = 0;
+    /// Moves what is to be sent, without waiting; whoever waits for a flight does it, too.
+    virtual void progress() = 0;
     /// How long who awaits messages may sleep between two looks, in seconds.
     virtual double longest_pause_s() const = 0;
     /// Sums over all ranks, in place, in any order.
     ///
-    /// Collective  over all ranks, as is `broadcast`
+    /// Collective  over all ranks
     /// Throws      Error 76 when a rank does not come in time
     virtual void sum(std::span<double> values, double timeout_seconds) = 0;
-    /// Copies rank 0's bytes to all ranks.
-    virtual void broadcast(std::span<std::byte> bytes, double timeout_seconds) = 0;
 };
 
 /// MPI's messages, on a communicator that nobody else uses.
