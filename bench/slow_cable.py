@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A training step over a long and thin cable, beside PyTorch's DDP over gloo on the same one: two
-hosts of network namespaces, a rank on each, in turn. Needs root, and the virtual environment that
+hosts of network namespaces, a rank on each, one program after the other. Needs root, and the virtual environment that
 `./bootstrap bench` makes."""
 import argparse
 import json

@@ -23,7 +23,7 @@ std::size_t slice_bytes(std::size_t message_bytes);
 /// they leave in the order in which they came.
 class SendQueue {
   public:
-    /// `comm` must outlive it.
+    /// `comm` must outlive it. Not collective.
     explicit SendQueue(Communicator const& comm) : comm_(comm) {}
     SendQueue(SendQueue const&) = delete;
     SendQueue& operator=(SendQueue const&) = delete;
