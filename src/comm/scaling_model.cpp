@@ -61,7 +61,10 @@ double sum_between_hosts(ScalingInputs const& inputs, std::vector<TreeNode> cons
     LinkModel link;
     link.latency_s = inputs.between.latency_s;
     link.bytes_per_s = inputs.between.bytes_per_s / std::min(ranks, inputs.ranks_per_host);
-    auto const whole = 2 * inputs.buckets * link.seconds(effort, shard_bytes);
+    // Buckets follow each other through the rounds: what they wait for, they wait for together.
+    auto const waits = effort.rounds * link.latency_s;
+    auto const of_bucket = link.seconds(effort, shard_bytes) - waits;
+    auto const whole = 2 * (waits + inputs.buckets * of_bucket);
     return inputs.overlaps ? std::max(whole - inputs.alone.backward, whole / inputs.buckets)
                            : whole;
 }

@@ -98,10 +98,11 @@ double memory_of_rank(Communicator const& world, int local_size) {
     return index < listing.gpus.size() ? static_cast<double>(listing.gpus[index].memory) : 0;
 }
 
-/// As many as were started on this one; for a single rank, as many as it has devices or cores for.
+/// As many as were started on this one; for a rank all alone, as many as there are devices or cores
+/// for.
 int ranks_of_host(Communicator const& world, config::Run const& run,
                   comm::Topology const& topology) {
-    if (topology.local_size > 1) {
+    if (world.size() > 1) {
         return topology.local_size;
     }
     auto const devices = static_cast<int>(list_gpus().gpus.size());

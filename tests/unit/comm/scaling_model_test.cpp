@@ -41,8 +41,9 @@ TEST_CASE("one rank and the measured number of ranks come out as they were measu
 TEST_CASE("between hosts gradients cross the network twice") {
     auto const eight = predict(inputs(), 8);
     CHECK(eight.hosts == 2);
-    // There and back, four buckets, each with a round in which a message is sent and one is taken.
-    CHECK(eight.between_s == Approx(2 * 4 * (50e-6 + 2 * 1.5e-6) + 2 * 0.5 * 100e6 / 1e9));
+    // There and back a round, for which the four buckets wait together; in it, each sends a message
+    // and takes one.
+    CHECK(eight.between_s == Approx(2 * (50e-6 + 4 * 2 * 1.5e-6) + 2 * 0.5 * 100e6 / 1e9));
     CHECK(eight.parts.update == Approx(0.040 / 8));
     CHECK(eight.efficiency < predict(inputs(), 4).efficiency);
     CHECK(predict(inputs(), 1024).efficiency > 0);
