@@ -240,7 +240,7 @@ TEST_CASE("as many messages as the logarithm of the hosts, and no more bytes tha
     for (int const hosts : {2, 3, 4, 5, 6, 7, 8, 16, 31, 64, 100, 128, 256, 512}) {
         CAPTURE(hosts);
         auto const layout = filled_hosts(hosts, 1);
-        auto const levels = std::bit_width(static_cast<unsigned>(hosts - 1));
+        int const levels = static_cast<int>(std::bit_width(static_cast<unsigned>(hosts - 1)));
         auto const nodes = subtrees_of_ranks(hosts, hosts);
         CHECK(rounds_of({0, hosts}, partials_of({0, hosts}, nodes, layout), Route::halving) ==
               levels);
