@@ -11,7 +11,8 @@
 
 namespace lockstep::comm {
 
-/// Bytes from every rank, once in the memory of each host.
+/// Bytes from every rank, once in the memory of each host; where some host's shared memory is too
+/// small, once in that of each rank.
 struct GatheredBytes {
     std::shared_ptr<SharedBlock const> memory;
     std::vector<std::span<std::byte const>> of_rank; ///< in `memory`, on multiples of 8
@@ -20,8 +21,7 @@ struct GatheredBytes {
 /// Gathers bytes of any length from all ranks.
 ///
 /// Collective  over `comm`, which has all its ranks of a host or none
-/// Throws      AgreedError 69 when a host's shared memory is too small; Error 70 when all are more
-///             than 16 GiB
+/// Throws      Error 70 when all are more than 16 GiB; 71 without memory
 GatheredBytes gather_shared(Communicator const& comm, std::span<std::byte const> bytes,
                             HostLayout const& layout = {});
 

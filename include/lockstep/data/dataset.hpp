@@ -67,8 +67,7 @@ class Dataset {
     /// was found in shared memory.
     ///
     /// Collective  over `world`; same options on all ranks, whose files are those that rank 0 finds
-    /// Throws      AgreedError as the constructor; 65 where the files of some host hold other data;
-    ///             69 when the host's shared memory is too small
+    /// Throws      AgreedError as the constructor; 65 where the files of some host hold other data
     static Dataset open_together(DatasetOptions const& options, comm::Communicator const& world);
     Dataset(Dataset&& other) noexcept;
     ~Dataset();

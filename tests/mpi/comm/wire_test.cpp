@@ -31,7 +31,7 @@ Bytes message(int from, int to, std::size_t number, std::size_t bytes) {
 constexpr std::size_t kib = 1024;
 std::vector<std::size_t> const lengths{
     1,         60 * kib - 1,  60 * kib,   60 * kib + 1, 200 * kib,
-    512 * kib, 512 * kib + 1, 1024 * kib, 9 * kib,      6000 * kib + 3,
+    512 * kib, 512 * kib + 1, 1024 * kib, 9 * kib,      2500 * kib + 3,
     5};
 
 } // namespace
