@@ -9,6 +9,7 @@
 #include "comm/progress.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -117,6 +118,8 @@ MpiSession::~MpiSession() {
         static_cast<void>(std::fputs("lockstep: MPI is shutting down while a thread still writes a "
                                      "checkpoint: the job is aborted\n",
                                      stderr));
+        // A launcher that ends a job drops what it has not read.
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
         abort_job(static_cast<int>(ExitCode::software));
     }
     auto& slot = heartbeats_->own();
