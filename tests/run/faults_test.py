@@ -76,12 +76,14 @@ class Training:
     def watched(self, place):
         return f"{place}/run:{self.data}:/dev/shm/lockstep"
 
-    def is_same(self, file, text):
-        """Where a best model could not be written, another step is the best, and nothing else differs."""
+    def difference(self, file, text):
+        """From the run without faults. Where a best model could not be written, another one is the best."""
         compared = run(["checkpoint", "diff", file, self.last])
-        differing = compared.text.split("records, which do not count")[0].splitlines()
-        return compared.code == 0 or (compared.code == 1 and "best.h5 stays as it was" in text and
-                                      all(line.startswith(("best_step: ", "best_metric: ")) for line in differing))
+        differing = compared.text.split("differing records, which do not count")[0].splitlines()
+        if compared.code == 1 and "best.h5 stays as it was" in text:
+            differing = [line for line in differing if not line.startswith(("best_step: ", "best: "))]
+            return "\n".join(differing)
+        return compared.text if compared.code else ""
 
     def look_at(self, place, code, text):
         """Checkpoints with a name verify; a run that is done has the right weights; another start mends the rest."""
@@ -90,14 +92,17 @@ class Training:
             verified = run(["checkpoint", "verify", file])
             if verified.code != 0:
                 return f"{file.name} does not verify: {verified.text}"
-        if code == 0 and not (checkpoints(directory) and self.is_same(checkpoints(directory)[-1], text)):
-            return "the last checkpoint is not that of a run without faults"
+        if code == 0:
+            differs = self.difference(checkpoints(directory)[-1], text) if checkpoints(directory) else "there is none"
+            if differs:
+                return f"the last checkpoint is not that of a run without faults:\n{differs}"
         if code == 0 and run(["checkpoint", "verify", directory / "best.h5"]).code != 0:
             return "best.h5 does not verify"
         if code != 0:
             again = run(self.words(place), 2)
-            if again.code != 0 or not self.is_same(checkpoints(directory)[-1], text):
-                return f"started again it ends with {again.code}, or with other weights:\n{again.text}"
+            differs = self.difference(checkpoints(directory)[-1], text) if again.code == 0 else ""
+            if again.code != 0 or differs:
+                return f"started again it ends with {again.code}:\n{again.text}{differs}"
         return ""
 
 
