@@ -23,7 +23,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.seed", deck.run.seed, at_least(0, fixed), "seed of all random numbers");
     visit("run.replicas", deck.run.replicas, between(0, 1 << 20, fixed),
           "number of logical data-parallel replicas; 0: the number of ranks at the first start");
-    visit("run.device", deck.run.device, any(), "auto, cpu, cuda or cuda:N");
+    visit("run.device", deck.run.device, any(), "auto, cpu, or an accelerator: cuda, hip or xpu, with a number (cuda:1) or without");
     visit("run.devices", deck.run.devices, any(),
           "GPUs of a host to use: all, a count, or comma-separated numbers");
     visit("run.mode", deck.run.mode, one_of({"auto", "single", "dp", "ddp"}),

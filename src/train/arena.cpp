@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "place.hpp"
+
 namespace lockstep::train {
 
 torch::Tensor borrowed(float* values, std::int64_t size, torch::Device device) {
@@ -40,7 +42,7 @@ void Arena::adopt(nn::Model& model) {
     for (auto const& entry : layout_.entries) {
         auto& parameter = named[entry.name];
         if (parameter.scalar_type() == torch::kFloat32) {
-            parameter.set_data(view(entry));
+            replace(parameter, view(entry));
         } else {
             followers_.push_back({parameter, view(entry)});
         }

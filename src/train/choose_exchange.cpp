@@ -90,7 +90,7 @@ comm::Rounding rounding_of(config::Communication const& options) {
 std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                 config::Communication const& options,
                                                 torch::Device device, ExchangeNeeds const& needs) {
-    bool const all_on_gpus = comm::all_ranks(world, device.is_cuda());
+    bool const all_on_gpus = comm::all_ranks(world, !device.is_cpu());
     comm::agree(world, "choosing the exchange of gradients", [&] {
         require_nccl(options, all_on_gpus);
         require_fitting_compression(options, world.size(),

@@ -6,7 +6,12 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/train/trainer.hpp"
 
-#include <torch/cuda.h>
+#include <ATen/Context.h>
+#include <ATen/DeviceAccelerator.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
 
 namespace lockstep::train {
 
@@ -23,22 +28,64 @@ std::vector<int> usable_gpus(config::Run const& run, int devices) {
     return chosen_gpus(run.devices, gpus);
 }
 
-torch::Device gpu(int index) {
-    return {torch::kCUDA, static_cast<c10::DeviceIndex>(index)};
+torch::Device accelerator(int index) {
+    return {at::accelerator::getAccelerator(true).value(), static_cast<c10::DeviceIndex>(index)};
 }
 
-int torch_gpus() {
-    return torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0;
+/// What LibTorch can use: none without a driver.
+int accelerators() {
+    return static_cast<int>(at::accelerator::deviceCount());
+}
+
+/// The kind of device that run.device names, without its number.
+std::string kind_of(std::string const& device) {
+    return device.substr(0, device.find(':'));
+}
+
+/// The number in "cuda:1"; none in "cuda".
+///
+/// Throws  Error 64 when `device` is no device's name
+std::optional<int> number_in(std::string const& device) {
+    constexpr std::array<std::string_view, 3> kinds{"cuda", "hip", "xpu"};
+    auto const kind = kind_of(device);
+    auto const digits = device.substr(std::min(kind.size() + 1, device.size()));
+    bool const known = std::find(kinds.begin(), kinds.end(), kind) != kinds.end() ||
+                       (!kind.empty() && kind == accelerator_name());
+    bool const whole = device.size() == kind.size() ||
+                       (!digits.empty() && digits.size() < 4 &&
+                        digits.find_first_not_of("0123456789") == std::string::npos);
+    if (!known || !whole) {
+        throw Error(ExitCode::usage,
+                    {concat("run.device = ", device),
+                     "expected auto, cpu, or cuda, hip or xpu, with a number such as cuda:1 or without",
+                     "Correct the value"});
+    }
+    return digits.empty() ? std::nullopt : std::optional(std::stoi(digits));
 }
 
 } // namespace
 
+std::string accelerator_name() {
+    auto const type = at::accelerator::getAccelerator();
+    if (!type) {
+        return {};
+    }
+    // PyTorch for ROCm says cuda.
+    return at::Context::hasROCM() ? "hip" : c10::DeviceTypeName(*type, /*lower_case=*/true);
+}
+
+void synchronize(torch::Device device) {
+    if (!device.is_cpu()) {
+        at::accelerator::synchronizeDevice(device.index());
+    }
+}
+
 std::vector<torch::Device> concurrent_devices(config::Run const& run, int ranks) {
-    bool const any_gpu = run.device == "auto" || run.device == "cuda";
+    bool const any = run.device == "auto" || run.device == accelerator_name();
     std::vector<torch::Device> devices;
-    if (ranks == 1 && any_gpu && (run.mode == "dp" || run.mode == "auto")) {
-        for (int const index : usable_gpus(run, torch_gpus())) {
-            devices.push_back(gpu(index));
+    if (ranks == 1 && any && (run.mode == "dp" || run.mode == "auto")) {
+        for (int const index : usable_gpus(run, accelerators())) {
+            devices.push_back(accelerator(index));
         }
     }
     return devices.size() > 1 ? devices : std::vector<torch::Device>{};
@@ -48,35 +95,29 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
     if (run.device == "cpu") {
         return torch::kCPU;
     }
-    int const devices = torch_gpus();
+    int const devices = accelerators();
     auto const usable = usable_gpus(run, devices);
     int const turn = comm::device_of(topology, static_cast<int>(usable.size()));
     int const own = turn < 0 ? -1 : usable[static_cast<std::size_t>(turn)];
     if (run.device == "auto") {
-        return own < 0 ? torch::Device(torch::kCPU) : gpu(own);
+        return own < 0 ? torch::Device(torch::kCPU) : accelerator(own);
     }
-    bool const numbered = run.device.rfind("cuda:", 0) == 0;
-    auto const digits = numbered ? run.device.substr(5) : std::string();
-    bool const valid =
-        run.device == "cuda" || (numbered && !digits.empty() && digits.size() < 4 &&
-                                 digits.find_first_not_of("0123456789") == std::string::npos);
-    if (!valid) {
-        throw Error(ExitCode::usage, {concat("run.device = ", run.device),
-                                      "expected auto, cpu, cuda or cuda:N", "Correct the value"});
-    }
-    int const index = numbered ? std::stoi(digits) : own;
-    if (numbered && run.devices != "all") {
+    auto const number = number_in(run.device);
+    int const index = number.value_or(own);
+    if (number && run.devices != "all") {
         throw Error(ExitCode::usage,
                     {concat("run.device = ", run.device, " and run.devices = ", run.devices),
                      "both name the devices", "Leave one of them out"});
     }
-    if (index < 0 || index >= devices) {
+    auto const here = accelerator_name();
+    if (kind_of(run.device) != here || index < 0 || index >= devices) {
         throw Error(ExitCode::unavailable,
                     {concat("run.device = ", run.device),
-                     concat("LibTorch finds ", devices, " CUDA devices on this host"),
+                     concat("LibTorch finds ", devices, " ", here.empty() ? "accelerator" : here,
+                            devices == 1 ? " device" : " devices", " on this host"),
                      "Set run.device = auto or cpu, or check the driver and the LibTorch build"});
     }
-    return gpu(index);
+    return accelerator(index);
 }
 
 std::string device_of_rank(comm::Communicator const& world, config::Run const& run) {

@@ -21,6 +21,12 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
 /// Throws  as choose_device
 std::vector<torch::Device> concurrent_devices(config::Run const& run, int ranks);
 
+/// The kind of accelerator that LibTorch can use here: "cuda", "hip", "xpu"; empty: none.
+std::string accelerator_name();
+
+/// Waits until all work of the device is done; at once for the CPU.
+void synchronize(torch::Device device);
+
 /// "cpu" or "cuda:0".
 std::string device_text(torch::Device device);
 

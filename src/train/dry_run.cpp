@@ -11,9 +11,6 @@
 #include "train/engine.hpp"
 #include "train/precision.hpp"
 
-#include <ATen/DeviceAccelerator.h>
-#include <torch/cuda.h>
-
 #include <limits>
 
 #include "course.hpp"
@@ -110,9 +107,7 @@ DryRunStep DryRun::step() {
                             .micro_batches = parts.data_module->micro_batches(in_epoch),
                             .samples = parts.data_module->samples_in_step(in_epoch),
                             .rate = 0}); // as often as one likes: nothing changes
-    if (parts.device.is_cuda()) {
-        torch::cuda::synchronize(parts.device.index());
-    }
+    synchronize(parts.device);
     ++parts.step;
     return {.whole = watch.seconds() + share,
             .data = outcome.local.data + share,

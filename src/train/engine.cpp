@@ -16,6 +16,7 @@
 #include <cmath>
 
 #include "histograms.hpp"
+#include "place.hpp"
 #include "step_sums.hpp"
 
 namespace lockstep::train {
@@ -128,7 +129,7 @@ std::vector<Buffers> Engine::kept_buffers(nn::Model const& model) const {
 /// The rank's shards of the first weights, then all of them by the exchange: the replicas start
 /// alike whatever their modules held.
 std::vector<nn::Model*> Engine::make_instances(Parts const& parts) {
-    parts.model.to(parts.device);
+    place(parts.model, parts.device);
     arena_.fill_from(parts.model, updated_);
     exchange_->publish();
     std::vector<nn::Model*> instances{&parts.model};
@@ -150,7 +151,7 @@ std::vector<nn::Model*> Engine::make_instances(Parts const& parts) {
         auto const at = instances.size() * devices / static_cast<std::size_t>(own);
         other_instances_.push_back(parts.another());
         auto& instance = *other_instances_.back();
-        instance.to(at == 0 ? parts.device : parts.devices[at]);
+        place(instance, at == 0 ? parts.device : parts.devices[at]);
         instance.train(parts.model.is_training());
         (at == 0 ? arena_ : *copies_[at - 1]).adopt(instance);
         instances.push_back(&instance);

@@ -18,6 +18,7 @@
 #include "data_cache.hpp"
 #include "input_scale.hpp"
 #include "make_data_module.hpp"
+#include "place.hpp"
 #include "replica_state.hpp"
 #include "validation_share.hpp"
 #include "workload.hpp"
@@ -138,7 +139,7 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
         work.samples = task::Samples::of(environment(rl::Period::training)->spaces());
         work.task = task::make_task(deck.task, work.samples);
         work.model = another_model(deck, work);
-        work.model->to(device);
+        place(*work.model, device);
         load_weights(*work.model, file);
         data_module = make_data_module({world, deck, work, {0, 1}, device});
     });
@@ -176,7 +177,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         set->expect_classes(task->classes_of_places());
         model = nn::make_model(deck.model, model_interface(deck, learnt, *task),
                                static_cast<std::uint64_t>(deck.run.seed));
-        model->to(device);
+        place(*model, device);
         load_weights(*model, file);
     });
     keep_near(deck.data, {dataset.get()}, world);

@@ -1,6 +1,7 @@
 #include "instance_threads.hpp"
 
 #include <ATen/Context.h>
+#include <c10/core/AutogradState.h>
 #include <torch/utils.h>
 
 namespace lockstep::train {
@@ -40,6 +41,9 @@ void InstanceThreads::play(int instance, int torch_threads) {
     // Both belong to a thread, not to the process.
     torch::set_num_threads(torch_threads);
     at::globalContext().setFlushDenormal(true);
+    // Backward would run on autograd's one thread per device, where a layer that waits for another
+    // replica on the same device would keep that one out for ever.
+    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
     std::uint64_t seen = 0;
     std::unique_lock lock(mutex_);
     while (true) {

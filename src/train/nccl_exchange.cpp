@@ -8,9 +8,10 @@
 #include "train/arena.hpp"
 #include "train/layout.hpp"
 
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/Event.h>
-#include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <optional>
@@ -48,7 +49,8 @@ class NcclExchange : public comm::Exchange {
     NcclExchange(comm::Communicator const& world, torch::Device device,
                  NcclExchangeOptions const& options)
         : Exchange(options.partition), world_(world.duplicate()), device_(device),
-          options_(options), sums_(c10::cuda::getStreamFromPool(true, device.index())) {
+          options_(options), streams_(device.type()),
+          sums_(streams_.getStreamFromGlobalPool(device, /*isHighPriority=*/true)) {
         if (world.size() > 1) {
             nccl_.emplace(world, comm::NcclOptions{.device = device.index(),
                                                    .timeout_seconds = options.timeout_seconds});
@@ -80,7 +82,7 @@ class NcclExchange : public comm::Exchange {
     void ready(int index) override {
         Stopwatch const watch;
         torch::NoGradGuard const no_grad;
-        c10::cuda::CUDAGuard const guard(device_);
+        c10::DeviceGuard const guard(device_);
         if (!nccl_) {
             // One rank: nothing to send.
         } else if (options_.native) {
@@ -96,14 +98,14 @@ class NcclExchange : public comm::Exchange {
     void finish(std::span<double> step_sums, std::span<std::byte> payload) override {
         Stopwatch watch;
         torch::NoGradGuard const no_grad;
-        c10::cuda::CUDAGuard const guard(device_);
+        c10::DeviceGuard const guard(device_);
         if (nccl_) {
             comm::sum_with_deadline(world_, step_sums, options_.timeout_seconds);
             cost_.imbalance_s = watch.restart();
             if (options_.native) {
                 nccl_->wait(compute());
             } else {
-                join(c10::cuda::getCurrentCUDAStream(), sums_);
+                join(streams_.getStream(device_), sums_);
                 if (sums_everywhere()) {
                     gather(gradients_);
                 }
@@ -136,7 +138,7 @@ class NcclExchange : public comm::Exchange {
     void publish() override {
         if (nccl_ && !sums_everywhere()) {
             Stopwatch const watch;
-            c10::cuda::CUDAGuard const guard(device_);
+            c10::DeviceGuard const guard(device_);
             gather(parameters_);
             cost_.exposed_s += watch.seconds();
         }
@@ -157,16 +159,16 @@ class NcclExchange : public comm::Exchange {
             .zero_()
             .view({2, partition_.size()});
     }
-    comm::DeviceStream compute() const { return c10::cuda::getCurrentCUDAStream().stream(); }
+    comm::DeviceStream compute() const { return streams_.getStream(device_).native_handle(); }
 
     static torch::Tensor slice(torch::Tensor const& whole, Range range) {
         return whole.narrow(0, range.first, range.count());
     }
     /// Puts later work of `later` behind what is on `earlier` now.
-    static void join(c10::cuda::CUDAStream later, c10::cuda::CUDAStream earlier) {
-        c10::Event event(torch::kCUDA);
-        event.record(earlier.unwrap());
-        event.block(later.unwrap());
+    static void join(c10::Stream later, c10::Stream earlier) {
+        c10::Event event(earlier.device_type());
+        event.record(earlier);
+        event.block(later);
     }
     void count(Range range) {
         cost_.bytes += range.count() * static_cast<std::int64_t>(sent_.element_size());
@@ -188,8 +190,8 @@ class NcclExchange : public comm::Exchange {
             }
         }
         nccl_->exchange(shards, compute());
-        nccl_->wait(sums_.stream());
-        c10::cuda::CUDAStreamGuard const beside(sums_);
+        nccl_->wait(sums_.native_handle());
+        c10::StreamGuard const beside(sums_);
         auto const own = slice(sent_, partition_.shard(bucket, rank()));
         auto const& nodes = options_.needs.nodes;
         auto const rank_of = [&](int replica) {
@@ -234,7 +236,8 @@ class NcclExchange : public comm::Exchange {
     comm::Communicator world_;
     torch::Device device_;
     NcclExchangeOptions options_;
-    c10::cuda::CUDAStream sums_;                 ///< on which shards are added while backward runs
+    c10::impl::VirtualGuardImpl streams_; ///< of the device's kind
+    c10::Stream sums_;                           ///< on which shards are added while backward runs
     std::optional<comm::NcclCommunicator> nccl_; ///< none: one rank
     comm::NcclMemory memory_;                    ///< behind the arrays, where NCCL has any
     torch::Tensor gradients_;

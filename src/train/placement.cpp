@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "place.hpp"
+
 namespace lockstep::train {
 
 namespace {
@@ -26,7 +28,7 @@ std::vector<double> measured_speeds(comm::Communicator const& world, config::Dec
                                     task::Samples const& samples, torch::Device device) {
     double shortest = 0;
     comm::agree(world, "measuring the ranks' speeds", [&] {
-        model->to(device);
+        place(*model, device);
         auto const batch = made_up(samples, deck.data.batch, device);
         for (int pass = 0; pass < warm_ups + passes; ++pass) {
             Stopwatch const watch;

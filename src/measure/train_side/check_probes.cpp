@@ -10,8 +10,8 @@
 #include "measure/allreduce_trial.hpp"
 #include "measure/checkpoint_trial.hpp"
 #include "measure/trial_directory.hpp"
+#include "train/device.hpp"
 
-#include <torch/cuda.h>
 #include <torch/utils.h>
 
 #include <algorithm>
@@ -92,11 +92,7 @@ Speed measured_speed(torch::Device device) {
     auto const options = torch::TensorOptions(torch::kFloat32).device(device);
     auto const a = torch::rand({side, side}, options);
     auto const on_host = torch::rand({side, side});
-    auto const wait = [&] {
-        if (device.is_cuda()) {
-            torch::cuda::synchronize(device.index());
-        }
-    };
+    auto const wait = [&] { train::synchronize(device); };
     double product_s = std::numeric_limits<double>::max();
     double copy_s = product_s;
     for (int pass = 0; pass < 6; ++pass) {

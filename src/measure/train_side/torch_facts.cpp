@@ -3,8 +3,8 @@
 #include "base/text.hpp"
 
 #include <ATen/Context.h>
+#include <ATen/DeviceAccelerator.h>
 #include <ATen/Version.h>
-#include <torch/cuda.h>
 #include <torch/version.h>
 
 namespace lockstep::measure {
@@ -14,7 +14,7 @@ TorchFacts torch_facts() {
     auto const runtime = has_cuda ? concat(" with CUDA ", at::Context::versionCUDART())
                                   : std::string(" without CUDA");
     return {concat(TORCH_VERSION, runtime), at::get_cpu_capability(), has_cuda,
-            torch::cuda::is_available()};
+            at::accelerator::deviceCount() > 0};
 }
 
 } // namespace lockstep::measure

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "address_space.hpp"
+#include "options.hpp"
+#include "runtime.hpp"
+#include "shadow.hpp"
+
+namespace lockstep::sim {
+
+/// One allocation.
+struct Block {
+    /// Work that has to be done before the block is open to the host, or used anew.
+    struct Pending {
+        std::size_t stream = 0;
+        std::uint64_t epoch = 0;
+        bool writes = false;
+    };
+
+    std::byte* data = nullptr;
+    std::size_t size = 0;
+    std::size_t used = 0; ///< as asked for
+    int device = 0;       ///< -1: pinned on the host
+    Stream* home = nullptr;
+    std::vector<Stream*> users; ///< other streams, by record_stream
+    std::vector<Pending> pending;
+    Shadow shadow;
+    int protection = 0; ///< of pinned memory, for the host
+};
+
+/// The memory of all devices and the pinned one, in blocks. A freed one is used again by the stream
+/// it was allocated for, for a request of at least half its size; none is split.
+class Blocks {
+  public:
+    explicit Blocks(Options const& options);
+    ~Blocks();
+
+    /// Null: there is not so much. `device` -1: pinned.
+    Block* take(int device, Stream* home, std::size_t bytes);
+    /// No longer living: neither found nor used anew.
+    void retire(Block& block);
+    /// May be used anew.
+    void reuse(Block& block);
+
+    /// The living block that holds all of it, or null.
+    Block* find(void const* data, std::size_t bytes) const;
+    std::byte* kernels(void const* data) const;
+    int device_of(void const* data) const;
+    bool is_pinned(void const* data) const { return pinned_.holds(data); }
+    /// Opens or closes a pinned block to the host, by what is pending.
+    static void protect(Block& block);
+
+    MemoryUse const& use(int device) const { return use_.at(static_cast<std::size_t>(device)); }
+    void reset_peak(int device);
+
+  private:
+    using Key = std::tuple<int, Stream*, std::size_t>;
+
+    Block* take_cached(int device, Stream* home, std::size_t size);
+    Block* take_new(int device, Stream* home, std::size_t size, std::size_t unit);
+
+    std::size_t bytes_of_device_;
+    std::size_t bytes_pinned_;
+    AddressSpace devices_;
+    AddressSpace pinned_;
+    std::vector<std::unique_ptr<Block>> all_;
+    std::map<std::byte const*, Block*> living_;
+    std::multimap<Key, Block*> cached_;
+    std::vector<std::size_t> next_; ///< of each device, and pinned: never used from here
+    std::vector<MemoryUse> use_;
+};
+
+} // namespace lockstep::sim

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "blocks.hpp"
+#include "options.hpp"
+#include "runtime.hpp"
+#include "stream.hpp"
+
+namespace lockstep::sim {
+
+/// All devices of this process. Safe for many threads, which count as one in what is ordered.
+class Machine {
+  public:
+    /// Of the process; never ends, since streams outlive its last statement.
+    static Machine& instance();
+
+    explicit Machine(Options const& options);
+
+    Options const& options() const noexcept { return options_; }
+    Stream& stream(int device, std::int64_t id);
+    Stream& new_stream(int device);
+    std::vector<Stream*> streams_of(int device);
+
+    void launch(Stream& on, char const* kernel, std::vector<Range> const& ranges,
+                std::function<void()> work);
+    Mark record(Stream& on);
+    void wait(Stream& later, Mark const& mark);
+    bool is_done(Mark const& mark);
+    bool is_idle(Stream& stream);
+    void synchronize(Mark const& mark);
+
+    void* allocate(int device, Stream& home, std::size_t bytes);
+    void free(void* data) noexcept;
+    void record_stream(void const* data, Stream& user);
+    void* pin(std::size_t bytes);
+    void unpin(void* data) noexcept;
+    void* kernel_view(void const* data, std::size_t bytes);
+    int device_of(void const* data) const { return blocks_.device_of(data); }
+    bool is_pinned(void const* data) const { return blocks_.is_pinned(data); }
+    MemoryUse memory_use(int device);
+    void reset_peak(int device);
+    Counts counts();
+
+  private:
+    // All of these: under the lock.
+    Stream& add_stream(int device, std::int64_t id);
+    void enqueue(Stream& on, char const* kernel, std::vector<Range> const& ranges,
+                 std::function<void()> work, bool is_kernel);
+    void use(Stream const& on, char const* kernel, Range const& range);
+    void tell(Block const& block, Shadow::Conflict const& conflict, Access const& access);
+    void host_has_waited_for(Clock const& clock);
+    void overwrite(Block& block);
+    void reclaim();
+
+    Options options_;
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Stream>> streams_;
+    Clock host_; ///< what the host has waited for
+    Blocks blocks_;
+    std::vector<Block*> leaving_; ///< freed while streams used them
+    std::vector<Block*> closed_;  ///< pinned, and pending
+    Counts counts_;
+};
+
+} // namespace lockstep::sim

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace lockstep::sim {
+
+/// What is done where two uses of memory are not ordered.
+enum class Check { raise, report, off };
+
+/// LOCKSTEP_SIM="devices=4,mib=512,delay-us=300,seed=2,check=report,drop=17,stats=1"
+struct Options {
+    int devices = 2;
+    std::size_t bytes = std::size_t{2} << 30;  ///< of each device
+    std::size_t pinned = std::size_t{1} << 30; ///< that can be pinned on the host
+    double delay_us = 0;                       ///< longest pause of a stream before a kernel
+    std::uint64_t seed = 1;                    ///< of the pauses
+    Check check = Check::raise;
+    std::optional<std::uint64_t> drop; ///< this wait of a stream is left out: a planted mistake
+    bool stats = false;                ///< counts are printed as the process ends
+};
+
+/// Throws  std::invalid_argument for a key or a value that is none
+Options options_of_environment();
+
+} // namespace lockstep::sim
