@@ -55,10 +55,11 @@ std::optional<int> number_in(std::string const& device) {
                        (!digits.empty() && digits.size() < 4 &&
                         digits.find_first_not_of("0123456789") == std::string::npos);
     if (!known || !whole) {
-        throw Error(ExitCode::usage,
-                    {concat("run.device = ", device),
-                     "expected auto, cpu, or cuda, hip or xpu, with a number such as cuda:1 or without",
-                     "Correct the value"});
+        throw Error(
+            ExitCode::usage,
+            {concat("run.device = ", device),
+             "expected auto, cpu, or cuda, hip or xpu, with a number such as cuda:1 or without",
+             "Correct the value"});
     }
     return digits.empty() ? std::nullopt : std::optional(std::stoi(digits));
 }

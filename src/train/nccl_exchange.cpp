@@ -236,7 +236,7 @@ class NcclExchange : public comm::Exchange {
     comm::Communicator world_;
     torch::Device device_;
     NcclExchangeOptions options_;
-    c10::impl::VirtualGuardImpl streams_; ///< of the device's kind
+    c10::impl::VirtualGuardImpl streams_;        ///< of the device's kind
     c10::Stream sums_;                           ///< on which shards are added while backward runs
     std::optional<comm::NcclCommunicator> nccl_; ///< none: one rank
     comm::NcclMemory memory_;                    ///< behind the arrays, where NCCL has any

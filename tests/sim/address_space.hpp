@@ -4,8 +4,8 @@
 
 namespace lockstep::sim {
 
-/// Memory with two addresses: the host's, which can be closed to it, and the kernels'. What a kernel
-/// does is never seen through an address that was opened for a moment.
+/// Memory with two addresses: the host's, which can be closed to it, and the kernels'. What a
+/// kernel does is never seen through an address that was opened for a moment.
 class AddressSpace {
   public:
     /// `name`: in /proc. `open_to_host`: at first, and for ever where nothing protects a part.

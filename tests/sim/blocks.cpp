@@ -101,9 +101,9 @@ std::byte* Blocks::kernels(void const* data) const {
 }
 
 int Blocks::device_of(void const* data) const {
-    return devices_.holds(data)
-               ? static_cast<int>(static_cast<std::size_t>(devices_.offset(data)) / bytes_of_device_)
-               : -1;
+    return devices_.holds(data) ? static_cast<int>(static_cast<std::size_t>(devices_.offset(data)) /
+                                                   bytes_of_device_)
+                                : -1;
 }
 
 void Blocks::protect(Block& block) {

@@ -1,7 +1,6 @@
-#include "cuda_runtime_api.h"
-
 #include <cstdio>
 
+#include "cuda_runtime_api.h"
 #include "runtime.hpp"
 
 namespace sim = lockstep::sim;

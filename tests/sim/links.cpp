@@ -74,8 +74,8 @@ bool Links::move(Transfer& transfer) {
     }
     auto* const header =
         reinterpret_cast<std::byte*>(transfer.sends ? &transfer.header : &transfer.came);
-    auto* const local = in_header ? header + transfer.at
-                                  : transfer.data + (transfer.at - sizeof(MessageHeader));
+    auto* const local =
+        in_header ? header + transfer.at : transfer.data + (transfer.at - sizeof(MessageHeader));
     if (transfer.sends) {
         std::memcpy(link.ring + place % ring, local, bytes);
         link.written += bytes;

@@ -28,15 +28,6 @@ void on_fault(int, siginfo_t* info, void*) {
     ::sigaction(SIGSEGV, &former_action, nullptr);
 }
 
-void print_counts() {
-    auto const counts = Machine::instance().counts();
-    std::fprintf(stderr, "sim: %llu launches, %llu waits, %llu host waits, %llu races\n",
-                 static_cast<unsigned long long>(counts.launches),
-                 static_cast<unsigned long long>(counts.waits),
-                 static_cast<unsigned long long>(counts.host_waits),
-                 static_cast<unsigned long long>(counts.races));
-}
-
 double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
@@ -49,21 +40,19 @@ std::string name_of(Stream const& stream) {
 } // namespace
 
 Machine& Machine::instance() {
-    static Machine& machine = [] () -> Machine& {
+    static Machine& machine = []() -> Machine& {
         auto& made = *new Machine(options_of_environment());
         struct sigaction action {};
         action.sa_sigaction = on_fault;
         action.sa_flags = SA_SIGINFO | SA_ONSTACK;
         ::sigaction(SIGSEGV, &action, &former_action);
-        if (made.options().stats) {
-            std::atexit(print_counts);
-        }
         return made;
     }();
     return machine;
 }
 
-Machine::Machine(Options const& options) : options_(options), blocks_(options) {}
+Machine::Machine(Options const& options)
+    : options_(options), blocks_(options), counts_(options.counts) {}
 
 // --- streams
 
@@ -106,14 +95,14 @@ std::vector<Stream*> Machine::streams_of(int device) {
 void Machine::tell(Block const& block, Shadow::Conflict const& conflict, Access const& access) {
     auto const does = [](Access const& each) { return each.writes ? " writes " : " reads "; };
     auto const& earlier = conflict.earlier;
-    auto const text =
-        std::string("sim: race: ") + access.kernel + " on " + name_of(*streams_[access.stream]) +
-        does(access) + "bytes " + std::to_string(conflict.first) + " to " +
-        std::to_string(conflict.last) + " of a block of " + std::to_string(block.used) + " on " +
-        (block.device < 0 ? "the host" : "device " + std::to_string(block.device)) +
-        ", which nothing orders behind " + earlier.kernel + " on " +
-        name_of(*streams_[earlier.stream]) + ", which" + does(earlier) + "them";
-    ++counts_.races;
+    auto const text = std::string("sim: race: ") + access.kernel + " on " +
+                      name_of(*streams_[access.stream]) + does(access) + "bytes " +
+                      std::to_string(conflict.first) + " to " + std::to_string(conflict.last) +
+                      " of a block of " + std::to_string(block.used) + " on " +
+                      (block.device < 0 ? "the host" : "device " + std::to_string(block.device)) +
+                      ", which nothing orders behind " + earlier.kernel + " on " +
+                      name_of(*streams_[earlier.stream]) + ", which" + does(earlier) + "them";
+    ++counts_->races;
     if (options_.check == Check::raise) {
         throw Race(text);
     }
@@ -128,8 +117,8 @@ void Machine::use(Stream const& on, char const* kernel, Range const& range) {
     }
     if (options_.check != Check::off) {
         Access const access{on.index(), on.epoch, kernel, range.writes};
-        auto const first = static_cast<std::size_t>(static_cast<std::byte const*>(range.data) -
-                                                    block->data);
+        auto const first =
+            static_cast<std::size_t>(static_cast<std::byte const*>(range.data) - block->data);
         auto const conflict = block->shadow.touch(first, first + range.bytes, access, on.clock);
         if (conflict) {
             tell(*block, *conflict, access);
@@ -159,38 +148,40 @@ void Machine::enqueue(Stream& on, char const* kernel, std::vector<Range> const& 
 void Machine::launch(Stream& on, char const* kernel, std::vector<Range> const& ranges,
                      std::function<void()> work) {
     std::lock_guard const lock(mutex_);
-    ++counts_.launches;
+    ++counts_->launches;
     enqueue(on, kernel, ranges, std::move(work), true);
 }
 
 Mark Machine::record(Stream& on) {
     std::lock_guard const lock(mutex_);
     auto mark = std::make_shared<Version>();
-    enqueue(on, "an event", {},
-            [mark, &on] {
-                std::lock_guard const guard(mark->mutex);
-                mark->failure = on.failure();
-                mark->time = now();
-                mark->done = true;
-                mark->changed.notify_all();
-            },
-            false);
+    enqueue(
+        on, "an event", {},
+        [mark, &on] {
+            std::lock_guard const guard(mark->mutex);
+            mark->failure = on.failure();
+            mark->time = now();
+            mark->done = true;
+            mark->changed.notify_all();
+        },
+        false);
     mark->clock = on.clock;
     return mark;
 }
 
 void Machine::wait(Stream& later, Mark const& mark) {
     std::lock_guard const lock(mutex_);
-    if (counts_.waits++ == options_.drop) {
+    if (counts_->waits++ == options_.drop) {
         return;
     }
     later.clock.join(mark->clock);
-    enqueue(later, "a wait", {},
-            [mark] {
-                std::unique_lock guard(mark->mutex);
-                mark->changed.wait(guard, [&] { return mark->done; });
-            },
-            false);
+    enqueue(
+        later, "a wait", {},
+        [mark] {
+            std::unique_lock guard(mark->mutex);
+            mark->changed.wait(guard, [&] { return mark->done; });
+        },
+        false);
 }
 
 void Machine::host_has_waited_for(Clock const& clock) {
@@ -232,7 +223,7 @@ void Machine::synchronize(Mark const& mark) {
     }
     {
         std::lock_guard const lock(mutex_);
-        ++counts_.host_waits;
+        ++counts_->host_waits;
         host_has_waited_for(mark->clock);
     }
     if (mark->failure) {
@@ -243,11 +234,10 @@ void Machine::synchronize(Mark const& mark) {
 // --- memory
 
 void Machine::overwrite(Block& block) {
-    enqueue(*block.home, "the reuse of freed memory", {},
-            [at = blocks_.kernels(block.data), bytes = block.size] {
-                std::memset(at, 0xFF, bytes);
-            },
-            false);
+    enqueue(
+        *block.home, "the reuse of freed memory", {},
+        [at = blocks_.kernels(block.data), bytes = block.size] { std::memset(at, 0xFF, bytes); },
+        false);
 }
 
 /// Blocks whose other users are done may be used anew.
@@ -292,11 +282,12 @@ void Machine::free(void* data) noexcept {
         return;
     }
     try { // from here on the home stream may use it anew: what else uses it is a race
-        enqueue(*block->home, "the reuse of freed memory", {{block->data, block->used, true}},
-                [at = blocks_.kernels(block->data), bytes = block->size] {
-                    std::memset(at, 0xFF, bytes);
-                },
-                false);
+        enqueue(
+            *block->home, "the reuse of freed memory", {{block->data, block->used, true}},
+            [at = blocks_.kernels(block->data), bytes = block->size] {
+                std::memset(at, 0xFF, bytes);
+            },
+            false);
     } catch (std::exception const& error) {
         std::fprintf(stderr, "%s\n(freed without record_stream?)\n", error.what());
         if (std::uncaught_exceptions() == 0) {
@@ -354,9 +345,9 @@ void Machine::reset_peak(int device) {
     blocks_.reset_peak(device);
 }
 
-Counts Machine::counts() {
+void Machine::count_peers(std::size_t peers) {
     std::lock_guard const lock(mutex_);
-    return counts_;
+    counts_->peers = peers;
 }
 
 } // namespace lockstep::sim

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "counts_file.hpp"
 #include "options.hpp"
 #include "runtime.hpp"
 #include "stream.hpp"
@@ -42,7 +43,7 @@ class Machine {
     bool is_pinned(void const* data) const { return blocks_.is_pinned(data); }
     MemoryUse memory_use(int device);
     void reset_peak(int device);
-    Counts counts();
+    void count_peers(std::size_t peers);
 
   private:
     // All of these: under the lock.
@@ -62,7 +63,7 @@ class Machine {
     Blocks blocks_;
     std::vector<Block*> leaving_; ///< freed while streams used them
     std::vector<Block*> closed_;  ///< pinned, and pending
-    Counts counts_;
+    CountsFile counts_;
 };
 
 } // namespace lockstep::sim

@@ -1,6 +1,6 @@
 // NCCL's semantics between the simulated devices of one host's processes: calls are kernels of a
-// stream, the sends and receives of a group go on together, starting takes a while, and a failure is
-// told by ncclCommGetAsyncError while the kernel hangs until ncclCommAbort.
+// stream, the sends and receives of a group go on together, starting takes a while, and a failure
+// is told by ncclCommGetAsyncError while the kernel hangs until ncclCommAbort.
 
 #include "nccl.h"
 
@@ -19,7 +19,6 @@
 #include <utility>
 
 #include "links.hpp"
-#include "options.hpp"
 #include "runtime.hpp"
 
 namespace sim = lockstep::sim;
@@ -98,8 +97,8 @@ struct ncclComm {
     std::atomic<bool> aborted = false;
     std::atomic<int> running = 0; ///< kernels
     std::mutex mutex;
-    std::string reason;   ///< of a failure; guarded
-    std::set<int> peers;  ///< of messages, by the host's thread
+    std::string reason;  ///< of a failure; guarded
+    std::set<int> peers; ///< of messages, by the host's thread
     std::thread starter;
 };
 
@@ -161,7 +160,8 @@ void sum(Parts const& parts, std::byte* into, std::size_t count) {
         T total{};
         for (std::size_t k = 0; k < parts.size(); ++k) {
             T value;
-            std::memcpy(&value, parts[(first + k) % parts.size()].data() + i * sizeof(T), sizeof(T));
+            std::memcpy(&value, parts[(first + k) % parts.size()].data() + i * sizeof(T),
+                        sizeof(T));
             total = k == 0 ? value : static_cast<T>(total + value);
         }
         std::memcpy(into + i * sizeof(T), &total, sizeof(T));
@@ -263,6 +263,7 @@ ncclResult_t launch(ncclComm& comm, std::vector<Call> const& calls) {
         }
         if (call.kind == Kind::message) {
             comm.peers.insert(call.peer);
+            sim::count_peers(comm.peers.size());
         }
         launched.push_back({call, kernel_view(call.from, out), kernel_view(call.into, in)});
     }
@@ -374,10 +375,6 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     if (comm->rank == 0) {
         sim::Links::unlink(comm->name);
-    }
-    if (sim::options_of_environment().stats) {
-        std::fprintf(stderr, "sim: rank %d of %d had messages with %zu ranks\n", comm->rank,
-                     comm->ranks, comm->peers.size());
     }
     delete comm;
     return ncclSuccess;

@@ -34,8 +34,8 @@ void set(Options& options, std::string_view item) {
         options.seed = number_of<std::uint64_t>(item, value);
     } else if (key == "drop") {
         options.drop = number_of<std::uint64_t>(item, value);
-    } else if (key == "stats") {
-        options.stats = number_of<int>(item, value) != 0;
+    } else if (key == "counts") {
+        options.counts = value;
     } else if (item == "check=throw") {
         options.check = Check::raise;
     } else if (item == "check=report") {

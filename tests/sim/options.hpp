@@ -3,13 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace lockstep::sim {
 
 /// What is done where two uses of memory are not ordered.
 enum class Check { raise, report, off };
 
-/// LOCKSTEP_SIM="devices=4,mib=512,delay-us=300,seed=2,check=report,drop=17,stats=1"
+/// LOCKSTEP_SIM="devices=4,mib=512,delay-us=300,seed=2,check=report,drop=17,counts=DIR"
 struct Options {
     int devices = 2;
     std::size_t bytes = std::size_t{2} << 30;  ///< of each device
@@ -18,7 +19,8 @@ struct Options {
     std::uint64_t seed = 1;                    ///< of the pauses
     Check check = Check::raise;
     std::optional<std::uint64_t> drop; ///< this wait of a stream is left out: a planted mistake
-    bool stats = false;                ///< counts are printed as the process ends
+    std::string
+        counts; ///< where each process keeps its counts in a file (counts_file.hpp); empty: nowhere
 };
 
 /// Throws  std::invalid_argument for a key or a value that is none

@@ -122,8 +122,8 @@ MemoryUse memory_use(int device) {
 void reset_peak(int device) {
     machine().reset_peak(device);
 }
-Counts counts() {
-    return machine().counts();
+void count_peers(std::size_t peers) {
+    machine().count_peers(peers);
 }
 
 } // namespace lockstep::sim

@@ -88,9 +88,7 @@ struct MemoryUse {
 MemoryUse memory_use(int device);
 void reset_peak(int device);
 
-struct Counts {
-    std::uint64_t launches = 0, waits = 0, races = 0, host_waits = 0;
-};
-Counts counts();
+/// Of a rank: with how many others it has messages.
+void count_peers(std::size_t peers);
 
 } // namespace lockstep::sim

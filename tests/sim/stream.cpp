@@ -14,8 +14,8 @@ Stream::Stream(int device, std::int64_t id, std::size_t index, Options const& op
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    // A device's work ends with the process, as a real one's: a kernel that waits for a rank that is
-    // gone must not keep the process from ending.
+    // A device's work ends with the process, as a real one's: a kernel that waits for a rank that
+    // is gone must not keep the process from ending.
     std::thread([this, options] { run(options); }).detach();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -41,10 +41,9 @@ void copy_to_device(Tensor const& from, Tensor const& to, bool non_blocking) {
         launch_torch(on, "a copy from pinned memory", {range_of(from, false), range_of(to, true)},
                      [a = kernel_view(from), b = kernel_view(to)] { b.copy_(a); });
     } else { // the driver has taken pageable memory when it returns
-        launch_torch(on, "a copy from the host", {range_of(to, true)},
-                     [a = from.to(to.scalar_type(), false, true), b = kernel_view(to)] {
-                         b.copy_(a);
-                     });
+        launch_torch(
+            on, "a copy from the host", {range_of(to, true)},
+            [a = from.to(to.scalar_type(), false, true), b = kernel_view(to)] { b.copy_(a); });
     }
     if (!non_blocking) {
         synchronize(on);
@@ -133,8 +132,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("view_as_real", at::native::view_as_real);
     m.impl("view_as_complex", at::native::view_as_complex);
     m.impl("set_.source_Tensor", at::native::set_tensor_);
-    m.impl("set_.source_Storage",
-           static_cast<Tensor& (*)(Tensor&, at::Storage)>(at::native::set_));
+    m.impl("set_.source_Storage", static_cast<Tensor& (*)(Tensor&, at::Storage)>(at::native::set_));
     m.impl("set_.source_Storage_storage_offset", at::native::set_storage_cpu_);
 }
 

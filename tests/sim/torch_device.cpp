@@ -80,7 +80,9 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     c10::DeviceIndex deviceCount() const noexcept override {
         return static_cast<c10::DeviceIndex>(device_count());
     }
-    bool queryStream(c10::Stream const& stream) const override { return is_idle(stream_of(stream)); }
+    bool queryStream(c10::Stream const& stream) const override {
+        return is_idle(stream_of(stream));
+    }
     void synchronizeStream(c10::Stream const& stream) const override {
         synchronize(stream_of(stream));
     }

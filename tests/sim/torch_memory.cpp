@@ -17,14 +17,15 @@ class OfDevices final : public c10::DeviceAllocator {
             return {nullptr, nullptr, &release, device};
         }
         void* const data = sim::allocate(bytes);
-        TORCH_CHECK_WITH(OutOfMemoryError, data != nullptr, "sim: out of memory. Tried to allocate ",
-                         bytes, " bytes on device ", device, ", which has ",
-                         memory_use(device.index()).all);
+        TORCH_CHECK_WITH(OutOfMemoryError, data != nullptr,
+                         "sim: out of memory. Tried to allocate ", bytes, " bytes on device ",
+                         device, ", which has ", memory_use(device.index()).all);
         return {data, data, &release, device};
     }
     c10::DeleterFnPtr raw_deleter() const override { return &release; }
     void copy_data(void* to, void const* from, std::size_t bytes) const override {
-        launch(current_stream(current_device()), "a copy", {{from, bytes, false}, {to, bytes, true}},
+        launch(current_stream(current_device()), "a copy",
+               {{from, bytes, false}, {to, bytes, true}},
                [to = kernel_view(to, bytes), from = kernel_view(from, bytes), bytes] {
                    std::memcpy(to, from, bytes);
                });

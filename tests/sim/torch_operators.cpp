@@ -46,8 +46,8 @@ std::vector<Shape> shapes_of(std::vector<Tensor> const& tensors) {
 }
 
 Tensor make(Shape const& shape, int device) {
-    auto const options = at::TensorOptions(shape.type)
-                             .device(device_type, static_cast<c10::DeviceIndex>(device));
+    auto const options =
+        at::TensorOptions(shape.type).device(device_type, static_cast<c10::DeviceIndex>(device));
     return shape.defined ? at::empty_strided(shape.sizes, shape.strides, options) : Tensor();
 }
 
@@ -87,7 +87,7 @@ void for_each_tensor(IValue const& value, Visit const& visit) {
 
 /// What an operator's results look like for one form of arguments.
 struct Forecast {
-    bool known = false; ///< else the operator has to be waited for
+    bool known = false;       ///< else the operator has to be waited for
     std::vector<Shape> fresh; ///< of new tensors
     std::vector<Shape> given; ///< of arguments that are written to, afterwards
 };
@@ -357,19 +357,19 @@ void run_later(Operator& op, Forecast const& forecast, Prepared prepared, Stream
             prepared.ranges.push_back(range_of(fresh.back(), true));
         }
     }
-    launch_torch(on, op.name.c_str(), prepared.ranges,
-                 [&op, values = std::move(prepared.arguments), views,
-                  shapes = forecast.fresh]() mutable {
-                     op.handle.callBoxed(&values);
-                     auto const made = fresh_of(values, op);
-                     TORCH_CHECK(shapes_of(made) == shapes, "sim: the shapes of ", op.name,
-                                 " depend on values");
-                     for (std::size_t i = 0; i < made.size(); ++i) {
-                         if (made[i].defined()) {
-                             views[i].copy_(made[i]);
-                         }
-                     }
-                 });
+    launch_torch(
+        on, op.name.c_str(), prepared.ranges,
+        [&op, values = std::move(prepared.arguments), views, shapes = forecast.fresh]() mutable {
+            op.handle.callBoxed(&values);
+            auto const made = fresh_of(values, op);
+            TORCH_CHECK(shapes_of(made) == shapes, "sim: the shapes of ", op.name,
+                        " depend on values");
+            for (std::size_t i = 0; i < made.size(); ++i) {
+                if (made[i].defined()) {
+                    views[i].copy_(made[i]);
+                }
+            }
+        });
     std::size_t at = 0;
     for (std::size_t i = 0; i < op.result_is.size(); ++i) {
         auto const kind = op.handle.schema().returns()[i].type()->kind();

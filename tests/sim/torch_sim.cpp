@@ -30,10 +30,10 @@ void mark_number_as(at::Tensor const& tensor, at::Tensor const& made) {
 }
 
 Range range_of(at::Tensor const& tensor, bool writes) {
-    auto const bytes = tensor.numel() == 0
-                           ? 0
-                           : at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(),
-                                                              tensor.itemsize());
+    auto const bytes =
+        tensor.numel() == 0
+            ? 0
+            : at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
     return {tensor.const_data_ptr(), bytes, writes};
 }
 

@@ -2,11 +2,11 @@
 
 // As much of NCCL's interface as the program's comm room calls, between simulated devices.
 
-#include "cuda_runtime_api.h"
-
 #include <cstddef>
 
-#define NCCL_VERSION(major, minor, patch) ((major) * 10000 + (minor) * 100 + (patch))
+#include "cuda_runtime_api.h"
+
+#define NCCL_VERSION(major, minor, patch) ((major)*10000 + (minor)*100 + (patch))
 #define NCCL_VERSION_CODE NCCL_VERSION(2, 27, 0)
 
 extern "C" {
@@ -37,7 +37,8 @@ struct ncclUniqueId {
 struct ncclConfig_t {
     int blocking;
 };
-#define NCCL_CONFIG_INITIALIZER {1}
+#define NCCL_CONFIG_INITIALIZER                                                                    \
+    { 1 }
 
 ncclResult_t ncclGetVersion(int* version);
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
