@@ -42,11 +42,11 @@ Options bench_loader_options(BenchLoaderTold& told) {
             option::flag("--sample-per-file", "each file of FILES is one sample",
                          trial.files.sample_per_file),
             option::text("--variant loader|memory|baseline|start",
-                         "memory: as with data.cache = memory; start: the time from opening the "
-                         "files to the first batch on every rank; baseline: an upper bound on the "
-                         "speed: for small, threads that copy and convert from an array; for "
-                         "large, one thread that reads the file from end to end; for deflate, "
-                         "threads that only decompress; default: all variants of the kind",
+                         "loader: as in training; memory: the same, with data.cache = memory; "
+                         "start: the time from opening the files to the first batch on every rank; "
+                         "baseline: only the work that no loader can avoid (small: threads copy "
+                         "and convert from an array; large: one thread reads the file from end to "
+                         "end; deflate: threads decompress); default: all variants of the kind",
                          told.variant),
             option::one_of("--shuffle", {"full", "block", "none"},
                            "order of the samples in the epoch; with --files, the default is full",

@@ -27,7 +27,7 @@ Options plan_options(PlanTold& told) {
             .about = "Shows what train would do, without training: whether the run would start, "
                      "resume or be refused, or is finished already; which rank hosts which "
                      "replicas, and where; memory, buckets and checkpoints.",
-            .rows = {option::whole("--ranks N", "plan for N ranks, whatever number was started",
+            .rows = {option::whole("--ranks N", "plan for N ranks, however many were started",
                                    told.ranks),
                      option::whole("--ranks-per-host M",
                                    "ranks per host, with --ranks; default: all on one host",

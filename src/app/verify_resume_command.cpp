@@ -21,7 +21,8 @@ Options verify_resume_options(measure::ResumeTrialOptions& told) {
             "Proves exact resume on this set-up: trains N steps on A ranks; trains again, kills "
             "the last rank with SIGKILL at step K, and resumes on B ranks; then compares every bit "
             "of the two final states. Exits with 0 if they are equal, 1 if they are different. Its "
-            "two runs have directories beside the deck's own, which it removes at the end.",
+            "two runs use a temporary directory next to the deck's run directory; it is removed at "
+            "the end, and the deck's own directory is not touched.",
         .rows = {required(whole("--ranks A", "ranks that train", told.ranks)),
                  required(whole("--resume-ranks B", "ranks that resume", told.resume_ranks)),
                  required(

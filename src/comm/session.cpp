@@ -84,10 +84,11 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
     }
     if (thread_level < MPI_THREAD_SERIALIZED) {
         MPI_Finalize();
-        throw Error(ExitCode::unavailable, {"MPI allows calls from one thread only",
-                                            "concurrent replicas exchange gradients from their own "
-                                            "threads (MPI_THREAD_SERIALIZED)",
-                                            "Use an MPI that was built with MPI_THREAD_MULTIPLE"});
+        throw Error(ExitCode::unavailable,
+                    {"MPI allows calls from one thread only",
+                     "at least MPI_THREAD_SERIALIZED is needed, because concurrent replicas "
+                     "exchange gradients from their own threads",
+                     "Use an MPI that was built with MPI_THREAD_MULTIPLE"});
     }
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -82,7 +82,7 @@ void Column::keep_packed(std::span<std::byte const> bytes, Context const& contex
         view_ = bytes;
     } else if (!in_place_) {
         refuse_to_keep(context.files.path(context.files.last_added()),
-                       "its bytes alone fill the memory for such datasets");
+                       "it does not fit into the memory that is reserved for small datasets");
     }
 }
 

@@ -37,7 +37,7 @@ FilePool::Stamp FilePool::stamp_now(std::filesystem::path const& path) {
 void FilePool::require_same(Stamp const& stamp) {
     auto const now = stamp_now(stamp.path);
     if (now.bytes != stamp.bytes || now.changed != stamp.changed) {
-        throw Error(ExitCode::data, {stamp.path, "it was changed since the run began",
+        throw Error(ExitCode::data, {stamp.path, "it has changed since the run began",
                                      "Start again, and do not change data while a run uses it"});
     }
 }

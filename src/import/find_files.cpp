@@ -116,7 +116,7 @@ class TreeWalk {
     }
     void enter_below(fs::path const& path) {
         if (std::find(above_.begin(), above_.end(), place_of(path)) != above_.end()) {
-            pass_over("links back to a folder that contains them", path);
+            pass_over("links to a folder above them", path);
             return;
         }
         names_.push_back(path.filename().string());

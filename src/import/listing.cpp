@@ -76,13 +76,19 @@ Listing from_folders(ListingOptions const& options) {
             entry.set = set_named(folders.front());
             folders.erase(folders.begin());
         }
-        if (folders.empty() || (!options.split_by.empty() && folders.size() < 2)) {
+        if (folders.empty()) {
+            throw Error(
+                ExitCode::data,
+                {file.path.string(), "it is not in a class folder",
+                 "Put it into such a folder, or name the classes in a table: --labels FILE.csv"});
+        }
+        if (!options.split_by.empty() && folders.size() < 2) {
             throw Error(
                 ExitCode::data,
                 {file.path.string(),
-                 folders.empty() ? "it is not in a class folder"
-                                 : "its class folder has no subfolder to split by",
-                 "Put it into such a folder, or name the classes in a table: --labels FILE.csv"});
+                 "it is not in a subfolder of its class folder, which --split-by folder needs",
+                 "Put it into one, or list the files in a table (--labels FILE.csv) and "
+                 "split by one of its columns"});
         }
         entry.group =
             options.split_by.empty() ? file.path.string() : concat(folders[0], "/", folders[1]);

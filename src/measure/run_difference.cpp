@@ -65,7 +65,7 @@ std::string in_checkpoints(std::filesystem::path const& a, std::filesystem::path
             return concat("in the checkpoints of step ", at, ", ", first.where, ": ", first.what);
         }
     }
-    return "no checkpoint that both runs have from that step on shows the difference";
+    return "the runs have no common checkpoint at or after that step that differs";
 }
 
 /// Of the attempt whose word on `step` counts.
@@ -102,7 +102,7 @@ std::vector<std::string> where_runs_part(std::filesystem::path const& a,
         return {};
     }
     auto const& [one, other] = *found;
-    std::vector<std::string> lines{concat("the weights differ first after step ", one.step,
+    std::vector<std::string> lines{concat("the weights first differ after step ", one.step,
                                           " (rank 0's hashes ", hex(one.weight_hash), " and ",
                                           hex(other.weight_hash), ")"),
                                    "  " + in_checkpoints(a, b, one.step)};

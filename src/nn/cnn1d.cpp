@@ -172,8 +172,10 @@ ModelKind cnn1d_kind() {
           "channels of the blocks; each but the first halves the rows"},
          {"kernel", "3", "kernel size of a convolution, in rows; odd"},
          {"first-kernel", "0",
-          "kernel size of the first, odd; 0: 5 for features, 81 for recordings"},
-         {"first-stride", "0", "stride of the first; 0: 1 for features, 16 for recordings"},
+          "kernel size of the first convolution, odd; 0 chooses 5 for features and 81 for "
+          "recordings"},
+         {"first-stride", "0",
+          "stride of the first convolution; 0 chooses 1 for features and 16 for recordings"},
          {"dropout", "0", "dropout before the output layer"}},
         [](config::OwnValues const& values, Interface const& interface) {
             return std::make_shared<Cnn1d>(values, interface);

@@ -61,14 +61,17 @@ bool names_plugin(std::string const& value) {
 PluginHead const& open_plugin(PluginUse const& use, std::string const& value) {
     auto const file = library_of(use, value);
     auto const* const head = static_cast<PluginHead const*>(::dlsym(opened(use, file), use.symbol));
-    if (head == nullptr || head->form != PluginHead{}.form) {
+    if (head == nullptr) {
+        throw Error(ExitCode::unavailable, {concat(file, " is not a plug-in for ", use.key),
+                                            concat("it does not export ", use.symbol),
+                                            concat("Register what it offers with ", use.macro,
+                                                   "(...), see docs/library.md")});
+    }
+    if (head->form != PluginHead{}.form) {
         throw Error(ExitCode::unavailable,
-                    {concat(file, " is not a plug-in for ", use.key),
-                     head == nullptr ? concat("it does not export ", use.symbol)
-                                     : std::string("its plug-in interface has another version"),
-                     head == nullptr ? concat("Register what it offers with ", use.macro,
-                                              "(...), see docs/library.md")
-                                     : std::string("Build it against this installation")});
+                    {concat("the plug-in ", file, " cannot be used"),
+                     "it was built for another version of the plug-in interface",
+                     "Build it against this installation"});
     }
     require_same(file, "headers", head->build_id, LOCKSTEP_BUILD_ID);
     require_same(file, "LibTorch", head->torch_version, TORCH_VERSION);

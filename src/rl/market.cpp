@@ -52,7 +52,7 @@ Series read_series(std::filesystem::path const& path) {
     }
     auto const shape = file.info("inputs").shape;
     if (shape.size() != 2 || shape[1] != series.columns.size()) {
-        refuse(path, "its inputs do not have the columns that it names");
+        refuse(path, "its inputs do not have one column for each name in its attribute columns");
     }
     series.values.resize(h5::elements(shape));
     file.read("inputs", h5::Type::f64, series.values);
@@ -196,7 +196,7 @@ Market read_market(std::filesystem::path const& file, config::OwnValues const& v
                      concat("of the ", market.days, " days that all ", market.assets,
                             " series have, ", training, " are for training and ",
                             market.days - market.first_evaluated, " for trading"),
-                     "Choose a day with at least 3 days before it and 3 from it on"});
+                     "Choose a day that leaves at least 3 days for training and 3 for trading"});
     }
     auto const share = values.number("turbulence-quantile", 0, 1);
     auto const history = static_cast<std::size_t>(values.integer("turbulence-history", 2));

@@ -70,10 +70,9 @@ class Classification : public Task {
         if (logits.dim() != 2) {
             throw Error(ExitCode::usage,
                         {"task.kind = classification",
-                         concat("it learns one label per sample, but the model gives a score of "
-                                "each class in ",
-                                logits.dim() - 2,
-                                logits.dim() == 3 ? " more dimension" : " more dimensions"),
+                         concat("it needs an output of 2 dimensions, [samples, classes], but the "
+                                "model's output has ",
+                                logits.dim()),
                          "Set task.kind = ctc or segmentation, or a model such as cnn1d"});
         }
         if (logits.size(1) != cross_entropy_.classes()) {

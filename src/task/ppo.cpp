@@ -20,8 +20,9 @@ class Ppo : public Task {
   public:
     Ppo(config::OwnValues const& values, Samples const& samples) : options_(values) {
         if (!samples.spaces) {
-            throw Error(ExitCode::usage, {"task.kind = ppo", "it learns from an environment",
-                                          "Set task.environment; lockstep tasks lists them"});
+            throw Error(ExitCode::usage,
+                        {"task.kind = ppo", "no environment to learn from",
+                         "Set task.environment (lockstep tasks lists the environments)"});
         }
         spaces_ = *samples.spaces;
     }

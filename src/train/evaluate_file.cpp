@@ -66,9 +66,8 @@ std::unique_ptr<data::Dataset> training_set(comm::Communicator const& world,
         }
         auto text = error.text();
         text.what = concat("data.train: ", text.what);
-        text.next = concat(
-            text.next,
-            "; or leave data.train empty: the set is then evaluated as its own file describes it");
+        text.next = concat(text.next, "; or leave data.train empty: the set is then scaled by the "
+                                      "mean and std in its own file");
         throw AgreedError(error.code(), text, error.rank(), error.cause());
     }
 }

@@ -44,7 +44,7 @@ with Scratch() as scratch:
     threading.Thread(target=change, daemon=True).start()
     train(failed, "--data.validation", changed, "--train.steps", 450, "--train.validate-every", 400,
           "--checkpoint.every-steps", 399, env={"LOCKSTEP_INJECT": "slow-disk"}).expect(
-        65, " in evaluation at step 400: ", "it was changed since the run began")
+        65, " in evaluation at step 400: ", "it has changed since the run began")
     check([record["step"] for record in records(failed, "checkpoint")] == [0, 399], "told")
     run(["checkpoint", "verify", failed]).expect(0)
 

@@ -134,7 +134,7 @@ def compared(a, b):
     return result
 
 
-PARTED = "the weights differ first after step"
+PARTED = "the weights first differ after step"
 
 
 def check_same(a, b, text):

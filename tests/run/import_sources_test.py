@@ -79,7 +79,7 @@ def links_and_pipes(scratch):
     (source / "dog/again").unlink()
     (source / "cat/all").unlink()
     (source / "cat/self").symlink_to(source / "cat")
-    images(source, scratch / "circle.h5").expect(0, "2 samples", "links back to a folder that contains them")
+    images(source, scratch / "circle.h5").expect(0, "2 samples", "links to a folder above them")
     os.mkfifo(source / "dog/2.png")
     images(source, scratch / "x.h5").expect(65, "dog/2.png", "it is a pipe")
     for kind, name in (("series", "dog/2.png"), ("hdf5", "dog/2.png"), ("idx", f"dog/2.png,{source}/dog/1.png")):
