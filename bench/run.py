@@ -248,8 +248,8 @@ def contests(options):
                                 pathlib.Path(options.build) / "lockstep", "--directory",
                                 options.directory])]
         return Contest("async", sides, [
-            Row("time that asynchronous checkpoints add to training, against their stalls plus a "
-                "tenth of their write times", "async", "async", 1, key="extra_s", their_key="allowed_s",
+            Row("time added to training by asynchronous checkpoints (goal: at most their stalls plus "
+                "a tenth of their write time)", "async", "async", 1, key="extra_s", their_key="allowed_s",
                 under=True)])
 
     def loader():
@@ -330,7 +330,7 @@ def main():
             disturbances.append(f"{contest.name} ({100 * disturbed:.0f} %)")
     print(f"\n{os.cpu_count()} cores of {processor()}, {options.rounds} rounds, "
           f"{time.strftime('%Y-%m-%d', time.gmtime())}\n")
-    for line in [["what", "ours", "theirs", "ratio", "goal"], ["---"] * 5, *lines]:
+    for line in [["what", "ours", "compared with", "ratio", "goal"], ["---"] * 5, *lines]:
         print("| " + " | ".join(line) + " |")
     print("\nNumbers in brackets: least and most of the rounds.")
     if disturbances:
