@@ -118,7 +118,12 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
     if (options.backend != "mpi" && comm::nccl_available() && all_on_gpus &&
         comm::each_rank_has_own_device(world, device.index())) {
         return nccl_exchange(world, device,
-                             {needs, partition, timeout, native, rounding_of(options)});
+                             {.needs = needs,
+                              .partition = partition,
+                              .timeout_seconds = timeout,
+                              .native = native,
+                              .rounding = rounding_of(options),
+                              .route = wanted_route(world)});
     }
     auto on_host =
         native && world.size() > 1

@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "comm/collectives.hpp"
+#include "comm/link_model.hpp"
 #include "comm/nccl.hpp"
 #include "lockstep/base/error.hpp"
 #include "train/arena.hpp"
@@ -16,15 +17,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "device_elements.hpp"
+#include "nccl_tree.hpp"
+
 namespace lockstep::train {
 
 namespace {
-
-comm::DeviceType type_of(torch::Tensor const& tensor) {
-    return tensor.scalar_type() == torch::kHalf       ? comm::DeviceType::float16
-           : tensor.scalar_type() == torch::kBFloat16 ? comm::DeviceType::bfloat16
-                                                      : comm::DeviceType::float32;
-}
 
 torch::ScalarType type_of(comm::Rounding rounding) {
     return rounding == comm::Rounding::fp16   ? torch::kHalf
@@ -32,18 +30,26 @@ torch::ScalarType type_of(comm::Rounding rounding) {
                                               : torch::kFloat32;
 }
 
-comm::DeviceView view_of(torch::Tensor const& tensor) {
-    return {tensor.const_data_ptr(), static_cast<std::size_t>(tensor.numel()), type_of(tensor)};
+/// NCCL's links between GPUs of several hosts; within a host they are faster, and the choice
+/// matters less.
+constexpr comm::LinkModel device_link{
+    .latency_s = 1e-5, .message_s = 1e-6, .bytes_per_s = 2.5e10, .copy_per_s = 5e11};
+
+comm::Route usual_route(comm::Partition const& partition,
+                        std::vector<comm::TreeNode> const& nodes) {
+    auto const ranks = static_cast<int>(nodes.size());
+    auto const hosts = comm::filled_hosts(ranks, 1);
+    auto const root = comm::root_of(nodes);
+    auto const shard_bytes =
+        static_cast<double>(partition.bucket(0).count()) * sizeof(float) / ranks;
+    return comm::faster_route(root, comm::partials_of(root, nodes, hosts), hosts, shard_bytes,
+                              device_link)
+        .route;
 }
 
-comm::DeviceSpan device_span_of(torch::Tensor const& tensor) {
-    return {tensor.mutable_data_ptr(), static_cast<std::size_t>(tensor.numel()), type_of(tensor)};
-}
-
-/// Each bucket leaves on NCCL's own stream as soon as it is ready: every rank sends the others
-/// their shards and receives its own from all; on a stream beside the computing one it adds them in
-/// tree order. The host waits in finish only, where it needs the norm. Rounded gradients are sent
-/// and added in 16 bits.
+/// Each bucket leaves on NCCL's own stream as soon as it is ready, and is added up on a stream
+/// beside the computing one (NcclTree). The host waits in finish only, where it needs the norm.
+/// Rounded gradients are sent and added in 16 bits.
 class NcclExchange : public comm::Exchange {
   public:
     NcclExchange(comm::Communicator const& world, torch::Device device,
@@ -62,12 +68,15 @@ class NcclExchange : public comm::Exchange {
         parameters_ = arrays[1];
         block_squares_ = torch::zeros({partition_.reduction_blocks()}, form.dtype(torch::kFloat64));
         squares_.resize(static_cast<std::size_t>(partition_.reduction_blocks()));
-        for (int bucket = 0; bucket < partition_.buckets() && world.size() > 1; ++bucket) {
-            auto const own = partition_.shard(bucket, world.rank()).count();
-            parts_.push_back(options_.native ? torch::Tensor()
-                                             : torch::empty({world.size(), own}, sent_form));
-        }
         sent_ = rounds() ? torch::empty({partition_.size()}, sent_form) : gradients_;
+        if (nccl_ && !options.native) {
+            tree_.emplace(*nccl_, partition_, sums_,
+                          NcclTree::Options{.nodes = options.needs.nodes,
+                                            .rank = world.rank(),
+                                            .route = options.route.value_or(
+                                                usual_route(partition_, options.needs.nodes)),
+                                            .device = device});
+        }
     }
 
     std::string name() const override {
@@ -105,7 +114,7 @@ class NcclExchange : public comm::Exchange {
             if (options_.native) {
                 nccl_->wait(compute());
             } else {
-                join(streams_.getStream(device_), sums_);
+                finish_sums();
                 if (sums_everywhere()) {
                     gather(gradients_);
                 }
@@ -174,62 +183,31 @@ class NcclExchange : public comm::Exchange {
         cost_.bytes += range.count() * static_cast<std::int64_t>(sent_.element_size());
     }
 
+    /// After the gradients' last kernel, and behind it on the compute stream at once.
     void sum_in_order(int bucket) {
-        auto const& parts = parts_[static_cast<std::size_t>(bucket)];
+        join(sums_, streams_.getStream(device_));
         if (rounds()) {
+            c10::StreamGuard const beside(sums_);
             auto const range = partition_.bucket(bucket);
             slice(sent_, range).copy_(slice(gradients_, range));
         }
-        std::vector<comm::DeviceExchange> shards;
-        for (int other = 0; other < world_.size(); ++other) {
-            if (other != rank()) {
-                auto const shard = partition_.shard(bucket, other);
-                shards.push_back(
-                    {other, view_of(slice(sent_, shard)), device_span_of(parts[other])});
-                count(shard);
+        cost_.bytes += tree_->sum(bucket, sent_);
+    }
+    void finish_sums() {
+        cost_.bytes += tree_->finish(sent_);
+        if (rounds()) {
+            c10::StreamGuard const beside(sums_);
+            for (auto const& range : partition_.owned(rank())) {
+                slice(gradients_, range).copy_(slice(sent_, range));
             }
         }
-        nccl_->exchange(shards, compute());
-        nccl_->wait(sums_.native_handle());
-        c10::StreamGuard const beside(sums_);
-        auto const own = slice(sent_, partition_.shard(bucket, rank()));
-        auto const& nodes = options_.needs.nodes;
-        auto const rank_of = [&](int replica) {
-            return static_cast<int>(
-                std::find_if(nodes.begin(), nodes.end(),
-                             [&](comm::TreeNode node) { return node.first == replica; }) -
-                nodes.begin());
-        };
-        auto const part = [&](int replica) {
-            auto const which = rank_of(replica);
-            return which == rank() ? own : parts[which];
-        };
-        auto const is_a_rank = [&](comm::TreeNode node) {
-            return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-        };
-        comm::sum_in_tree_order({0, nodes.back().first + nodes.back().count}, is_a_rank,
-                                [&](int into, int from) { part(into).add_(part(from)); });
-        if (rank() != 0) {
-            own.copy_(parts[0]); // the sum of a node ends with its first rank
-        }
-        if (rounds()) {
-            slice(gradients_, partition_.shard(bucket, rank())).copy_(own);
-        }
+        join(streams_.getStream(device_), sums_);
     }
 
     void gather(torch::Tensor const& whole) {
-        for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
-            std::vector<comm::DeviceExchange> shards;
-            for (int other = 0; other < world_.size(); ++other) {
-                if (other != rank()) {
-                    shards.push_back(
-                        {other, view_of(slice(whole, partition_.shard(bucket, rank()))),
-                         device_span_of(slice(whole, partition_.shard(bucket, other)))});
-                }
-            }
-            nccl_->exchange(shards, compute());
-        }
-        nccl_->wait(compute());
+        join(sums_, streams_.getStream(device_));
+        tree_->gather(whole);
+        join(streams_.getStream(device_), sums_);
         nccl_->check_async();
     }
 
@@ -239,12 +217,12 @@ class NcclExchange : public comm::Exchange {
     c10::impl::VirtualGuardImpl streams_;        ///< of the device's kind
     c10::Stream sums_;                           ///< on which shards are added while backward runs
     std::optional<comm::NcclCommunicator> nccl_; ///< none: one rank
+    std::optional<NcclTree> tree_;               ///< of ordered sums
     comm::NcclMemory memory_;                    ///< behind the arrays, where NCCL has any
     torch::Tensor gradients_;
     torch::Tensor sent_; ///< the gradients, or their copy in 16 bits
     torch::Tensor parameters_;
     torch::Tensor block_squares_;
-    std::vector<torch::Tensor> parts_; ///< of each bucket [ranks, own shard]
     std::vector<double> squares_;
 };
 

@@ -1,8 +1,11 @@
 #pragma once
 
+#include "comm/route.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "train/choose_exchange.hpp"
 #include "train/layout.hpp"
+
+#include <optional>
 
 namespace lockstep::train {
 
@@ -12,10 +15,11 @@ struct NcclExchangeOptions {
     double timeout_seconds = 300;
     bool native = false; ///< NCCL's all-reduce: its order, not the tree's
     comm::Rounding rounding = comm::Rounding::none;
+    std::optional<comm::Route> route{}; ///< of ordered sums; none: the faster one, by a model
 };
 
-/// Over NCCL, with arenas on `device`, which no other rank of the host uses. Ordered sums are a
-/// grouped exchange of shards, the sum in tree order on the owner's GPU, and a gather.
+/// Over NCCL, with arenas on `device`, which no other rank of the host uses. Ordered sums go along
+/// the replica tree, or to the owners of the shards at once; a gather follows.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 69 when NCCL cannot start; Error 69 when built without NCCL

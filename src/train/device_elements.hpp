@@ -1,0 +1,27 @@
+#pragma once
+
+#include "comm/nccl.hpp"
+
+#include <torch/types.h>
+
+namespace lockstep::train {
+
+/// What messages between GPUs carry: float16, bfloat16, else float32.
+inline comm::DeviceType device_type_of(torch::Tensor const& tensor) {
+    return tensor.scalar_type() == torch::kHalf       ? comm::DeviceType::float16
+           : tensor.scalar_type() == torch::kBFloat16 ? comm::DeviceType::bfloat16
+                                                      : comm::DeviceType::float32;
+}
+
+/// `tensor` is contiguous, and must live until the operation is done.
+inline comm::DeviceView view_of(torch::Tensor const& tensor) {
+    return {tensor.const_data_ptr(), static_cast<std::size_t>(tensor.numel()),
+            device_type_of(tensor)};
+}
+
+inline comm::DeviceSpan device_span_of(torch::Tensor const& tensor) {
+    return {tensor.mutable_data_ptr(), static_cast<std::size_t>(tensor.numel()),
+            device_type_of(tensor)};
+}
+
+} // namespace lockstep::train
