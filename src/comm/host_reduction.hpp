@@ -1,5 +1,6 @@
 #pragma once
 
+#include "comm/host_schedule.hpp"
 #include "comm/hosts.hpp"
 #include "comm/tree_exchange.hpp"
 #include "comm/tree_sum.hpp"
@@ -12,7 +13,6 @@
 #include <vector>
 
 #include "host_memory.hpp"
-#include "host_schedule.hpp"
 
 namespace lockstep::comm {
 

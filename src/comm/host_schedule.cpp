@@ -1,4 +1,4 @@
-#include "host_schedule.hpp"
+#include "comm/host_schedule.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 #include "comm/link_model.hpp"
 
-#include "host_schedule.hpp"
+#include "comm/host_schedule.hpp"
 
 namespace lockstep::comm {
 

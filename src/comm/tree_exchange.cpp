@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/host_schedule.hpp"
 #include "comm/hosts.hpp"
 #include "comm/link_model.hpp"
 #include "comm/shared_block.hpp"
@@ -18,7 +19,6 @@
 
 #include "host_memory.hpp"
 #include "host_reduction.hpp"
-#include "host_schedule.hpp"
 #include "partial.hpp"
 #include "pending.hpp"
 

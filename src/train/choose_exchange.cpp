@@ -114,9 +114,9 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
     // The watchdog, which knows more of the others, comes first.
     auto const timeout = static_cast<double>(options.timeout_seconds) + 2;
     bool const native = options.reduction == "native";
-    // NCCL refuses ranks that share a GPU; these go through host memory.
+    // NCCL refuses ranks that share a GPU: these go through host memory, unless the deck says nccl.
     if (options.backend != "mpi" && comm::nccl_available() && all_on_gpus &&
-        comm::each_rank_has_own_device(world, device.index())) {
+        (options.backend == "nccl" || comm::each_rank_has_own_device(world, device.index()))) {
         return nccl_exchange(world, device,
                              {.needs = needs,
                               .partition = partition,

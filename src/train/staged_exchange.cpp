@@ -17,7 +17,7 @@ class StagedExchange : public comm::Exchange {
         host_parameters_ = borrowed(host_->parameters(), partition_.size(), torch::kCPU);
     }
 
-    std::string name() const override { return "staged through host memory, " + host_->name(); }
+    std::string name() const override { return host_->name() + ", staged through host memory"; }
     int rank() const noexcept override { return host_->rank(); }
     bool sums_everywhere() const noexcept override { return host_->sums_everywhere(); }
     float* gradients() noexcept override { return gradients_.mutable_data_ptr<float>(); }

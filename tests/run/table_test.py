@@ -11,74 +11,14 @@ import torch
 from torch import nn
 
 from harness import LONG, SEED, Scratch, check, check_same, records, run
-from speech import write_set
+from small_models import CLIPS, DECK, IMAGES, LABELS, MODELS, PLACES, SAMPLES, SOUNDS, WORDS, deck_of, write_data
 
-SAMPLES, STEPS, DRAWN = 48, 2, 5
+STEPS, DRAWN = 2, 5
 PRECISIONS, SWITCHES = ("fp32", "bf16", "fp16"), ("false", "true")
 MODES = {"ddp": 2, "dp": 1}  # and their ranks
-DECK = """
-[run]
-replicas = 2
-device = cpu
-[data]
-{data}
-batch = 2
-[model]
-{model}
-[task]
-{task}
-[monitor]
-log-every = 1
-weight-hash = true
-progress = plain
-tensorboard = false
-plots = false
-[train]
-steps = {steps}
-validate-every = {steps}
-"""
-IMAGES, CLIPS, PLACES, WORDS, SOUNDS, POLICY = "images", "clips", "places", "words", "sounds", ""
-LABELS, CTC = "kind = classification", "kind = ctc"
-PPO = ("kind = ppo\nenvironments = 2\nrollout-steps = 8\nsequence = 2\npasses = 1\nevaluation-episodes = 1\n"
-       "test-episodes = 0\nenvironment = ")
-# What each model learns here: its own keys, the samples and the task. A new model needs a line.
-MODELS = {
-    "clstm-policy": ("hidden = 8\nunits = 8\nwindow-units = 8\nfeatures = 8", POLICY, PPO + "acrobot"),
-    "cnn": ("channels = 4, 8\nhidden = 16\ndropout = 0.2", IMAGES, LABELS),
-    "cnn1d": ("channels = 4, 8\ndropout = 0.2", WORDS, LABELS),
-    "cnn3d": ("channels = 4, 8\nhidden = 8\ndropout = 0.2\nbound = 2", CLIPS, LABELS),
-    "lmu-asr": ("width = 16\ntheta = 4, 8\nsignals = 4\norder = 4\nhidden = 16\ndropout = 0.1", SOUNDS, CTC),
-    "lstm-policy": ("hidden = 8\nunits = 8", POLICY, PPO + "pendulum"),
-    "mlp": ("hidden = 16, 8\ndropout = 0.2", IMAGES, LABELS),
-    "mlp-policy": ("hidden = 8", POLICY, PPO + "cart-pole"),
-    "resnet": ("depth = 18\nstem = small", IMAGES, LABELS),
-    "script": ("file = {scratch}/net.pt", IMAGES, LABELS),
-    "unet": ("channels = 4, 8", PLACES, "kind = segmentation"),
-}
-
-
-def write_data(scratch):
-    dice = np.random.default_rng(0)
-    labels = dice.integers(0, 3, SAMPLES)
-    for name, shape, targets in ((IMAGES, (1, 8, 8), labels), (CLIPS, (1, 4, 16, 16), labels),
-                                 (WORDS, (24, 8), labels), ("wide", (1, 10, 10), labels),
-                                 (PLACES, (1, 16, 16), dice.integers(0, 3, (SAMPLES, 16, 16)))):
-        with h5py.File(scratch / f"{name}.h5", "w") as file:
-            file["inputs"] = dice.normal(size=(SAMPLES, *shape)).astype("f4")
-            file["targets"] = targets
-            file.attrs["classes"] = ["a", "b", "c"]
-    write_set(scratch / f"{SOUNDS}.h5", SAMPLES, 0)
-    torch.jit.script(nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(),
-                                   nn.Dropout(0.2), nn.Linear(144, 3))).save(str(scratch / "net.pt"))
-
-
 def end_of(scratch, name, precision, recompute, sync, mode):
     """The run's directory, or None where it is refused."""
-    own, data, task = MODELS[name]
-    deck = scratch / f"{name}.ini"
-    files = f"train = {scratch}/{data}.h5\nvalidation = {scratch}/{data}.h5" if data else ""
-    deck.write_text(DECK.format(data=files, steps=STEPS, task=task,
-                                model=f"name = {name}\n" + own.format(scratch=scratch)))
+    deck = deck_of(scratch, name, STEPS)
     directory = scratch / "-".join((name, precision, recompute, sync, mode))
     result = run(["train", deck, "--run.directory", directory, "--run.mode", mode,
                   "--precision.compute", precision, "--precision.gradient-checkpointing", recompute,

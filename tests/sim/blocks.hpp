@@ -14,7 +14,7 @@ namespace lockstep::sim {
 
 /// One allocation.
 struct Block {
-    /// Work that has to be done before the block is open to the host, or used anew.
+    /// Work that has to be done before the block is open to the host, or used again.
     struct Pending {
         std::size_t stream = 0;
         std::uint64_t epoch = 0;
@@ -41,9 +41,9 @@ class Blocks {
 
     /// Null: there is not so much. `device` -1: pinned.
     Block* take(int device, Stream* home, std::size_t bytes);
-    /// No longer living: neither found nor used anew.
+    /// No longer living: neither found nor used again.
     void retire(Block& block);
-    /// May be used anew.
+    /// May be used again.
     void reuse(Block& block);
 
     /// The living block that holds all of it, or null.

@@ -240,7 +240,7 @@ void Machine::overwrite(Block& block) {
         false);
 }
 
-/// Blocks whose other users are done may be used anew.
+/// Blocks whose other users are done may be used again.
 void Machine::reclaim() {
     std::erase_if(leaving_, [&](Block* block) {
         for (auto const& each : block->pending) {
@@ -281,7 +281,7 @@ void Machine::free(void* data) noexcept {
         leaving_.push_back(block);
         return;
     }
-    try { // from here on the home stream may use it anew: what else uses it is a race
+    try { // from here on the home stream may use it again: what else uses it is a race
         enqueue(
             *block->home, "the reuse of freed memory", {{block->data, block->used, true}},
             [at = blocks_.kernels(block->data), bytes = block->size] {

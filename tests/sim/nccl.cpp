@@ -1,5 +1,5 @@
 // NCCL's semantics between the simulated devices of one host's processes: calls are kernels of a
-// stream, the sends and receives of a group go on together, starting takes a while, and a failure
+// stream, the sends and receives of a group proceed together, starting takes a while, and a failure
 // is told by ncclCommGetAsyncError while the kernel hangs until ncclCommAbort.
 
 #include "nccl.h"

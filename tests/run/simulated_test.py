@@ -1,0 +1,179 @@
+"""On simulated accelerators, whose memory the host cannot touch and whose streams work later, training gets the
+CPU's bits: every model × precision × exchange × update × ranks, a run resumed elsewhere too. A wait between streams
+that is left out is found. LOCKSTEP_LONG=1 walks a larger part of the table, and leaves out every wait.
+"""
+import argparse
+import itertools
+import os
+import pathlib
+import random
+import shutil
+import struct
+
+from harness import BUILD, LONG, SEED, Scratch, check, check_same, run, together
+from small_models import MODELS, deck_of, write_data
+
+STEPS, DRAWN = 4, 400 if LONG else 6
+SIM = str(BUILD / "tests/liblockstep_sim.so")
+TABLE = {
+    "precision.compute": ("fp32", "bf16", "fp16"),
+    "precision.gradient-checkpointing": ("false", "true"),
+    "communication.sync-batch-norm": ("false", "true"),
+    "communication.compression": ("none", "fp16", "bf16", "powersgd"),
+    "optimizer.update": ("sharded", "replicated"),
+    "optimizer.accumulate": (1, 2),
+    "optimizer.ema": (0, 0.9),
+    "run.replicas": (4, 3),
+}
+RANKS = (1, 2, 3, 4)
+# Devices have a kernel for a whole LSTM cell, which rounds otherwise: these are compared with one device alone.
+OWN_KERNELS = ("clstm-policy", "lstm-policy")
+COUNTS = ("launches", "waits", "host_waits", "races", "peers")  # of tests/sim/counts_file.hpp
+
+
+def simulated(words, ranks, seed=1, route="direct", counts="", limit=300, **more):
+    """The program with the library of simulated devices."""
+    settings = {"devices": 4, "mib": 256, "delay-us": 200, "seed": seed, **more, **({"counts": counts} if counts else {})}
+    env = {"LD_PRELOAD": SIM, "LOCKSTEP_HOST_SUMS": route,
+           "LOCKSTEP_SIM": ",".join(f"{key}={value}" for key, value in settings.items())}
+    if counts:
+        pathlib.Path(counts).mkdir()
+    return run(words, ranks, env=env, limit=limit)
+
+
+def counts_of(directory):
+    """The counts of each process that had devices."""
+    return [dict(zip(COUNTS, struct.unpack("=5Q", file.read_bytes())))
+            for file in pathlib.Path(directory).iterdir()]
+
+
+def words_of(deck, directory, settings, device, steps=STEPS):
+    words = ["train", deck, "--run.directory", directory, "--run.device", device, "--train.steps", steps,
+             "--train.validate-every", STEPS // 2]
+    return words + [word for key, value in settings.items() for word in (f"--{key}", value)]
+
+
+def walk(scratch, at, name, settings, ranks, seed):
+    """One row: on the CPU, on devices, and in two parts of which the other is elsewhere."""
+    deck = deck_of(scratch, name, STEPS)
+    what = f"{name} {settings} on {ranks} ranks, seed {seed}"
+    draw = random.Random(f"{seed} {at}")
+    ranks = min(ranks, settings["run.replicas"])
+    together_only = settings["communication.compression"] == "powersgd"  # one replica on each rank
+    if together_only:
+        ranks = settings["run.replicas"]
+    route = draw.choice(("direct", "halving"))
+
+    def train(part, kind, count, steps=STEPS):
+        words = words_of(deck, scratch / f"{part}-{at}", settings, kind, steps)
+        return run(words, count, limit=300) if kind == "cpu" else simulated(words, count, seed, route)
+
+    alone = "sim" if name in OWN_KERNELS else "cpu"
+    base = train("base", alone, ranks if together_only else 1)
+    check(base.code in (0, 64), f"{what}: {base.text}")
+    device = train("sim", "sim", ranks)
+    check(device.code == base.code, f"{what}: {base.code} alone, {device.code} on devices: {device.text}")
+    if base.code == 0:
+        check_same(scratch / f"base-{at}", scratch / f"sim-{at}", what)
+        for kind, steps in zip(draw.sample((alone, "sim"), 2), (STEPS // 2, STEPS)):
+            train("part", kind, ranks if together_only else draw.randint(1, ranks), steps).expect(0)
+        check_same(scratch / f"base-{at}", scratch / f"part-{at}", f"{what}, resumed")
+    print(what, route, "trains" if base.code == 0 else "is refused", flush=True)
+    for part in ("base", "sim", "part"):
+        shutil.rmtree(scratch / f"{part}-{at}", ignore_errors=True)
+    return base.code == 0
+
+
+SMALL_BUCKETS = {"communication.bucket-mb": 0.016, "communication.first-bucket-mb": 0.016}
+
+
+def along_the_tree(scratch):
+    """Ordered sums between many devices: the same bits, with messages for as many ranks as the tree has levels."""
+    deck = deck_of(scratch, "mlp", STEPS)
+    for replicas, ranks, rounding in ((13, 13, "none"), (13, 5, "fp16"), (8, 8, "bf16")):
+        settings = {"run.replicas": replicas, "communication.compression": rounding, **SMALL_BUCKETS}
+        run(words_of(deck, scratch / "alone", settings, "cpu"), 1).expect(0)
+        for route in ("direct", "halving"):
+            counts = scratch / f"counts-{ranks}-{route}"
+            simulated(words_of(deck, scratch / route, settings, "sim"), ranks, SEED, route, counts,
+                      devices=16, mib=64).expect(0, "gradients over NCCL")
+            check_same(scratch / "alone", scratch / route, f"{ranks} ranks, {route}")
+            peers = max(each["peers"] for each in counts_of(counts))
+            levels = (replicas - 1).bit_length()
+            check(peers == ranks - 1 if route == "direct" else peers <= levels, f"{ranks} ranks, {route}: {peers} peers")
+            shutil.rmtree(scratch / route)
+        shutil.rmtree(scratch / "alone")
+
+
+def waits_left_out(scratch):
+    """Each wait of a stream orders something: without it a race is found, or nothing depends on it."""
+    deck = deck_of(scratch, "cnn", STEPS)
+    settings = {"run.replicas": 4, **SMALL_BUCKETS}
+    whole = scratch / "whole"
+    simulated(words_of(deck, whole, settings, "sim"), 2, counts=scratch / "counts", route="halving").expect(0)
+    waits = min(each["waits"] for each in counts_of(scratch / "counts"))
+    check(waits > 10 * STEPS / 2, f"{waits} waits")
+    dropped = range(waits) if LONG else random.Random(SEED).sample(range(waits), 6)
+    caught = []
+
+    def without(wait):
+        directory = scratch / f"without-{wait}"
+        result = simulated(words_of(deck, directory, settings, "sim"), 2, drop=wait, route="halving")
+        if "sim: race: " in result.text:
+            check(result.code not in (0, 70), f"without wait {wait}: {result.code} {result.text}")
+            caught.append(wait)
+        else:
+            result.expect(0)
+            check_same(whole, directory, f"without wait {wait}, no race")
+        shutil.rmtree(directory, ignore_errors=True)
+
+    together([lambda wait=wait: without(wait) for wait in dropped], 2)
+    print(f"{len(caught)} of {len(dropped)} waits left out were races, nothing depended on the others")
+    check(len(caught) * 2 > len(dropped), f"most waits are needed: {sorted(caught)} of {list(dropped)}")
+
+
+def what_goes_wrong(scratch):
+    """The right exit code, with the device's name."""
+    settings = {"run.replicas": 4, "communication.timeout-seconds": 20}
+    at = itertools.count()
+
+    def ends(code, *phrases, device="sim", model="cnn", inject="", options=(), **more):
+        os.environ["LOCKSTEP_INJECT"] = inject
+        try:
+            words = words_of(deck_of(scratch, model, STEPS), scratch / f"wrong-{next(at)}", settings, device)
+            simulated([*words, *options], 2, **more).expect(code, *phrases)
+        finally:
+            del os.environ["LOCKSTEP_INJECT"]
+
+    ends(69, "run.device = sim:9", "LibTorch finds 4 sim devices", device="sim:9")
+    ends(69, "run.device = xpu", "LibTorch finds 4 sim devices", device="xpu")
+    ends(64, "run.device = gpu", device="gpu")
+    ends(71, "out of device memory", "sim:0", model="resnet", mib=258)
+    ends(137, "root cause: rank 1 (", "sim:1", inject="kill:rank=1:step=2")  # mpirun's code
+    # Ranks that share a device, which NCCL refuses.
+    ends(0, "gradients over shared memory", devices=1)
+    ends(69, "ranks of one host share a GPU", options=("--communication.backend", "nccl"), devices=1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=DRAWN)
+    parser.add_argument("--seed", type=int, default=SEED)
+    arguments = parser.parse_args()
+    draw = random.Random(arguments.seed)
+    with Scratch() as scratch:
+        write_data(scratch)
+        along_the_tree(scratch)
+        what_goes_wrong(scratch)
+        waits_left_out(scratch)
+        trained = 0
+        # In float16 a CPU's convolutions take a minute for the millions of a resnet's parameters.
+        models = [name for name in MODELS if LONG or name != "resnet"]
+        for at in range(arguments.rows):
+            settings = {key: draw.choice(values) for key, values in TABLE.items()}
+            trained += walk(scratch, at, draw.choice(models), settings, draw.choice(RANKS), arguments.seed + at)
+        print(f"{trained} of {arguments.rows} rows train, the others are refused")
+
+
+if __name__ == "__main__":
+    main()
