@@ -136,6 +136,14 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("set_.source_Storage_storage_offset", at::native::set_storage_cpu_);
 }
 
+// A copy is how torch makes what these stand for.
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
+    m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, Negative, m) {
+    m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+
 } // namespace
 
 } // namespace lockstep::sim

@@ -42,6 +42,8 @@ at::Tensor kernel_view(at::Tensor const& tensor) {
     auto view = at::from_blob(kernel_view(data, bytes), tensor.sizes(), tensor.strides(),
                               tensor.options().device(at::kCPU).pinned_memory(false));
     mark_number_as(tensor, view);
+    view._set_conj(tensor.is_conj());
+    view._set_neg(tensor.is_neg());
     return view;
 }
 
