@@ -16,6 +16,8 @@ from small_models import CLIPS, DECK, IMAGES, LABELS, MODELS, PLACES, SAMPLES, S
 STEPS, DRAWN = 2, 5
 PRECISIONS, SWITCHES = ("fp32", "bf16", "fp16"), ("false", "true")
 MODES = {"ddp": 2, "dp": 1}  # and their ranks
+
+
 def end_of(scratch, name, precision, recompute, sync, mode):
     """The run's directory, or None where it is refused."""
     deck = deck_of(scratch, name, STEPS)
@@ -48,7 +50,7 @@ def does_not_fit(scratch):
         run(["train", deck, "--run.directory", scratch / "unfit", "--checkpoint.resume", "none", *options],
             ranks=1).expect(64, *phrases)
 
-    ends_with_64(IMAGES, "name = unet\nchannels = 4, 8", "it learns one label per sample")
+    ends_with_64(IMAGES, "name = unet\nchannels = 4, 8", "it needs an output of 2 dimensions, [samples, classes]")
     ends_with_64("wide", f"name = script\nfile = {scratch}/net.pt",
                  "cannot take a batch of float32 [2, 1, 10, 10]")
     # What only LibTorch knows is told with the batch's shapes: statistics of one value.
