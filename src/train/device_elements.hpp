@@ -1,6 +1,7 @@
 #pragma once
 
 #include "comm/nccl.hpp"
+#include "comm/partition.hpp"
 
 #include <torch/types.h>
 
@@ -11,6 +12,10 @@ inline comm::DeviceType device_type_of(torch::Tensor const& tensor) {
     return tensor.scalar_type() == torch::kHalf       ? comm::DeviceType::float16
            : tensor.scalar_type() == torch::kBFloat16 ? comm::DeviceType::bfloat16
                                                       : comm::DeviceType::float32;
+}
+
+inline torch::Tensor slice(torch::Tensor const& values, Range range) {
+    return values.narrow(0, range.first, range.count());
 }
 
 /// `tensor` is contiguous, and must live until the operation is done.

@@ -3,7 +3,6 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "comm/collectives.hpp"
-#include "comm/link_model.hpp"
 #include "comm/nccl.hpp"
 #include "lockstep/base/error.hpp"
 #include "train/arena.hpp"
@@ -30,23 +29,6 @@ torch::ScalarType type_of(comm::Rounding rounding) {
                                               : torch::kFloat32;
 }
 
-/// NCCL's links between GPUs of several hosts; within a host they are faster, and the choice
-/// matters less.
-constexpr comm::LinkModel device_link{
-    .latency_s = 1e-5, .message_s = 1e-6, .bytes_per_s = 2.5e10, .copy_per_s = 5e11};
-
-comm::Route usual_route(comm::Partition const& partition,
-                        std::vector<comm::TreeNode> const& nodes) {
-    auto const ranks = static_cast<int>(nodes.size());
-    auto const hosts = comm::filled_hosts(ranks, 1);
-    auto const root = comm::root_of(nodes);
-    auto const shard_bytes =
-        static_cast<double>(partition.bucket(0).count()) * sizeof(float) / ranks;
-    return comm::faster_route(root, comm::partials_of(root, nodes, hosts), hosts, shard_bytes,
-                              device_link)
-        .route;
-}
-
 /// Each bucket leaves on NCCL's own stream as soon as it is ready, and is added up on a stream
 /// beside the computing one (NcclTree). The host waits in finish only, where it needs the norm.
 /// Rounded gradients are sent and added in 16 bits.
@@ -69,12 +51,11 @@ class NcclExchange : public comm::Exchange {
         block_squares_ = torch::zeros({partition_.reduction_blocks()}, form.dtype(torch::kFloat64));
         squares_.resize(static_cast<std::size_t>(partition_.reduction_blocks()));
         sent_ = rounds() ? torch::empty({partition_.size()}, sent_form) : gradients_;
-        if (nccl_ && !options.native) {
+        if (nccl_) {
             tree_.emplace(*nccl_, partition_, sums_,
                           NcclTree::Options{.nodes = options.needs.nodes,
                                             .rank = world.rank(),
-                                            .route = options.route.value_or(
-                                                usual_route(partition_, options.needs.nodes)),
+                                            .route = options.route,
                                             .device = device});
         }
     }
@@ -170,9 +151,6 @@ class NcclExchange : public comm::Exchange {
     }
     comm::DeviceStream compute() const { return streams_.getStream(device_).native_handle(); }
 
-    static torch::Tensor slice(torch::Tensor const& whole, Range range) {
-        return whole.narrow(0, range.first, range.count());
-    }
     /// Puts later work of `later` behind what is on `earlier` now.
     static void join(c10::Stream later, c10::Stream earlier) {
         c10::Event event(earlier.device_type());
@@ -183,7 +161,6 @@ class NcclExchange : public comm::Exchange {
         cost_.bytes += range.count() * static_cast<std::int64_t>(sent_.element_size());
     }
 
-    /// After the gradients' last kernel, and behind it on the compute stream at once.
     void sum_in_order(int bucket) {
         join(sums_, streams_.getStream(device_));
         if (rounds()) {
@@ -217,7 +194,7 @@ class NcclExchange : public comm::Exchange {
     c10::impl::VirtualGuardImpl streams_;        ///< of the device's kind
     c10::Stream sums_;                           ///< on which shards are added while backward runs
     std::optional<comm::NcclCommunicator> nccl_; ///< none: one rank
-    std::optional<NcclTree> tree_;               ///< of ordered sums
+    std::optional<NcclTree> tree_;               ///< ordered sums, and every gather
     comm::NcclMemory memory_;                    ///< behind the arrays, where NCCL has any
     torch::Tensor gradients_;
     torch::Tensor sent_; ///< the gradients, or their copy in 16 bits

@@ -19,7 +19,7 @@ struct NcclExchangeOptions {
 };
 
 /// Over NCCL, with arenas on `device`, which no other rank of the host uses. Ordered sums go along
-/// the replica tree, or to the owners of the shards at once; a gather follows.
+/// the replica tree, or to the owners of the shards at once; a gather follows either kind of sum.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 69 when NCCL cannot start; Error 69 when built without NCCL

@@ -1,5 +1,7 @@
 #include "nccl_tree.hpp"
 
+#include "comm/link_model.hpp"
+
 #include <c10/core/StreamGuard.h>
 #include <torch/torch.h>
 
@@ -11,20 +13,10 @@ namespace lockstep::train {
 
 namespace {
 
-bool is_a_rank(std::vector<comm::TreeNode> const& nodes, comm::TreeNode node) {
-    return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-}
-
-/// Rounds before the sum of a node is there.
-int height_of(comm::TreeNode node, std::vector<comm::TreeNode> const& nodes) {
-    return is_a_rank(nodes, node)
-               ? 0
-               : 1 + std::max(height_of(node.left(), nodes), height_of(node.right(), nodes));
-}
-
-torch::Tensor slice(torch::Tensor const& values, comm::Range range) {
-    return values.narrow(0, range.first, range.count());
-}
+/// NCCL's links between GPUs of several hosts; within a host they are faster, and the choice
+/// matters less.
+constexpr comm::LinkModel device_link{
+    .latency_s = 1e-5, .message_s = 1e-6, .bytes_per_s = 2.5e10, .copy_per_s = 5e11};
 
 } // namespace
 
@@ -33,10 +25,13 @@ NcclTree::NcclTree(comm::NcclCommunicator& nccl, comm::Partition const& partitio
     : nccl_(nccl), partition_(partition), stream_(stream), rank_(options.rank) {
     auto const root = comm::root_of(options.nodes);
     auto const hosts = comm::filled_hosts(static_cast<int>(options.nodes.size()), 1);
-    comm::HostSchedule const schedule(root, comm::partials_of(root, options.nodes, hosts), hosts,
-                                      options.rank, options.route);
-    bool const direct = options.route == comm::Route::direct;
-    rounds_ = direct ? 1 : height_of(root, options.nodes);
+    auto const partials = comm::partials_of(root, options.nodes, hosts);
+    auto const shard_bytes = static_cast<double>(partition.bucket(0).count()) * sizeof(float) /
+                             static_cast<double>(options.nodes.size());
+    auto const route = options.route.value_or(
+        comm::faster_route(root, partials, hosts, shard_bytes, device_link).route);
+    comm::HostSchedule const schedule(root, partials, hosts, options.rank, route);
+    rounds_ = comm::rounds_of(root, partials, route);
     auto const message_of = [&](comm::HostSchedule::Message const& each) {
         Message message{
             each.partner, static_cast<std::size_t>(each.entries.front().child), each.owners, {}};
@@ -50,7 +45,7 @@ NcclTree::NcclTree(comm::NcclCommunicator& nccl, comm::Partition const& partitio
     };
     for (auto const& stage : schedule.stages()) {
         Step step;
-        step.round = direct ? 0 : height_of(stage.node, options.nodes) - 1;
+        step.round = rounds_ - 1 - stage.depth;
         step.children = stage.children;
         step.home = static_cast<std::size_t>(
             std::find_if(stage.homes.begin(), stage.homes.end(), [](int at) { return at >= 0; }) -
@@ -148,7 +143,10 @@ void NcclTree::add_up(torch::Tensor const& values, int bucket, Step const& step)
     comm::sum_in_tree_order(
         {step.children.front().first,
          step.children.back().first + step.children.back().count - step.children.front().first},
-        [&](comm::TreeNode node) { return is_a_rank(step.children, node); },
+        [&](comm::TreeNode node) {
+            return std::find(step.children.begin(), step.children.end(), node) !=
+                   step.children.end();
+        },
         [&](int into, int from) {
             if (part(from).is_same(own)) {
                 std::swap(part(into), part(from));

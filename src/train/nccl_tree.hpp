@@ -8,6 +8,7 @@
 #include <torch/types.h>
 
 #include <deque>
+#include <optional>
 #include <vector>
 
 namespace lockstep::train {
@@ -21,7 +22,7 @@ class NcclTree {
     struct Options {
         std::vector<comm::TreeNode> nodes; ///< the subtree of each rank
         int rank = 0;
-        comm::Route route = comm::Route::direct;
+        std::optional<comm::Route> route{}; ///< none: the faster one, by a model
         torch::Device device = torch::kCPU;
     };
 

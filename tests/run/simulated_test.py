@@ -4,7 +4,6 @@ that is left out is found. LOCKSTEP_LONG=1 walks a larger part of the table, and
 """
 import argparse
 import itertools
-import os
 import pathlib
 import random
 import shutil
@@ -32,14 +31,14 @@ OWN_KERNELS = ("clstm-policy", "lmu-asr", "lstm-policy")
 COUNTS = ("launches", "waits", "host_waits", "races", "peers")  # of tests/sim/counts_file.hpp
 
 
-def simulated(words, ranks, seed=1, route="direct", counts="", limit=300, **more):
+def simulated(words, ranks, seed=1, route="direct", counts="", inject="", **more):
     """The program with the library of simulated devices."""
     settings = {"devices": 4, "mib": 256, "delay-us": 60, "seed": seed, **more, **({"counts": counts} if counts else {})}
     env = {"LD_PRELOAD": SIM, "LOCKSTEP_HOST_SUMS": route,
            "LOCKSTEP_SIM": ",".join(f"{key}={value}" for key, value in settings.items())}
     if counts:
         pathlib.Path(counts).mkdir()
-    return run(words, ranks, env=env, limit=limit)
+    return run(words, ranks, env={**env, **({"LOCKSTEP_INJECT": inject} if inject else {})}, limit=300)
 
 
 def counts_of(directory):
@@ -106,6 +105,19 @@ def along_the_tree(scratch):
         shutil.rmtree(scratch / "alone")
 
 
+def other_ways(scratch):
+    """NCCL's own order, whose sums of two are the tree's, with either update; two replicas of one device that speak
+    to each other in forward and backward."""
+    for at, (model, settings) in enumerate((
+            ("mlp", {"communication.reduction": "native", "run.replicas": 2}),
+            ("mlp", {"communication.reduction": "native", "run.replicas": 2, "optimizer.update": "replicated"}),
+            ("cnn", {"communication.sync-batch-norm": "true", "run.replicas": 4, "communication.timeout-seconds": 20}))):
+        deck = deck_of(scratch, model, STEPS)
+        run(words_of(deck, scratch / f"way-{at}", settings, "cpu"), 1).expect(0)
+        simulated(words_of(deck, scratch / f"way-{at}-sim", settings, "sim"), 2).expect(0, "gradients over NCCL")
+        check_same(scratch / f"way-{at}", scratch / f"way-{at}-sim", f"{model} {settings}")
+
+
 def waits_left_out(scratch):
     """Each wait of a stream orders something: without it a race is found, or nothing depends on it."""
     deck = deck_of(scratch, "cnn", STEPS)
@@ -138,13 +150,9 @@ def what_goes_wrong(scratch):
     settings = {"run.replicas": 4, "communication.timeout-seconds": 20}
     at = itertools.count()
 
-    def ends(code, *phrases, device="sim", model="cnn", inject="", options=(), **more):
-        os.environ["LOCKSTEP_INJECT"] = inject
-        try:
-            words = words_of(deck_of(scratch, model, STEPS), scratch / f"wrong-{next(at)}", settings, device)
-            simulated([*words, *options], 2, **more).expect(code, *phrases)
-        finally:
-            del os.environ["LOCKSTEP_INJECT"]
+    def ends(code, *phrases, device="sim", model="cnn", options=(), **more):
+        words = words_of(deck_of(scratch, model, STEPS), scratch / f"wrong-{next(at)}", settings, device)
+        simulated([*words, *options], 2, **more).expect(code, *phrases)
 
     ends(69, "run.device = sim:9", "LibTorch finds 4 sim devices", device="sim:9")
     ends(69, "run.device = xpu", "LibTorch finds 4 sim devices", device="xpu")
@@ -165,6 +173,7 @@ def main():
     with Scratch() as scratch:
         write_data(scratch)
         along_the_tree(scratch)
+        other_ways(scratch)
         what_goes_wrong(scratch)
         waits_left_out(scratch)
         trained = 0
