@@ -2,6 +2,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
+#include "nn/to_device.hpp"
 
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
@@ -35,11 +36,12 @@ class FrameBlockImpl : public torch::nn::Module {
         norm_ = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({to})));
     }
 
-    /// Shape  frames [n, frames, from], lengths [n] on their device; returned [n, fewer frames, to]
-    torch::Tensor forward(torch::Tensor const& frames, torch::Tensor const& lengths) {
+    /// Shape  frames [n, frames, from]; left [n] on their device, as `shorter` gives it; returned
+    ///        [n, fewer frames, to]
+    torch::Tensor forward(torch::Tensor const& frames, torch::Tensor const& left) {
         auto const found = convolution_(frames.transpose(1, 2)).transpose(1, 2);
-        auto const places = torch::arange(found.size(1), lengths.options());
-        auto const own = places.unsqueeze(0).lt(shorter(lengths).unsqueeze(1)).unsqueeze(2);
+        auto const places = torch::arange(found.size(1), left.options());
+        auto const own = places.unsqueeze(0).lt(left.unsqueeze(1)).unsqueeze(2);
         return torch::gelu(norm_(found)) * own;
     }
 
@@ -120,11 +122,11 @@ class Cnn1d : public Model {
             frames = frames.unsqueeze(2);
         }
         auto lengths = inputs[0].lengths.defined()
-                           ? inputs[0].lengths.to(frames.device())
-                           : torch::full({frames.size(0)}, frames.size(1),
-                                         frames.options().dtype(torch::kInt64));
+                           ? inputs[0].lengths
+                           : torch::full({frames.size(0)}, frames.size(1), torch::kInt64);
         for (auto& block : blocks_) {
-            auto const own = lengths;
+            lengths = block->shorter(lengths);
+            auto const own = to_device(lengths, frames.device());
             frames = recompute_ ? recomputed({[block, own](torch::Tensor const& given) mutable {
                                                   return block->forward(given, own);
                                               },
@@ -133,9 +135,9 @@ class Cnn1d : public Model {
                                               random_key()},
                                              frames)
                                 : block->forward(frames, own);
-            lengths = block->shorter(lengths);
         }
-        auto const counts = lengths.clamp_min(1).unsqueeze(1).to(torch::kFloat32);
+        auto const counts =
+            to_device(lengths.clamp_min(1).unsqueeze(1).to(torch::kFloat32), frames.device());
         return output_(dropout_(frames.to(torch::kFloat32).sum(1) / counts));
     }
 

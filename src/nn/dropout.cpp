@@ -1,6 +1,7 @@
 #include "lockstep/nn/dropout.hpp"
 
 #include "base/random.hpp"
+#include "nn/to_device.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 
@@ -16,9 +17,9 @@ torch::Tensor DropoutImpl::forward(torch::Tensor const& inputs) {
     auto generator =
         at::detail::createCPUGenerator(random_key(key_->value, Stream::dropout, {layer_}));
     // Drawn on the host for every device: one key, one mask.
-    auto const keep = at::empty(inputs.sizes(), inputs.options().device(at::kCPU))
-                          .bernoulli_(1 - probability_, generator)
-                          .to(inputs.device());
+    auto const keep = to_device(at::empty(inputs.sizes(), inputs.options().device(at::kCPU))
+                                    .bernoulli_(1 - probability_, generator),
+                                inputs.device());
     return inputs * keep / (1 - probability_);
 }
 

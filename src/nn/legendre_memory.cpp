@@ -1,5 +1,7 @@
 #include "nn/legendre_memory.hpp"
 
+#include "nn/to_device.hpp"
+
 namespace lockstep::nn {
 
 MemoryStep legendre_memory(std::int64_t order, double theta) {
@@ -29,8 +31,8 @@ torch::Tensor impulse_response(MemoryStep const& memory, std::int64_t steps) {
 }
 
 torch::Tensor remember_in_turn(MemoryStep const& memory, torch::Tensor const& signal) {
-    auto const transposed = memory.a.t().to(signal.options());
-    auto const b = memory.b.to(signal.options());
+    auto const transposed = to_device(memory.a.t().to(signal.scalar_type()), signal.device());
+    auto const b = to_device(memory.b.to(signal.scalar_type()), signal.device());
     auto state = torch::zeros({signal.size(0), signal.size(2), b.size(0)}, signal.options());
     std::vector<torch::Tensor> states;
     for (auto const& now : signal.unbind(1)) {
@@ -62,7 +64,8 @@ std::int64_t fast_length(std::int64_t least) {
 torch::Tensor remember_at_once(torch::Tensor const& response, torch::Tensor const& signal) {
     auto const steps = signal.size(1);
     auto const length = fast_length(2 * steps);
-    auto const of_response = torch::fft_rfft(response.to(signal.options()), length);
+    auto const of_response =
+        torch::fft_rfft(to_device(response.to(signal.scalar_type()), signal.device()), length);
     auto const of_signal = torch::fft_rfft(signal.transpose(1, 2), length);
     auto const memories = torch::fft_irfft(of_signal.unsqueeze(2) * of_response, length);
     return memories.slice(3, 0, steps).permute({0, 3, 1, 2}).flatten(2);

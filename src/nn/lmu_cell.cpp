@@ -1,6 +1,7 @@
 #include "nn/lmu_cell.hpp"
 
 #include "nn/legendre_memory.hpp"
+#include "nn/to_device.hpp"
 
 #include <torch/nn/init.h>
 
@@ -26,8 +27,8 @@ LmuCellImpl::LmuCellImpl(std::int64_t inputs, std::int64_t hidden, std::int64_t 
 }
 
 torch::Tensor LmuCellImpl::forward(torch::Tensor const& inputs) {
-    auto const transposed = memory_.a.t().to(inputs.options());
-    auto const b = memory_.b.to(inputs.options());
+    auto const transposed = to_device(memory_.a.t().to(inputs.scalar_type()), inputs.device());
+    auto const b = to_device(memory_.b.to(inputs.scalar_type()), inputs.device());
     auto hidden = torch::zeros({inputs.size(0), hidden_kernel_.size(0)}, inputs.options());
     auto memory = torch::zeros({inputs.size(0), b.size(0)}, inputs.options());
     auto const from_inputs = inputs.matmul(input_kernel_.t());

@@ -5,6 +5,7 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/to_device.hpp"
 
 #include <torch/script.h>
 
@@ -153,7 +154,7 @@ class Script : public Mirror<Model> {
         for (auto const& field : inputs) {
             arguments.push_back(field.padded());
             if (field.lengths.defined()) {
-                arguments.push_back(field.lengths.to(field.values.device()));
+                arguments.push_back(to_device(field.lengths, field.values.device()));
             }
         }
         return arguments;

@@ -37,6 +37,20 @@ void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, s
     }
 }
 
+/// Without a wait for the device.
+torch::Tensor counts_on_device(torch::Tensor const& guesses, torch::Tensor const& truths,
+                               std::size_t counted) {
+    if (counted == 1) {
+        return torch::stack({guesses.eq(truths).sum(), torch::full_like(truths, 1).sum(),
+                             torch::full_like(guesses, 1).sum()});
+    }
+    auto const classes = torch::arange(static_cast<std::int64_t>(counted), truths.options());
+    auto const predicted = guesses.unsqueeze(1).eq(classes);
+    auto const truly = truths.unsqueeze(1).eq(classes);
+    return torch::stack({predicted.logical_and(truly).sum(0), truly.sum(0), predicted.sum(0)}, 1)
+        .flatten();
+}
+
 } // namespace
 
 Confusion confusion_of(torch::Tensor const& predicted, torch::Tensor const& truth,
@@ -53,17 +67,21 @@ std::size_t counted_classes(std::int64_t classes) {
     return classes <= max_counted ? static_cast<std::size_t>(classes) : 1;
 }
 
-std::vector<std::int64_t> class_counts_of(torch::Tensor const& predicted,
-                                          torch::Tensor const& truth, std::int64_t classes) {
+torch::Tensor class_counts_of(torch::Tensor const& predicted, torch::Tensor const& truth,
+                              std::int64_t classes) {
     auto const counted = counted_classes(classes);
-    std::vector<std::int64_t> counts(3 * counted, 0);
+    if (!predicted.is_cpu()) {
+        return counts_on_device(predicted.flatten(), truth.flatten(), counted);
+    }
+    auto sums = torch::zeros({static_cast<std::int64_t>(3 * counted)}, torch::kInt64);
+    auto* const counts = sums.mutable_data_ptr<std::int64_t>();
     for_each_pair(predicted, truth, classes, [&](std::size_t guess, std::size_t right) {
         auto const at = [&](std::size_t which) { return counted == 1 ? 0 : 3 * which; };
         counts[at(right)] += guess == right ? 1 : 0;
         ++counts[at(right) + 1];
         ++counts[at(guess) + 2];
     });
-    return counts;
+    return sums;
 }
 
 std::vector<ClassScore> scores_of_counts(std::vector<std::int64_t> const& counts) {

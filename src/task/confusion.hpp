@@ -42,8 +42,8 @@ std::size_t counted_classes(std::int64_t classes);
 ///
 /// Shape   hit, truly, predicted of each counted class
 /// Throws  Error 65 for a truth that is no class
-std::vector<std::int64_t> class_counts_of(torch::Tensor const& predicted,
-                                          torch::Tensor const& truth, std::int64_t classes);
+torch::Tensor class_counts_of(torch::Tensor const& predicted, torch::Tensor const& truth,
+                              std::int64_t classes);
 std::vector<ClassScore> scores_of_counts(std::vector<std::int64_t> const& counts);
 
 /// Share of all that was predicted rightly.

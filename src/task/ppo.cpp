@@ -50,13 +50,12 @@ class Ppo : public Task {
         auto loss =
             policy_loss + options_.value_weight * value_loss - options_.entropy_weight * entropy;
         torch::NoGradGuard const no_grad;
-        auto const number = [](torch::Tensor const& tensor) { return tensor.item<double>(); };
-        return {std::move(loss),
-                static_cast<double>(advantages.numel()),
+        auto const number = [](torch::Tensor const& sum) { return sum.to(torch::kFloat64); };
+        return {std::move(loss), static_cast<double>(advantages.numel()),
                 // The KL divergence by the estimator that is never negative (Schulman, 2020).
-                {number(policy_loss), number(value_loss), number(entropy),
-                 number((ratio - 1 - log_ratio).sum()),
-                 number((ratio - 1).abs().gt(options_.clip).sum())}};
+                torch::stack({number(policy_loss), number(value_loss), number(entropy),
+                              number((ratio - 1 - log_ratio).sum()),
+                              number((ratio - 1).abs().gt(options_.clip).sum())})};
     }
 
     std::vector<std::string> figures() const override {

@@ -2,7 +2,10 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/to_device.hpp"
 #include "train/layout.hpp"
+
+#include "host_copies.hpp"
 
 namespace lockstep::train {
 
@@ -28,6 +31,10 @@ void for_each_buffer(nn::Model const& model, Action const& action) {
     }
 }
 
+torch::Tensor place_in(torch::Tensor const& flat, std::int64_t at, torch::Tensor const& buffer) {
+    return flat.narrow(0, at, buffer.numel()).view(buffer.sizes());
+}
+
 } // namespace
 
 Buffers::Buffers(nn::Model const& model) {
@@ -37,30 +44,48 @@ Buffers::Buffers(nn::Model const& model) {
         (is_float ? float_count : integer_count) += buffer.numel();
     });
     // The 64-bit integers first, so that both are aligned.
-    auto const integer_bytes = integer_count * static_cast<std::int64_t>(sizeof(std::int64_t));
+    integer_bytes_ = integer_count * static_cast<std::int64_t>(sizeof(std::int64_t));
     auto const float_bytes = float_count * static_cast<std::int64_t>(sizeof(float));
-    bytes_ = torch::zeros({integer_bytes + float_bytes}, torch::kUInt8);
-    integers = bytes_.narrow(0, 0, integer_bytes).view(torch::kInt64);
-    floats = bytes_.narrow(0, integer_bytes, float_bytes).view(torch::kFloat32);
+    bytes_ = torch::zeros({integer_bytes_ + float_bytes}, torch::kUInt8);
+    integers = integers_of(bytes_);
+    floats = floats_of(bytes_);
     collect_from(model);
+}
+
+torch::Tensor Buffers::integers_of(torch::Tensor const& bytes) const {
+    return bytes.narrow(0, 0, integer_bytes_).view(torch::kInt64);
+}
+
+torch::Tensor Buffers::floats_of(torch::Tensor const& bytes) const {
+    return bytes.narrow(0, integer_bytes_, bytes.numel() - integer_bytes_).view(torch::kFloat32);
 }
 
 void Buffers::collect_from(nn::Model const& model) {
     torch::NoGradGuard const no_grad;
     model.settle_buffers();
-    for_each_buffer(
-        model, [this](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
-            (is_float ? floats : integers).narrow(0, at, buffer.numel()).copy_(buffer.flatten());
-        });
+    std::vector<torch::Tensor> there;
+    std::vector<torch::Tensor> places;
+    for_each_buffer(model,
+                    [&](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
+                        there.push_back(buffer);
+                        places.push_back(place_in(is_float ? floats : integers, at, buffer));
+                    });
+    auto const here = host_copies(there);
+    for (std::size_t i = 0; i < here.size(); ++i) {
+        places[i].copy_(here[i]);
+    }
 }
 
 void Buffers::restore_into(nn::Model& model) const {
     torch::NoGradGuard const no_grad;
     model.settle_buffers();
+    torch::Tensor bytes; // where the model is
     for_each_buffer(
-        model, [this](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
-            auto const& flat = is_float ? floats : integers;
-            buffer.copy_(flat.narrow(0, at, buffer.numel()).view(buffer.sizes()));
+        model, [&](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
+            if (!bytes.defined()) {
+                bytes = nn::to_device(bytes_, buffer.device());
+            }
+            buffer.copy_(place_in(is_float ? floats_of(bytes) : integers_of(bytes), at, buffer));
         });
 }
 

@@ -31,7 +31,11 @@ class Buffers {
                                 std::string const& integers_path) const;
 
   private:
+    torch::Tensor integers_of(torch::Tensor const& bytes) const;
+    torch::Tensor floats_of(torch::Tensor const& bytes) const;
+
     torch::Tensor bytes_; ///< behind both arrays
+    std::int64_t integer_bytes_ = 0;
 };
 
 } // namespace lockstep::train

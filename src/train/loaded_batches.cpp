@@ -1,5 +1,6 @@
 #include "train/loaded_batches.hpp"
 
+#include "nn/to_device.hpp"
 #include "train/prefetched_batches.hpp"
 
 namespace lockstep::train {
@@ -14,10 +15,7 @@ torch::Tensor copied(void const* values, std::vector<std::int64_t> const& shape,
     if (device.is_cpu()) {
         return there.clone();
     }
-    // The loader uses its buffers again; torch keeps pinned ones until their copy has been made.
-    auto const pinned = torch::empty(shape, options.pinned_memory(true));
-    pinned.copy_(there);
-    return pinned.to(device, type, /*non_blocking=*/true);
+    return nn::to_device(there, device);
 }
 
 torch::Tensor lengths_of(std::vector<std::int64_t> const& offsets) {

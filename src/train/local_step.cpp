@@ -14,7 +14,7 @@
 #include <functional>
 #include <optional>
 
-#include "add_to.hpp"
+#include "host_copies.hpp"
 #include "instance_threads.hpp"
 #include "on_batch.hpp"
 
@@ -22,9 +22,15 @@ namespace lockstep::train {
 
 /// A module, an instance, which runs one replica at a time.
 struct LocalStep::ModelInstance {
+    struct OfReplica {
+        int replica = 0;
+        task::Loss loss;
+    };
+
     nn::Model& model;
     torch::Device device;
     GradientSink sink;
+    std::vector<OfReplica> losses{}; ///< of the micro-batches of this step
 };
 
 namespace {
@@ -32,6 +38,14 @@ namespace {
 torch::Device device_of(nn::Model const& model, torch::Device otherwise) {
     auto const parameters = model.parameters();
     return parameters.empty() ? otherwise : parameters.front().device();
+}
+
+/// Adds entry by entry; sums that are empty begin at zero.
+template <class Number>
+void add_to(std::vector<Number>& sums, torch::Tensor const& more) {
+    std::span const values(more.const_data_ptr<Number>(), static_cast<std::size_t>(more.numel()));
+    sums.resize(values.size(), 0);
+    std::ranges::transform(values, sums, sums.begin(), std::plus<>());
 }
 
 nn::Fields moved(nn::Fields const& fields, torch::Device device) {
@@ -79,12 +93,20 @@ void LocalStep::run(BatchSource& batches, int micro_batches, std::uint64_t step_
     step_key_ = step_key;
     loss_scale_ = loss_scale;
     times_ = {};
+    for (auto const& instance : instances_) {
+        instance->losses.clear(); // of a step that failed
+    }
     used_.assign(parts_.layout.entries.size(), 0);
     if (threads_) {
         run_on_threads(batches);
     } else {
         run_node(parts_.node, 0, batches);
     }
+    Stopwatch watch;
+    for (auto const& instance : instances_) {
+        read_losses(*instance);
+    }
+    times_.backward += watch.seconds(); // a device's
     if (after_) {
         std::copy(after_->bytes().begin(), after_->bytes().end(), parts_.buffers.bytes().begin());
     }
@@ -178,7 +200,6 @@ void LocalStep::start_replica(ModelInstance& instance, int replica,
 void LocalStep::run_micro_batch(ModelInstance& instance, int replica, int micro,
                                 task::Tensors const& tensors, LocalTimes& times) {
     Stopwatch watch;
-    auto& result = result_of(replica);
     instance.model.set_random_key(mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
                                         static_cast<std::uint64_t>(micro)));
     auto const loss = on_batch(tensors, [&] {
@@ -187,10 +208,8 @@ void LocalStep::run_micro_batch(ModelInstance& instance, int replica, int micro,
     });
     times.forward += watch.restart();
     on_batch(tensors, [&] { (loss_scale_ == 1 ? loss.sum : loss.sum * loss_scale_).backward(); });
-    result.loss_sum += loss.sum.item<double>();
-    result.weight += loss.weight;
-    add_to(result.figures, loss.figures);
-    add_to(result.counts, loss.counts);
+    instance.losses.push_back(
+        {replica, {loss.sum.detach(), loss.weight, loss.figures, loss.counts}});
     times.backward += watch.restart();
 }
 
@@ -268,6 +287,32 @@ void LocalStep::run_on_threads(BatchSource& batches) {
             [&](int into, int from) { add(part(into), part(from)); });
         parts_.exchange.ready(bucket);
     }
+}
+
+/// One wait for the device, which has then done its forward and backward.
+void LocalStep::read_losses(ModelInstance& instance) {
+    std::vector<torch::Tensor> tensors;
+    for (auto const& [replica, loss] : instance.losses) {
+        for (auto const& tensor : {loss.sum, loss.figures, loss.counts}) {
+            if (tensor.defined()) {
+                tensors.push_back(tensor);
+            }
+        }
+    }
+    auto const copies = host_copies(tensors);
+    auto next = copies.begin();
+    for (auto const& [replica, loss] : instance.losses) {
+        auto& result = result_of(replica);
+        result.loss_sum += (next++)->item<double>();
+        result.weight += loss.weight;
+        if (loss.figures.defined()) {
+            add_to(result.figures, *next++);
+        }
+        if (loss.counts.defined()) {
+            add_to(result.counts, *next++);
+        }
+    }
+    instance.losses.clear();
 }
 
 ReplicaResult& LocalStep::result_of(int replica) {

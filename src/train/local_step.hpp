@@ -89,6 +89,7 @@ class LocalStep {
     void run_micro_batch(ModelInstance& instance, int replica, int micro,
                          task::Tensors const& tensors, LocalTimes& times);
     void end_replica(ModelInstance& instance, int replica);
+    void read_losses(ModelInstance& instance);
     void fold(int bucket, std::size_t depth);
     void round(torch::Tensor const& values) const;
     void add(torch::Tensor const& into, torch::Tensor const& from) const;

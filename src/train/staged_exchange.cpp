@@ -2,14 +2,28 @@
 
 #include "train/arena.hpp"
 
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "device_elements.hpp"
+
 namespace lockstep::train {
 
 namespace {
 
+/// Buckets leave the device while backward is under way: each is given to the host's exchange when
+/// its copy is there, at the latest in finish. What comes back is not waited for.
 class StagedExchange : public comm::Exchange {
   public:
     StagedExchange(std::unique_ptr<comm::Exchange> host, torch::Device device)
-        : Exchange(host->partition()), host_(std::move(host)) {
+        : Exchange(host->partition()), host_(std::move(host)), device_(device),
+          streams_(device.type()),
+          pinned_(torch::empty({partition_.size()},
+                               torch::TensorOptions(torch::kFloat32).pinned_memory(true))) {
         auto const options = torch::TensorOptions(torch::kFloat32).device(device);
         gradients_ = torch::zeros({partition_.size()}, options);
         parameters_ = torch::zeros({partition_.size()}, options);
@@ -23,15 +37,25 @@ class StagedExchange : public comm::Exchange {
     float* gradients() noexcept override { return gradients_.mutable_data_ptr<float>(); }
     float* parameters() noexcept override { return parameters_.mutable_data_ptr<float>(); }
 
-    void begin() override { host_->begin(); }
+    void begin() override {
+        leaving_.clear(); // of a step that failed
+        host_->begin();
+    }
     void ready(int index) override {
-        copy(host_gradients_, gradients_, partition_.bucket(index));
-        host_->ready(index);
+        auto const range = partition_.bucket(index);
+        leaving_.push_back({index, copied(slice(pinned_, range), slice(gradients_, range))});
+        while (!leaving_.empty() && leaving_.front().copied.query()) {
+            give_first();
+        }
     }
     void finish(std::span<double> step_sums, std::span<std::byte> payload) override {
+        while (!leaving_.empty()) {
+            leaving_.front().copied.synchronize();
+            give_first();
+        }
         host_->finish(step_sums, payload);
         for (auto const& range : held()) {
-            copy(gradients_, host_gradients_, range);
+            send_back(gradients_, host_gradients_, range);
         }
         cost_ = host_->cost();
     }
@@ -40,11 +64,16 @@ class StagedExchange : public comm::Exchange {
         if (sums_everywhere()) {
             return;
         }
-        for (auto const& range : partition_.owned(rank())) {
-            copy(host_parameters_, parameters_, range);
+        auto const owned = partition_.owned(rank());
+        for (auto const& range : owned) {
+            copied(slice(pinned_, range), slice(parameters_, range));
+        }
+        streams_.synchronizeStream(streams_.getStream(device_));
+        for (auto const& range : owned) {
+            slice(host_parameters_, range).copy_(slice(pinned_, range));
         }
         host_->publish();
-        copy(parameters_, host_parameters_, {0, partition_.size()});
+        send_back(parameters_, host_parameters_, {0, partition_.size()});
         cost_ = host_->cost();
     }
 
@@ -53,13 +82,38 @@ class StagedExchange : public comm::Exchange {
         return sums_everywhere() ? std::vector<comm::Range>{{0, partition_.size()}}
                                  : partition_.owned(rank());
     }
-    static void copy(torch::Tensor const& into, torch::Tensor const& from, comm::Range range) {
+    /// Between the device and pinned memory, behind the work on the current stream.
+    c10::Event copied(torch::Tensor const& into, torch::Tensor const& from) const {
         torch::NoGradGuard const no_grad;
-        into.narrow(0, range.first, range.count())
-            .copy_(from.narrow(0, range.first, range.count()));
+        c10::DeviceGuard const guard(device_);
+        into.copy_(from, /*non_blocking=*/true);
+        c10::Event event(device_.type());
+        event.record(streams_.getStream(device_));
+        return event;
+    }
+    void give_first() {
+        auto const index = leaving_.front().index;
+        auto const range = partition_.bucket(index);
+        slice(host_gradients_, range).copy_(slice(pinned_, range));
+        leaving_.pop_front();
+        host_->ready(index);
+    }
+    /// The pinned memory is free: whatever left by it was waited for.
+    void send_back(torch::Tensor const& into, torch::Tensor const& from, comm::Range range) const {
+        slice(pinned_, range).copy_(slice(from, range));
+        copied(slice(into, range), slice(pinned_, range));
     }
 
+    struct Leaving {
+        int index = 0;
+        c10::Event copied;
+    };
+
     std::unique_ptr<comm::Exchange> host_;
+    torch::Device device_;
+    c10::impl::VirtualGuardImpl streams_; ///< of the device's kind
+    torch::Tensor pinned_;                ///< what is on its way, either way
+    std::deque<Leaving> leaving_;
     torch::Tensor gradients_;
     torch::Tensor parameters_;
     torch::Tensor host_gradients_;

@@ -27,7 +27,7 @@ TABLE = {
 RANKS = (1, 2, 3, 4)
 # Torch chooses other kernels for these on devices (a whole LSTM cell), which round otherwise, and in 16 bits it casts
 # other operators: such rows are compared with one device alone.
-OWN_KERNELS = ("clstm-policy", "lmu-asr", "lstm-policy")
+OWN_KERNELS = ("clstm-policy", "lstm-policy")
 COUNTS = ("launches", "waits", "host_waits", "races", "peers")  # of tests/sim/counts_file.hpp
 
 
@@ -118,6 +118,25 @@ def other_ways(scratch):
         check_same(scratch / f"way-{at}", scratch / f"way-{at}-sim", f"{model} {settings}")
 
 
+def host_waits(scratch):
+    """A step holds the host up 5 times, and once for each bucket, at most. More do models that speak with the host in
+    the middle of a step (a policy, losses and statistics that are summed there), and replicas that keep buffers."""
+    for name, ranks, settings, more in (
+            ("cnn", 2, {}, {}), ("unet", 2, {}, {}), ("cnn", 2, {}, {"devices": 1}),
+            *((("cnn1d", 2, {}, {}), ("mlp", 1, {"precision.compute": "fp16"}, {})) if LONG else ())):
+        counted = []
+        for steps in (2, 8):
+            counts = scratch / f"waits-{steps}"
+            words = words_of(deck_of(scratch, name, STEPS), scratch / "waited", {
+                "run.replicas": 4, "monitor.weight-hash": "off", **settings, "train.validate-every": 0}, "sim", steps)
+            simulated(words, ranks, counts=counts, **more).expect(0)
+            counted.append(max(each["host_waits"] for each in counts_of(counts)))
+            shutil.rmtree(counts)
+            shutil.rmtree(scratch / "waited")
+        waits = (counted[1] - counted[0]) / 6
+        check(waits <= 6, f"{name} {settings} {more}: the host waits {waits:.1f} times per step")
+
+
 def waits_left_out(scratch):
     """Each wait of a stream orders something: without it a race is found, or nothing depends on it."""
     deck = deck_of(scratch, "cnn", STEPS)
@@ -174,6 +193,7 @@ def main():
         write_data(scratch)
         along_the_tree(scratch)
         other_ways(scratch)
+        host_waits(scratch)
         what_goes_wrong(scratch)
         waits_left_out(scratch)
         trained = 0

@@ -422,9 +422,10 @@ void run_on_stream(c10::OperatorHandle const& handle, torch::jit::Stack* stack) 
     run_later(op, forecast, prepare(op, arguments), on, arguments, *stack);
 }
 
+// Those that torch would take apart, or refuse, on devices that it does not know.
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    for (auto const* const name :
-         {"convolution_overrideable", "convolution_backward_overrideable"}) {
+    for (auto const* const name : {"convolution_overrideable", "convolution_backward_overrideable",
+                                   "native_layer_norm", "native_group_norm"}) {
         m.impl(name, torch::CppFunction::makeFromBoxedFunction<&run_on_stream>());
     }
 }

@@ -24,12 +24,13 @@ struct Tensors {
 };
 
 /// What a batch gives: the sum of its samples' losses, which autograd can differentiate, and the
-/// weight that the sum over all replicas is divided by.
+/// weight that the sum over all replicas is divided by. The tensors may be on the device: they are
+/// read once per step, so that the host need not wait for each batch.
 struct Loss {
     torch::Tensor sum; ///< a scalar
     double weight = 0;
-    std::vector<double> figures{};      ///< sums of what Task::figures names
-    std::vector<std::int64_t> counts{}; ///< of length Task::training_counts
+    torch::Tensor figures{}; ///< [n] float64, sums of what Task::figures names; or undefined
+    torch::Tensor counts{};  ///< [Task::training_counts] int64; or undefined
 };
 
 /// Sums over an evaluated batch. Counts are whole numbers, so adding them is exact in any order;

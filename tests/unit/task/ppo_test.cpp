@@ -120,10 +120,10 @@ TEST_CASE("the loss is a sum over transitions, however they are dealt") {
     CHECK(whole.sum.item<double>() == Approx(0.37338268779248196));
     CHECK(whole.weight == 2);
     auto const names = task->figures();
-    REQUIRE(names.size() == whole.figures.size());
+    REQUIRE(static_cast<std::int64_t>(names.size()) == whole.figures.numel());
     std::map<std::string, double> figures;
     for (std::size_t i = 0; i < names.size(); ++i) {
-        figures[names[i]] = whole.figures[i];
+        figures[names[i]] = whole.figures[static_cast<std::int64_t>(i)].item<double>();
     }
     CHECK(figures["policy_loss"] == Approx(-1.8 + 0.46626870068706966));
     CHECK(figures["value_loss"] == Approx(0.32 + 3.125));
