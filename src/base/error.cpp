@@ -3,6 +3,7 @@
 #include "base/failed_allocation.hpp"
 #include "base/memory.hpp"
 #include "base/text.hpp"
+#include "base/vendors.hpp"
 
 #include <algorithm>
 #include <array>
@@ -73,12 +74,11 @@ std::optional<Error> out_of_device_memory(std::string const& text) {
                   gpu == std::string::npos ? "the device is full" : sentence(gpu), memory_remedy});
 }
 
-/// What LibTorch says of a GPU that broke down, beside mistakes of a program: the texts of
-/// cudaGetErrorString, which HIP shares.
+/// What LibTorch says of a GPU that broke down, beside mistakes of a program: the texts of the
+/// vendor's runtime.
 std::optional<Error> failed_device(std::string const& text) {
-    constexpr std::array marks{"CUDA error: ", "HIP error: "};
-    bool const of_device = std::any_of(marks.begin(), marks.end(), [&](char const* mark) {
-        return text.find(mark) != std::string::npos;
+    auto const found = std::ranges::find_if(vendors(), [&](Vendor const& vendor) {
+        return text.find(vendor.failed) != std::string::npos;
     });
     constexpr std::array failures{
         "ECC",           "NVLink",     "nvlink", "ardware", "unspecified launch failure",
@@ -86,13 +86,14 @@ std::optional<Error> failed_device(std::string const& text) {
     bool const broke = std::any_of(failures.begin(), failures.end(), [&](char const* failure) {
         return text.find(failure) != std::string::npos;
     });
-    if (!of_device || !broke) {
+    if (found == vendors().end() || !broke) {
         return std::nullopt;
     }
     return Error(ExitCode::rank_lost,
                  {"a GPU failed", text,
-                  "Start again: the run resumes from its last checkpoint. If it happens again, "
-                  "exclude this host and have it checked (dmesg, nvidia-smi -q)"});
+                  concat("Start again: the run resumes from its last checkpoint. If it happens "
+                         "again, exclude this host and have it checked (dmesg, ",
+                         found->tool, ")")});
 }
 
 /// What LibTorch's allocators say of a failure that they do not throw as std::bad_alloc.

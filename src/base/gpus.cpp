@@ -17,9 +17,13 @@ namespace lockstep {
 
 namespace {
 
-// Numbers of the driver's interface (cuda.h).
-constexpr int capability_major = 75;
-constexpr int capability_minor = 76;
+std::string visible_text() {
+    std::vector<std::string> names;
+    for (auto const& vendor : vendors()) {
+        names.emplace_back(vendor.visible);
+    }
+    return joined(names, ", ");
+}
 
 std::string uuid_text(std::array<unsigned char, 16> const& bytes) {
     std::ostringstream out;
@@ -40,26 +44,24 @@ int numa_node_of(std::string bus) {
     return file ? node : -1;
 }
 
-Gpu described(DriverLibrary const& driver, int device) {
+Gpu described(DriverLibrary const& driver, DriverFunctions const& of, int device) {
     Gpu gpu;
     std::array<char, 256> text{};
-    if (driver.call("cuDeviceGetName", text.data(), static_cast<int>(text.size()), device)) {
+    if (driver.call(of.name, text.data(), static_cast<int>(text.size()), device)) {
         gpu.name = text.data();
     }
     std::array<unsigned char, 16> uuid{};
-    if (driver.call("cuDeviceGetUuid_v2", uuid.data(), device) ||
-        driver.call("cuDeviceGetUuid", uuid.data(), device)) {
+    if (driver.call(of.uuid, uuid.data(), device)) {
         gpu.uuid = uuid_text(uuid);
     }
     int major = 0;
     int minor = 0;
-    driver.call("cuDeviceGetAttribute", &major, capability_major, device);
-    driver.call("cuDeviceGetAttribute", &minor, capability_minor, device);
+    driver.call(of.capability, &major, &minor, device);
     gpu.capability = concat(major, ".", minor);
     std::size_t memory = 0;
-    driver.call("cuDeviceTotalMem_v2", &memory, device);
+    driver.call(of.memory, &memory, device);
     gpu.memory = memory;
-    if (driver.call("cuDeviceGetPCIBusId", text.data(), static_cast<int>(text.size()), device)) {
+    if (driver.call(of.bus, text.data(), static_cast<int>(text.size()), device)) {
         gpu.bus = text.data();
         gpu.numa_node = numa_node_of(gpu.bus);
     }
@@ -87,9 +89,10 @@ std::string path_between(Nvml const& nvml, Nvml::Device one, Nvml::Device other)
     return level ? path_text(*level) : "not known";
 }
 
+/// By NVIDIA's library, where the GPUs are NVIDIA's.
 void add_links(GpuListing& listing) {
     Nvml const nvml;
-    if (!nvml) {
+    if (!nvml || nvml.on_bus(listing.gpus.front().bus) == nullptr) {
         return;
     }
     if (auto const version = nvml.driver_version(); !version.empty()) {
@@ -122,7 +125,7 @@ int index_of(std::string const& name, std::string const& devices, std::vector<Gp
         throw Error(ExitCode::unavailable,
                     {concat("run.devices = ", devices),
                      concat("there is no GPU ", name, " among the ", gpus.size(), " of this host"),
-                     "lockstep check lists them; CUDA_VISIBLE_DEVICES hides some"});
+                     concat("lockstep check lists them; ", visible_text(), " hide some")});
     }
     return index;
 }
@@ -130,25 +133,46 @@ int index_of(std::string const& name, std::string const& devices, std::vector<Gp
 } // namespace
 
 GpuListing list_gpus() {
+    GpuListing first;
+    for (auto const& vendor : vendors()) {
+        auto listing = list_gpus(vendor);
+        if (!listing.gpus.empty()) {
+            return listing;
+        }
+        if (first.kind.empty()) {
+            first = std::move(listing);
+        }
+    }
+    return first;
+}
+
+GpuListing list_gpus(Vendor const& vendor) {
     GpuListing listing;
-    DriverLibrary const driver("libcuda.so.1");
-    if (!driver) {
+    auto const& functions = vendor.driver;
+    auto const found = std::ranges::find_if(functions.libraries, [](char const* name) {
+        return name != nullptr && DriverLibrary(name);
+    });
+    if (found == functions.libraries.end()) {
         return listing;
     }
+    DriverLibrary const driver(*found);
+    listing.kind = vendor.kind;
     int version = 0;
-    driver.call("cuDriverGetVersion", &version);
-    listing.driver = concat("CUDA ", version / 1000, ".", version % 1000 / 10);
+    driver.call(functions.version, &version);
+    listing.driver = concat(vendor.runtime, " ", version / 1000, ".", version % 1000 / 10);
     int count = 0;
-    if (!driver.call("cuInit", 0U) || !driver.call("cuDeviceGetCount", &count)) {
+    if (!driver.call(functions.start, 0U) || !driver.call(functions.count, &count)) {
         listing.problem = "the driver's library is installed, but the driver does not answer";
         return listing;
     }
     for (int index = 0; index < count; ++index) {
         int device = 0;
-        driver.call("cuDeviceGet", &device, index);
-        listing.gpus.push_back(described(driver, device));
+        driver.call(functions.device, &device, index);
+        listing.gpus.push_back(described(driver, functions, device));
     }
-    add_links(listing);
+    if (!listing.gpus.empty()) {
+        add_links(listing);
+    }
     return listing;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/vendors.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,17 +18,22 @@ struct Gpu {
     int numa_node = -1; ///< nearest to it; -1: not known
 };
 
-/// The GPUs that this process may use, in its own count: CUDA_VISIBLE_DEVICES is heeded.
+/// The GPUs that this process may use, in its own count: the variables that hide some are heeded.
 struct GpuListing {
     std::vector<Gpu> gpus;
+    std::string kind;    ///< "cuda"; empty: no driver
     std::string driver;  ///< "570.86.15, CUDA 12.8"; empty: none
     std::string problem; ///< why there are none although a driver is there
     std::vector<std::string>
         between; ///< [i * gpus + j]: "NVLink", "PCIe switch", …; empty: not known
 };
 
-/// Asks the driver's own libraries, which are loaded only here: no build needs them.
+/// Asks the drivers' own libraries, which are loaded only here: no build needs them. Of several
+/// vendors' GPUs those of the first that has any.
 GpuListing list_gpus();
+
+/// Those of one vendor.
+GpuListing list_gpus(Vendor const& vendor);
 
 /// Which of `gpus` run.devices means: "all"; how many; or a list of numbers or UUIDs (or their
 /// beginnings), where "2," is a list of one. In the order named.

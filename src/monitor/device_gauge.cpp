@@ -3,14 +3,15 @@
 #include "base/environment.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "base/vendors.hpp"
 
 namespace lockstep::monitor {
 
 namespace {
 
-/// The n-th device that CUDA_VISIBLE_DEVICES leaves.
+/// The n-th device that the environment leaves.
 Nvml::Device visible(Nvml const& nvml, unsigned int n) {
-    auto const names = split(environment_text("CUDA_VISIBLE_DEVICES"), ',');
+    auto const names = split(environment_text(vendors().front().visible), ',');
     if (names.empty()) {
         return nvml.at(n);
     }
@@ -24,7 +25,7 @@ Nvml::Device visible(Nvml const& nvml, unsigned int n) {
 } // namespace
 
 void DeviceGauge::look_at(std::string const& device) {
-    constexpr std::string_view prefix = "cuda:";
+    auto const prefix = concat(vendors().front().kind, ":"); // NVIDIA's
     auto const n = device.starts_with(prefix)
                        ? number_of<unsigned int>(device.substr(prefix.size()))
                        : std::nullopt;

@@ -30,7 +30,7 @@ void require_nccl(config::Communication const& options, bool all_on_gpus) {
     if (!all_on_gpus) {
         throw Error(ExitCode::unavailable,
                     {"communication.backend = nccl", "not every rank computes on a GPU",
-                     "Set communication.backend = auto, or run.device = cuda"});
+                     "Set communication.backend = auto, or run.device to the GPUs' kind"});
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/gpus.hpp"
 #include "base/text.hpp"
+#include "base/vendors.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/train/trainer.hpp"
@@ -10,7 +11,6 @@
 #include <ATen/DeviceAccelerator.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 namespace lockstep::train {
@@ -46,20 +46,18 @@ std::string kind_of(std::string const& device) {
 ///
 /// Throws  Error 64 when `device` is no device's name
 std::optional<int> number_in(std::string const& device) {
-    constexpr std::array<std::string_view, 3> kinds{"cuda", "hip", "xpu"};
     auto const kind = kind_of(device);
     auto const digits = device.substr(std::min(kind.size() + 1, device.size()));
-    bool const known = std::find(kinds.begin(), kinds.end(), kind) != kinds.end() ||
-                       (!kind.empty() && kind == accelerator_name());
+    bool const known = vendor_of(kind) != nullptr || (!kind.empty() && kind == accelerator_name());
     bool const whole = device.size() == kind.size() ||
                        (!digits.empty() && digits.size() < 4 &&
                         digits.find_first_not_of("0123456789") == std::string::npos);
     if (!known || !whole) {
-        throw Error(
-            ExitCode::usage,
-            {concat("run.device = ", device),
-             "expected auto, cpu, or cuda, hip or xpu, with a number such as cuda:1 or without",
-             "Correct the value"});
+        throw Error(ExitCode::usage,
+                    {concat("run.device = ", device),
+                     concat("expected auto, cpu, or ", vendors_text(&Vendor::kind),
+                            ", with a number such as ", vendors().front().kind, ":1 or without"),
+                     "Correct the value"});
     }
     return digits.empty() ? std::nullopt : std::optional(std::stoi(digits));
 }
@@ -71,7 +69,7 @@ std::string accelerator_name() {
     if (!type) {
         return {};
     }
-    // PyTorch for ROCm says cuda.
+    // PyTorch for ROCm keeps its name for CUDA's devices.
     return at::Context::hasROCM() ? "hip" : c10::DeviceTypeName(*type, /*lower_case=*/true);
 }
 

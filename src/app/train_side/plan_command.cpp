@@ -129,7 +129,9 @@ std::vector<train::RankPlace> imagined(PlanTold const& told, std::string const& 
     std::vector<train::RankPlace> places;
     for (std::int64_t rank = 0; rank < told.ranks; ++rank) {
         places.push_back({concat("host ", rank / per_host),
-                          device == "cpu" ? device : concat("cuda:", rank % per_host)});
+                          device == "cpu"
+                              ? device
+                              : concat(device.substr(0, device.find(':')), ":", rank % per_host)});
     }
     return places;
 }

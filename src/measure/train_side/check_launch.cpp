@@ -64,7 +64,8 @@ std::string deck_hash(std::string const& file) {
 }
 
 std::string uuid_of(std::string const& device, GpuListing const& listing) {
-    auto const index = device.starts_with("cuda:") ? std::stoul(device.substr(5)) : ~0UL;
+    auto const colon = device.find(':');
+    auto const index = colon == std::string::npos ? ~0UL : std::stoul(device.substr(colon + 1));
     return index < listing.gpus.size() ? listing.gpus[index].uuid : "";
 }
 
@@ -120,14 +121,14 @@ std::vector<Finding> judge_gpus(CheckContext const& context, GpuListing const& l
     for (std::size_t at = 0; at < listing.gpus.size(); ++at) {
         auto const& gpu = listing.gpus[at];
         findings.push_back({Colour::green, "gpu",
-                            concat("cuda:", at, " ", gpu.name, ", ", gpu.capability, ", ",
+                            concat(listing.kind, ":", at, " ", gpu.name, ", ", gpu.capability, ", ",
                                    bytes_text(gpu.memory), ", ", gpu.uuid, ", PCI ", gpu.bus,
                                    gpu.numa_node < 0 ? "" : concat(", NUMA node ", gpu.numa_node)),
                             ""});
         for (std::size_t other = 0; other < at && !listing.between.empty(); ++other) {
             findings.push_back({Colour::green, "gpu",
-                                concat("cuda:", other, " to cuda:", at, ": ",
-                                       listing.between[at * listing.gpus.size() + other]),
+                                concat(listing.kind, ":", other, " to ", listing.kind, ":", at,
+                                       ": ", listing.between[at * listing.gpus.size() + other]),
                                 ""});
         }
     }
@@ -135,15 +136,17 @@ std::vector<Finding> judge_gpus(CheckContext const& context, GpuListing const& l
         findings.push_back(
             {listing.problem.empty() ? Colour::green : Colour::red, "driver",
              concat(listing.driver, listing.problem.empty() ? "" : ": ", listing.problem),
-             listing.problem.empty() ? "" : "Run nvidia-smi; restart the driver"});
+             listing.problem.empty()
+                 ? ""
+                 : concat("Run ", vendor_of(listing.kind)->tool, "; restart the driver")});
     }
     auto const torch = torch_facts();
     if (!listing.gpus.empty() && !torch.sees_gpus && run.device != "cpu") {
         findings.push_back(
             {Colour::red, "devices", concat("LibTorch cannot use the GPUs of ", comm::host_name()),
-             torch.has_cuda ? "Update the driver to one that supports LibTorch's CUDA version"
-                            : "Build with a LibTorch that has CUDA (./bootstrap "
-                              "build installs one), or set run.device = cpu"});
+             torch.built_for_gpus ? "Update the driver to one that supports this LibTorch"
+                                  : "Build with a LibTorch for these GPUs (./bootstrap build "
+                                    "installs one for NVIDIA's), or set run.device = cpu"});
     }
     if (torch.sees_gpus && !comm::nccl_available() && context.world.size() > 1) {
         findings.push_back({Colour::yellow, "devices",

@@ -10,11 +10,10 @@
 namespace lockstep::measure {
 
 TorchFacts torch_facts() {
-    bool const has_cuda = at::hasCUDA();
-    auto const runtime = has_cuda ? concat(" with CUDA ", at::Context::versionCUDART())
-                                  : std::string(" without CUDA");
-    return {concat(TORCH_VERSION, runtime), at::get_cpu_capability(), has_cuda,
-            at::accelerator::deviceCount() > 0};
+    auto const kind = at::accelerator::getAccelerator();
+    return {concat(TORCH_VERSION, " for ",
+                   kind ? c10::DeviceTypeName(*kind, /*lower_case=*/true) : "CPUs alone"),
+            at::get_cpu_capability(), kind.has_value(), at::accelerator::deviceCount() > 0};
 }
 
 } // namespace lockstep::measure

@@ -6,9 +6,9 @@ namespace lockstep::measure {
 
 /// What LibTorch says of itself.
 struct TorchFacts {
-    std::string version;   ///< "2.13.0 with CUDA 12080"
-    std::string vectors;   ///< that its CPU kernels use: "AVX512"
-    bool has_cuda = false; ///< built with it
+    std::string version; ///< "2.13.0 for cuda"
+    std::string vectors; ///< that its CPU kernels use: "AVX512"
+    bool built_for_gpus = false;
     bool sees_gpus = false;
 };
 TorchFacts torch_facts();

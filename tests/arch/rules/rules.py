@@ -47,6 +47,8 @@ PLACES = {
     "mpi": (r"#include <mpi", ["src/comm/native.hpp"]),
     "world": (r"\bMPI_COMM_WORLD\b", ["src/comm/session.cpp"]),
     "hdf5": (r"\bH5[A-Z]{1,2}[a-z]\w*\s*\(|#include <hdf5", ["src/h5/"]),
+    "vendor": (r"(?i)cuda|\bhip[A-Z]|amdhip",
+               ["src/base/vendors", "src/base/nvml", "src/comm/nccl", "src/config/describe.hpp"]),
     "nccl": (r"\bnccl[A-Z]\w*\s*\(|#include <(nccl|rccl|cuda_runtime|hip)", ["src/comm/nccl"]),
 }
 

@@ -45,6 +45,50 @@ TEST_CASE("what run.devices cannot mean is refused") {
     CHECK(refusal("1,GPU-b", 3) == ExitCode::usage);
 }
 
+TEST_CASE("a vendor's driver tells what devices there are") {
+    Vendor vendor{.kind = "test",
+                  .runtime = "Test",
+                  .visible = "",
+                  .failed = "",
+                  .tool = "",
+                  .driver = {.libraries = {"libmissing.so", LOCKSTEP_TEST_DRIVER},
+                             .version = "test_version",
+                             .start = "test_start",
+                             .count = "test_count",
+                             .device = "test_device",
+                             .name = "test_name",
+                             .uuid = "test_uuid",
+                             .capability = "test_capability",
+                             .memory = "test_memory",
+                             .bus = "test_bus"}};
+    auto const listing = list_gpus(vendor);
+    CHECK(listing.kind == "test");
+    CHECK(listing.driver == "Test 12.8");
+    CHECK(listing.problem.empty());
+    REQUIRE(listing.gpus.size() == 2);
+    CHECK(listing.gpus[1].name == "Device 11");
+    CHECK(listing.gpus[1].uuid == "GPU-0b0b0b0b-0b0b-0b0b-0b0b-0b0b0b0b0b0b");
+    CHECK(listing.gpus[1].capability == "9.4");
+    CHECK(listing.gpus[1].memory == 11ULL << 30);
+    CHECK(listing.gpus[1].bus == "0000:11:00.0");
+    CHECK(listing.gpus[1].numa_node == -1);
+
+    vendor.driver.start = "test_no_start";
+    auto const silent = list_gpus(vendor);
+    CHECK(silent.gpus.empty());
+    CHECK_FALSE(silent.problem.empty());
+    vendor.driver.libraries = {};
+    CHECK(list_gpus(vendor).kind.empty());
+}
+
+TEST_CASE("vendors are known by the kind of their devices") {
+    CHECK(vendor_of("cuda:1")->runtime == "CUDA");
+    CHECK(vendor_of("xpu")->kind == "xpu");
+    CHECK(vendor_of("cpu") == nullptr);
+    CHECK(vendor_of("") == nullptr);
+    CHECK(vendors_text(&Vendor::kind) == "cuda, hip or xpu");
+}
+
 TEST_CASE("GPUs are listed, or there are none") {
     auto const listing = list_gpus();
     CHECK((listing.between.empty() ||

@@ -11,3 +11,8 @@ lockstep_add_unit_test(base/host_facts)
 lockstep_add_unit_test(base/file_kind)
 lockstep_add_unit_test(base/json_line)
 lockstep_add_unit_test(base/exact_sum)
+
+add_library(lockstep_test_driver MODULE unit/base/test_driver.cpp)
+add_dependencies(unit.base lockstep_test_driver)
+target_compile_definitions(unit.base
+    PRIVATE LOCKSTEP_TEST_DRIVER="$<TARGET_FILE:lockstep_test_driver>")

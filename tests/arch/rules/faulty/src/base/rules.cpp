@@ -9,3 +9,5 @@ void everything() {
 #include <mpi.h> // nor anyone but comm
 
 #include "table.hpp" // and by data as one that is for all
+
+int const devices = cudaDevices();
