@@ -33,7 +33,9 @@ class HeartbeatTable {
         std::atomic<std::uint64_t> beats;       ///< grows while the process runs
         std::atomic<std::int32_t> left;         ///< 1: the rank has ended well
         SharedText<16> device;
-        SharedText<64> activity; ///< a part of the phase; may be empty
+        SharedText<64> activity;                 ///< a part of the phase; may be empty
+        std::atomic<std::int32_t> device_failed; ///< 1: the rank may wait for it; `failure` is set
+        SharedText<200> failure;
     };
 
     /// Where the ranks' host cannot share memory, every rank has a heartbeat table for itself.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <mutex>
 #include <optional>
 
 #include "nccl_state.hpp"
@@ -133,6 +134,7 @@ NcclCommunicator::NcclCommunicator(NcclCommunicator&&) noexcept = default;
 NcclCommunicator::~NcclCommunicator() = default;
 
 void NcclCommunicator::all_reduce_sum(DeviceSpan values, DeviceStream compute) {
+    std::lock_guard const lock(state_->mutex);
     state_->follow(compute);
     state_->launched(ncclAllReduce(values.data, values.data, values.count, raw_type(values.type),
                                    ncclSum, state_->raw, state_->stream.get()),
@@ -142,6 +144,7 @@ void NcclCommunicator::all_reduce_sum(DeviceSpan values, DeviceStream compute) {
 void NcclCommunicator::reduce_scatter_sum(DeviceView whole, DeviceSpan slice,
                                           DeviceStream compute) {
     check_slices(whole, slice, state_->ranks);
+    std::lock_guard const lock(state_->mutex);
     state_->follow(compute);
     state_->launched(ncclReduceScatter(whole.data, slice.data, slice.count, raw_type(slice.type),
                                        ncclSum, state_->raw, state_->stream.get()),
@@ -151,6 +154,7 @@ void NcclCommunicator::reduce_scatter_sum(DeviceView whole, DeviceSpan slice,
 void NcclCommunicator::all_gather(DeviceView slice, DeviceSpan whole, DeviceStream compute) {
     check_slices({whole.data, whole.count, whole.type}, {nullptr, slice.count, slice.type},
                  state_->ranks);
+    std::lock_guard const lock(state_->mutex);
     state_->follow(compute);
     state_->launched(ncclAllGather(slice.data, whole.data, slice.count, raw_type(slice.type),
                                    state_->raw, state_->stream.get()),
@@ -158,6 +162,7 @@ void NcclCommunicator::all_gather(DeviceView slice, DeviceSpan whole, DeviceStre
 }
 
 void NcclCommunicator::broadcast(DeviceSpan values, int root, DeviceStream compute) {
+    std::lock_guard const lock(state_->mutex);
     state_->follow(compute);
     state_->launched(ncclBroadcast(values.data, values.data, values.count, raw_type(values.type),
                                    root, state_->raw, state_->stream.get()),
@@ -165,6 +170,7 @@ void NcclCommunicator::broadcast(DeviceSpan values, int root, DeviceStream compu
 }
 
 void NcclCommunicator::exchange(std::span<DeviceExchange const> shards, DeviceStream compute) {
+    std::lock_guard const lock(state_->mutex);
     state_->follow(compute);
     // Inside a group nothing is sent yet, and a group that was opened must be closed.
     auto result = ncclGroupStart();
@@ -195,9 +201,8 @@ void NcclCommunicator::wait(DeviceStream compute) {
 }
 
 void NcclCommunicator::check_async() {
-    if (state_->raw == nullptr) {
-        state_->fail("NCCL cannot communicate", "it was aborted");
-    }
+    std::lock_guard const lock(state_->mutex);
+    state_->require_usable();
     auto const result = state_->async_result();
     if (result != ncclSuccess && result != ncclInProgress) {
         state_->fail("communication between GPUs failed", state_->reason(result));
@@ -231,6 +236,7 @@ struct NcclMemory::Block {
     Block(Block const&) = delete;
     Block& operator=(Block const&) = delete;
     ~Block() {
+        std::lock_guard const lock(state.mutex);
         if (registration != nullptr && state.raw != nullptr) {
             ncclCommDeregister(state.raw, registration);
         }
@@ -251,6 +257,8 @@ NcclMemory NcclCommunicator::allocate(std::size_t bytes) {
         block->data = nullptr;
         return memory; // torch's allocator will do, or say that there is no more
     }
+    std::lock_guard const lock(state_->mutex);
+    state_->require_usable();
     state_->launched(ncclCommRegister(state_->raw, block->data, bytes, &block->registration),
                      "ncclCommRegister");
     memory.block_ = std::move(block);
@@ -279,6 +287,7 @@ void* NcclMemory::data() const noexcept {
 }
 
 void NcclCommunicator::abort() noexcept {
+    std::lock_guard const lock(state_->mutex);
     state_->abort();
 }
 

@@ -1,6 +1,7 @@
 #include "nccl_state.hpp"
 
 #include "base/text.hpp"
+#include "comm/heartbeats.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ void check_start(gpu::Result result, std::string_view call, int device) {
 } // namespace
 
 NcclCommunicator::State::State(Communicator const& comm, NcclOptions const& chosen)
-    : rank(comm.rank()), ranks(comm.size()), options(chosen) {
+    : rank(comm.rank()), ranks(comm.size()), options(chosen), heartbeats(comm.heartbeats()) {
     int const device = options.device;
     check_start(gpu::set_device(device), "choosing it", device);
     int least = 0;
@@ -44,6 +45,7 @@ NcclCommunicator::State::State(Communicator const& comm, NcclOptions const& chos
 }
 
 NcclCommunicator::State::~State() {
+    lookout_ = {};
     // While an error unwinds this rank the others may never come to the common end.
     if (failed || std::uncaught_exceptions() > 0) {
         abort();
@@ -60,6 +62,9 @@ bool NcclCommunicator::State::join(std::span<std::byte const> id) {
     auto result = ncclCommInitRankConfig(&raw, ranks, unique, rank, &config);
     bool const settled = settles(result);
     if (settled && result == ncclSuccess) {
+        if (heartbeats != nullptr) {
+            lookout_ = std::jthread([this](std::stop_token const& stop) { look_out(stop); });
+        }
         return true;
     }
     auto const why = settled ? reason(result) : std::string();
@@ -74,10 +79,28 @@ bool NcclCommunicator::State::join(std::span<std::byte const> id) {
     return false;
 }
 
-void NcclCommunicator::State::follow(DeviceStream compute) {
+void NcclCommunicator::State::look_out(std::stop_token const& stop) {
+    constexpr std::chrono::milliseconds period(500);
+    std::unique_lock lock(mutex);
+    while (!leaves_.wait_for(lock, stop, period, [&] { return stop.stop_requested(); })) {
+        auto const result = raw == nullptr ? ncclSuccess : async_result();
+        if (result != ncclSuccess && result != ncclInProgress) {
+            auto& own = heartbeats->own();
+            own.failure.set(reason(result));
+            own.device_failed.store(1, std::memory_order_release);
+            return;
+        }
+    }
+}
+
+void NcclCommunicator::State::require_usable() {
     if (raw == nullptr) {
         fail("NCCL cannot communicate", "it was aborted");
     }
+}
+
+void NcclCommunicator::State::follow(DeviceStream compute) {
+    require_usable();
     check_gpu(gpu::record_event(before.get(), static_cast<gpu::Stream>(compute)),
               "recording an event");
     check_gpu(gpu::stream_wait(stream.get(), before.get(), 0), "waiting for an event");

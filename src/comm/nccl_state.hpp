@@ -4,7 +4,11 @@
 #include "comm/nccl.hpp"
 
 #include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <type_traits>
@@ -48,7 +52,10 @@ bool poll_until(Done const& done, double limit_seconds) {
     return true;
 }
 
-/// NCCL's handle with the stream and the events that it works with.
+/// NCCL's handle with the stream and the events that it works with. A failure that NCCL tells of
+/// while the host waits for the device, where nobody would ask, is found by a thread that asks now
+/// and then, and leaves it to the watchdog: NCCL is not aborted, since the kernels that hang would
+/// end, and the host continue with what did not arrive. Whatever uses `raw` holds the mutex.
 struct NcclCommunicator::State {
     /// Binds the calling thread to the device and makes the side stream. Local.
     ///
@@ -63,6 +70,9 @@ struct NcclCommunicator::State {
     /// Collective  over the ranks of the communicator
     /// Throws      Error 69 on the rank where NCCL fails
     bool join(std::span<std::byte const> id);
+
+    /// Throws  Error 76 once NCCL was aborted
+    void require_usable();
 
     /// Puts what is on `compute` now before what the side stream gets next.
     void follow(DeviceStream compute);
@@ -91,9 +101,17 @@ struct NcclCommunicator::State {
     NcclOptions options;
     bool failed = false;
     StreamHandle stream;
-    EventHandle before; ///< on the compute stream: what an operation has to wait for
-    EventHandle after;  ///< on the side stream: what has to wait for the operations
+    EventHandle before;               ///< on the compute stream: what an operation has to wait for
+    EventHandle after;                ///< on the side stream: what has to wait for the operations
+    HeartbeatTable const* heartbeats; ///< of the job, which outlives this; null: none
+    std::mutex mutex;
     ncclComm_t raw = nullptr;
+
+  private:
+    void look_out(std::stop_token const& stop);
+
+    std::condition_variable_any leaves_;
+    std::jthread lookout_;
 };
 
 } // namespace lockstep::comm

@@ -173,6 +173,13 @@ void Watchdog::look_around() {
 }
 
 void Watchdog::watch(double now) {
+    if (auto const& own = heartbeats_->own();
+        own.device_failed.load(std::memory_order_acquire) != 0) {
+        end_job({"communication between GPUs failed", own.failure.text(),
+                 "Look at the network and at the GPUs, then start again: the run resumes from the "
+                 "last checkpoint"},
+                view_of(heartbeats_->local()), true);
+    }
     judge_.set_patience(patience_s_.load());
     Elsewhere elsewhere;
     if (link_.active()) {

@@ -5,7 +5,6 @@
 #include "lockstep/base/error.hpp"
 
 #include <ATen/Context.h>
-#include <ATen/DeviceAccelerator.h>
 
 namespace lockstep::train {
 
@@ -16,7 +15,7 @@ std::string configure_precision(config::Precision const& precision, bool determi
     // The benchmark picks the fastest algorithm of the day, and with it other roundings.
     context.setBenchmarkCuDNN(precision.cudnn_benchmark && !deterministic);
     context.setDeterministicCuDNN(deterministic);
-    if (at::accelerator::deviceCount() > 0 && precision.cudnn_benchmark && deterministic) {
+    if (at::Context::hasCuDNN() && precision.cudnn_benchmark && deterministic) {
         return "cuDNN's benchmark mode is off, since run.deterministic = true asks for the same "
                "algorithm every time";
     }

@@ -178,6 +178,8 @@ def what_goes_wrong(scratch):
     ends(64, "run.device = gpu", device="gpu")
     ends(71, "out of device memory", "sim:0", model="resnet", mib=258)
     ends(137, "root cause: rank 1 (", "sim:1", inject="kill:rank=1:step=2")  # mpirun's code
+    ends(76, "root cause: rank 1 (", "sim:1", "the link is down", lose=4)
+    ends(76, "root cause: rank ", "sim:", hang=300)
     # Ranks that share a device, which NCCL refuses.
     ends(0, "gradients over shared memory", devices=1)
     ends(69, "ranks of one host share a GPU", options=("--communication.backend", "nccl"), devices=1)

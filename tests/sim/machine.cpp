@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <unistd.h>
 
 namespace lockstep::sim {
@@ -148,7 +149,9 @@ void Machine::enqueue(Stream& on, char const* kernel, std::vector<Range> const& 
 void Machine::launch(Stream& on, char const* kernel, std::vector<Range> const& ranges,
                      std::function<void()> work) {
     std::lock_guard const lock(mutex_);
-    ++counts_->launches;
+    if (counts_->launches++ == options_.hang) {
+        work = [] { std::this_thread::sleep_for(std::chrono::hours(24)); };
+    }
     enqueue(on, kernel, ranges, std::move(work), true);
 }
 

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "links.hpp"
+#include "options.hpp"
 #include "runtime.hpp"
 
 namespace sim = lockstep::sim;
@@ -99,6 +100,7 @@ struct ncclComm {
     std::mutex mutex;
     std::string reason;  ///< of a failure; guarded
     std::set<int> peers; ///< of messages, by the host's thread
+    std::uint64_t launched = 0;
     std::thread starter;
 };
 
@@ -270,10 +272,18 @@ ncclResult_t launch(ncclComm& comm, std::vector<Call> const& calls) {
     auto& on = *reinterpret_cast<sim::Stream*>(calls.front().stream);
     bool const messages = calls.front().kind == Kind::message;
     ++comm.running;
+    bool const is_lost = comm.rank == 1 && sim::options_of_environment().lose == comm.launched++;
     try {
         sim::launch(on, messages ? "an exchange" : "a collective call", ranges,
-                    [&comm, launched = std::move(launched)] {
-                        carry_out(comm, launched);
+                    [&comm, is_lost, launched = std::move(launched)] {
+                        if (is_lost) {
+                            comm.fail(ncclSystemError, "the link is down");
+                            while (comm.may_wait(0)) {
+                                pause(1000);
+                            }
+                        } else {
+                            carry_out(comm, launched);
+                        }
                         --comm.running;
                     });
     } catch (...) {

@@ -34,6 +34,10 @@ void set(Options& options, std::string_view item) {
         options.seed = number_of<std::uint64_t>(item, value);
     } else if (key == "drop") {
         options.drop = number_of<std::uint64_t>(item, value);
+    } else if (key == "hang") {
+        options.hang = number_of<std::uint64_t>(item, value);
+    } else if (key == "lose") {
+        options.lose = number_of<std::uint64_t>(item, value);
     } else if (key == "counts") {
         options.counts = value;
     } else if (item == "check=throw") {

@@ -10,7 +10,8 @@ namespace lockstep::sim {
 /// What is done where two uses of memory are not ordered.
 enum class Check { raise, report, off };
 
-/// LOCKSTEP_SIM="devices=4,mib=512,delay-us=300,seed=2,check=report,drop=17,counts=DIR"
+/// LOCKSTEP_SIM="devices=4,mib=512,delay-us=300,seed=2,check=report,drop=17,hang=900,lose=5,
+/// counts=DIR"
 struct Options {
     int devices = 2;
     std::size_t bytes = std::size_t{2} << 30;  ///< of each device
@@ -19,6 +20,8 @@ struct Options {
     std::uint64_t seed = 1;                    ///< of the pauses
     Check check = Check::raise;
     std::optional<std::uint64_t> drop; ///< this wait of a stream is left out: a planted mistake
+    std::optional<std::uint64_t> hang; ///< this kernel never ends: a planted failure
+    std::optional<std::uint64_t> lose; ///< as NCCL's operation of rank 1 it fails, and hangs
     std::string
         counts; ///< where each process keeps its counts in a file (counts_file.hpp); empty: nowhere
 };
