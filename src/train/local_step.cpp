@@ -43,7 +43,9 @@ torch::Device device_of(nn::Model const& model, torch::Device otherwise) {
 /// Adds entry by entry; sums that are empty begin at zero.
 template <class Number>
 void add_to(std::vector<Number>& sums, torch::Tensor const& more) {
-    std::span const values(more.const_data_ptr<Number>(), static_cast<std::size_t>(more.numel()));
+    torch::Tensor const numbers = more.to(c10::CppTypeToScalarType<Number>::value).contiguous();
+    std::span const values(numbers.const_data_ptr<Number>(),
+                           static_cast<std::size_t>(numbers.numel()));
     sums.resize(values.size(), 0);
     std::ranges::transform(values, sums, sums.begin(), std::plus<>());
 }
