@@ -27,7 +27,8 @@ namespace {
 
 constexpr double look_every_s = 0.25;
 constexpr double measure_every_s = 1;
-constexpr double verdict_after_s = 1; ///< that a watchdog may take longer than a waiting rank
+constexpr double device_patience_s = 5; ///< with a failure that may be a rank's that is to tell it
+constexpr double verdict_after_s = 1;   ///< that a watchdog may take longer than a waiting rank
 constexpr double stacks_within_s = 2;
 constexpr double silence_at_end_s = 4; ///< of a host, or of all work, before the launcher's TERM
 constexpr double end_after_s = 4; ///< that the launcher, and stacks, need to end a host's ranks
@@ -174,7 +175,8 @@ void Watchdog::look_around() {
 
 void Watchdog::watch(double now) {
     if (auto const& own = heartbeats_->own();
-        own.device_failed.load(std::memory_order_acquire) != 0) {
+        own.device_failed.load(std::memory_order_acquire) != 0 &&
+        now - (device_failed_at_ = device_failed_at_.value_or(now)).value() > device_patience_s) {
         end_job({"communication between GPUs failed", own.failure.text(),
                  "Look at the network and at the GPUs, then start again: the run resumes from the "
                  "last checkpoint"},

@@ -80,6 +80,7 @@ class Watchdog {
     bool told_failed_ = false;
     double ending_since_ = -1; ///< by force, as far as this rank has seen; -1: it is not
     std::optional<Stopwatch> since_asked_to_end_;
+    std::optional<double> device_failed_at_;
     bool stood_still_ = false; ///< when it was asked
     std::atomic<double> patience_s_{default_patience_s};
     StallJudge judge_{default_patience_s};

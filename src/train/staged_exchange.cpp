@@ -21,9 +21,11 @@ class StagedExchange : public comm::Exchange {
   public:
     StagedExchange(std::unique_ptr<comm::Exchange> host, torch::Device device)
         : Exchange(host->partition()), host_(std::move(host)), device_(device),
-          streams_(device.type()),
-          pinned_(torch::empty({partition_.size()},
-                               torch::TensorOptions(torch::kFloat32).pinned_memory(true))) {
+          streams_(device.type()) {
+        auto const form = torch::TensorOptions(torch::kFloat32).pinned_memory(true);
+        for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+            pinned_.push_back(torch::empty({partition_.bucket(bucket).count()}, form));
+        }
         auto const options = torch::TensorOptions(torch::kFloat32).device(device);
         gradients_ = torch::zeros({partition_.size()}, options);
         parameters_ = torch::zeros({partition_.size()}, options);
@@ -42,8 +44,9 @@ class StagedExchange : public comm::Exchange {
         host_->begin();
     }
     void ready(int index) override {
-        auto const range = partition_.bucket(index);
-        leaving_.push_back({index, copied(slice(pinned_, range), slice(gradients_, range))});
+        auto const at = static_cast<std::size_t>(index);
+        leaving_.push_back(
+            {index, copied(pinned_[at], slice(gradients_, partition_.bucket(index)))});
         while (!leaving_.empty() && leaving_.front().copied.query()) {
             give_first();
         }
@@ -54,9 +57,7 @@ class StagedExchange : public comm::Exchange {
             give_first();
         }
         host_->finish(step_sums, payload);
-        for (auto const& range : held()) {
-            send_back(gradients_, host_gradients_, range);
-        }
+        send_back(gradients_, host_gradients_, held());
         cost_ = host_->cost();
     }
     std::span<double const> squares() const override { return host_->squares(); }
@@ -65,21 +66,21 @@ class StagedExchange : public comm::Exchange {
             return;
         }
         auto const owned = partition_.owned(rank());
-        for (auto const& range : owned) {
-            copied(slice(pinned_, range), slice(parameters_, range));
-        }
+        for_each_part(owned, [&](torch::Tensor const& pinned, Range range) {
+            copied(pinned, slice(parameters_, range));
+        });
         streams_.synchronizeStream(streams_.getStream(device_));
-        for (auto const& range : owned) {
-            slice(host_parameters_, range).copy_(slice(pinned_, range));
-        }
+        for_each_part(owned, [&](torch::Tensor const& pinned, Range range) {
+            slice(host_parameters_, range).copy_(pinned);
+        });
         host_->publish();
-        send_back(parameters_, host_parameters_, {0, partition_.size()});
+        send_back(parameters_, host_parameters_, {{0, partition_.size()}});
         cost_ = host_->cost();
     }
 
   private:
-    std::vector<comm::Range> held() const {
-        return sums_everywhere() ? std::vector<comm::Range>{{0, partition_.size()}}
+    std::vector<Range> held() const {
+        return sums_everywhere() ? std::vector<Range>{{0, partition_.size()}}
                                  : partition_.owned(rank());
     }
     /// Between the device and pinned memory, behind the work on the current stream.
@@ -93,15 +94,34 @@ class StagedExchange : public comm::Exchange {
     }
     void give_first() {
         auto const index = leaving_.front().index;
-        auto const range = partition_.bucket(index);
-        slice(host_gradients_, range).copy_(slice(pinned_, range));
+        slice(host_gradients_, partition_.bucket(index))
+            .copy_(pinned_[static_cast<std::size_t>(index)]);
         leaving_.pop_front();
         host_->ready(index);
     }
     /// The pinned memory is free: whatever left by it was waited for.
-    void send_back(torch::Tensor const& into, torch::Tensor const& from, comm::Range range) const {
-        slice(pinned_, range).copy_(slice(from, range));
-        copied(slice(into, range), slice(pinned_, range));
+    void send_back(torch::Tensor const& into, torch::Tensor const& from,
+                   std::vector<Range> const& ranges) const {
+        for_each_part(ranges, [&](torch::Tensor const& pinned, Range range) {
+            pinned.copy_(slice(from, range));
+            copied(slice(into, range), pinned);
+        });
+    }
+    /// Calls action(pinned memory, range) for what each bucket has of the ranges.
+    template <class Action>
+    void for_each_part(std::vector<Range> const& ranges, Action const& action) const {
+        for (int index = 0; index < partition_.buckets(); ++index) {
+            auto const bucket = partition_.bucket(index);
+            for (auto const& each : ranges) {
+                Range const part{std::max(bucket.first, each.first),
+                                 std::min(bucket.last, each.last)};
+                if (part.first < part.last) {
+                    action(slice(pinned_[static_cast<std::size_t>(index)],
+                                 {part.first - bucket.first, part.last - bucket.first}),
+                           part);
+                }
+            }
+        }
     }
 
     struct Leaving {
@@ -112,7 +132,7 @@ class StagedExchange : public comm::Exchange {
     std::unique_ptr<comm::Exchange> host_;
     torch::Device device_;
     c10::impl::VirtualGuardImpl streams_; ///< of the device's kind
-    torch::Tensor pinned_;                ///< what is on its way, either way
+    std::vector<torch::Tensor> pinned_;   ///< by bucket: what is on its way, either way
     std::deque<Leaving> leaving_;
     torch::Tensor gradients_;
     torch::Tensor parameters_;

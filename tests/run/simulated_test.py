@@ -181,7 +181,8 @@ def what_goes_wrong(scratch):
     ends(76, "root cause: rank 1 (", "sim:1", "the link is down", lose=4)
     ends(76, "root cause: rank ", "sim:", hang=300)
     # Ranks that share a device, which NCCL refuses.
-    ends(0, "gradients over shared memory", devices=1)
+    ends(0, "gradients over shared memory", devices=1,
+         options=[word for key, value in SMALL_BUCKETS.items() for word in (f"--{key}", value)])
     ends(69, "ranks of one host share a GPU", options=("--communication.backend", "nccl"), devices=1)
 
 
