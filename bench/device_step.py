@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""Samples per second and memory of training on one device: this program beside PyTorch's DistributedDataParallel,
+eager and compiled, each in a process of its own, with the same models, batches, precision and AdamW.
+
+    bench/device_step.py --lockstep "bundle/run lockstep" --work DIRECTORY     # all rows, best first; a table
+    bench/device_step.py --side eager --model resnet50 --precision bf16        # one process of PyTorch; a JSON line
+
+Both sides copy every batch from the host's memory, as float32. Ours also reads it from a file and converts it; theirs
+has it ready in pinned memory. A rate is the median over windows of ten steps, after the first two.
+"""
+import argparse
+import json
+import math
+import os
+import pathlib
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import h5py
+import numpy
+import torch
+from torch import nn
+
+CLASSES = 10
+# Image size, batch, and keys of our model. `tiny` is for machines that are slow, such as simulated devices.
+MODELS = {
+    "cnn": {"shape": (1, 28, 28), "batch": 1024, "deck": "name = cnn"},
+    "resnet50": {"shape": (3, 224, 224), "batch": 128, "deck": "name = resnet\ndepth = 50"},
+    "transformer": {"shape": (3, 224, 224), "batch": 128, "deck": "name = script\nfile = {work}/transformer.pt"},
+}
+TINY = {
+    "cnn": {"shape": (1, 28, 28), "batch": 8, "deck": "name = cnn"},
+    "resnet50": {"shape": (3, 16, 16), "batch": 2, "deck": "name = resnet\ndepth = 50"},
+    "transformer": {"shape": (3, 32, 32), "batch": 2, "deck": "name = script\nfile = {work}/transformer.pt"},
+}
+PRECISIONS = {
+    "fp32": ["--precision.tf32", "false"],
+    "tf32": ["--precision.tf32", "true"],
+    "bf16": ["--precision.compute", "bf16"],
+    "fp16": ["--precision.compute", "fp16"],
+}
+# Ours as a user has it, and without the promise of the same bits; theirs.
+SIDES = ("ours", "ours, any order", "eager", "compiled", "eager, channels last")
+# In order of worth, since time may run out.
+ROWS = [("resnet50", "bf16", ("ours", "eager", "compiled", "eager, channels last", "ours, any order")),
+        ("transformer", "bf16", ("ours", "eager", "compiled", "ours, any order")),
+        ("cnn", "fp32", ("ours", "eager")), ("cnn", "tf32", ("ours", "eager")),
+        ("cnn", "bf16", ("ours", "eager", "compiled")), ("cnn", "fp16", ("ours", "eager")),
+        ("resnet50", "tf32", ("ours", "eager")), ("transformer", "tf32", ("ours", "eager")),
+        ("resnet50", "fp32", ("ours", "eager")), ("resnet50", "fp16", ("ours", "eager"))]
+DECK = """
+[run]
+replicas = 1
+[data]
+train = {work}/{data}.h5
+batch = {batch}
+workers = {workers}
+prefetch = 8
+drop-last = true
+[model]
+{model}
+[optimizer]
+name = adamw
+learning-rate = 0.001
+[checkpoint]
+every-steps = 0
+[communication]
+check-replicas-every = 0
+[monitor]
+log-every = {window}
+progress = plain
+tensorboard = false
+plots = false
+[train]
+steps = {steps}
+"""
+
+
+def window_of(tiny):
+    """Steps that are timed together."""
+    return 2 if tiny else 10
+
+
+def cnn(shape, _tiny):
+    layers, before = [], shape[0]
+    for channels in (16, 32):
+        layers += [nn.Conv2d(before, channels, 3, padding=1), nn.BatchNorm2d(channels), nn.ReLU(), nn.MaxPool2d(2)]
+        before = channels
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(before * (shape[1] // 4) ** 2, 64), nn.ReLU(),
+                         nn.Linear(64, CLASSES))
+
+
+class Residual(nn.Module):
+    def __init__(self, before, width, after, stride):
+        super().__init__()
+        self.path = nn.Sequential(
+            nn.Conv2d(before, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
+            nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
+            nn.Conv2d(width, after, 1, bias=False), nn.BatchNorm2d(after))
+        self.shortcut = nn.Sequential() if stride == 1 and before == after else nn.Sequential(
+            nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
+
+    def forward(self, inputs):
+        return torch.relu(self.path(inputs) + self.shortcut(inputs))
+
+
+def resnet50(shape, _tiny):
+    stem = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+    if shape[1] < 64:
+        stem = [nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
+    layers, before = stem, 64
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        for block in range(blocks):
+            layers.append(Residual(before, 64 << stage, 256 << stage, 2 if stage > 0 and block == 0 else 1))
+            before = 256 << stage
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, CLASSES))
+
+
+class Block(nn.Module):
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attention, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        samples, tokens, width = inputs.shape
+        parts = self.attention(self.first(inputs)).view(samples, tokens, 3, self.heads, width // self.heads)
+        query, key, value = parts.permute(2, 0, 3, 1, 4).unbind(0)
+        found = nn.functional.scaled_dot_product_attention(query, key, value)
+        inputs = inputs + self.output(found.transpose(1, 2).reshape(samples, tokens, width))
+        return inputs + self.narrow(nn.functional.gelu(self.wide(self.second(inputs))))
+
+
+class Transformer(nn.Module):
+    """A vision transformer (arXiv 2010.11929) whose output is that of the mean token."""
+
+    def __init__(self, shape, width, depth, heads, patch):
+        super().__init__()
+        self.patches = nn.Conv2d(shape[0], width, patch, patch)
+        self.places = nn.Parameter(0.02 * torch.randn(1, (shape[1] // patch) * (shape[2] // patch), width))
+        self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(depth)))
+        self.norm, self.output = nn.LayerNorm(width), nn.Linear(width, CLASSES)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        tokens = self.patches(images).flatten(2).transpose(1, 2) + self.places
+        return self.output(self.norm(self.blocks(tokens)).mean(1))
+
+
+def transformer(shape, tiny):
+    # ViT-B/16, 86 million parameters.
+    return Transformer(shape, *((32, 2, 2, 8) if tiny else (768, 12, 12, 16)))
+
+
+def prepared(work, models, tiny):
+    """What our side reads: images of random bytes, a deck for each model, the transformer as a script."""
+    work.mkdir(parents=True, exist_ok=True)
+    for name, model in models.items():
+        samples = model["batch"] * (4 if tiny else 16)
+        with h5py.File(work / f"{name}.h5", "w") as file:
+            dice = numpy.random.default_rng(0)
+            file["inputs"] = dice.integers(0, 256, (samples, *model["shape"]), numpy.uint8)
+            file["targets"] = numpy.arange(samples) % CLASSES
+            file.attrs["classes"] = [str(each) for each in range(CLASSES)]
+        (work / f"{name}.ini").write_text(DECK.format(
+            work=work, data=name, batch=model["batch"], model=model["deck"].format(work=work), window=window_of(tiny),
+            workers=min(8, os.cpu_count()), steps=2))
+    torch.manual_seed(0)
+    torch.jit.script(transformer(models["transformer"]["shape"], tiny)).save(str(work / "transformer.pt"))
+
+
+class Trainer:
+    """A step as PyTorch's users write it."""
+
+    def __init__(self, options, model):
+        self.device = torch.device(options.device)
+        self.kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(options.precision)
+        self.form = torch.channels_last if "channels last" in options.side else torch.contiguous_format
+        self.model = model.to(self.device, memory_format=self.form)
+        on_gpu = self.device.type == "cuda"
+        self.model = nn.parallel.DistributedDataParallel(
+            self.model, device_ids=[self.device.index or 0] if on_gpu else None, gradient_as_bucket_view=True)
+        if options.side == "compiled":
+            # Without its own code generator where there is no GPU: that needs a compiler.
+            self.model = torch.compile(self.model, backend="inductor" if on_gpu else "aot_eager")
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, weight_decay=0.01, fused=True)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=options.precision == "fp16")
+
+    def step(self, images, labels):
+        images = images.to(self.device, non_blocking=True).contiguous(memory_format=self.form)
+        labels = labels.to(self.device, non_blocking=True)
+        self.optimizer.zero_grad()
+        with torch.autocast(self.device.type, self.kind, enabled=self.kind is not None):
+            loss = nn.functional.cross_entropy(self.model(images), labels)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        return loss
+
+    def wait(self):
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+
+def their_side(options):
+    """One process of PyTorch; prints what it measured."""
+    model = (TINY if options.tiny else MODELS)[options.model]
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = options.precision != "fp32"
+    torch.backends.cudnn.benchmark = True
+    torch.manual_seed(0)
+    if options.tiny:
+        torch.set_num_threads(1)
+    on_gpu = options.device.startswith("cuda")
+    with tempfile.TemporaryDirectory() as place:
+        torch.distributed.init_process_group("nccl" if on_gpu else "gloo", init_method=f"file://{place}/ranks", rank=0,
+                                             world_size=1)
+        trainer = Trainer(options, globals()[options.model](model["shape"], options.tiny))
+        batches = [(torch.randint(0, 256, (model["batch"], *model["shape"])).float() / 255,
+                    torch.randint(0, CLASSES, (model["batch"],))) for _ in range(4)]
+        if on_gpu:
+            batches = [(images.pin_memory(), labels.pin_memory()) for images, labels in batches]
+        windows = []
+        for at in range(options.windows):
+            trainer.wait()
+            begin = time.perf_counter()
+            for step in range(window_of(options.tiny)):
+                loss = trainer.step(*batches[step % len(batches)])
+            trainer.wait()
+            windows.append(time.perf_counter() - begin)
+        tell(options, windows, model["batch"], torch.cuda.max_memory_allocated() if on_gpu else 0, loss.item())
+        torch.distributed.destroy_process_group()
+
+
+def tell(options, windows, batch, memory, loss, **figures):
+    """The line that `lockstep bench --json` prints, with the same keys."""
+    seconds = [each / window_of(options.tiny) for each in windows[settled(windows):]]
+    print(json.dumps({"what": f"step {options.model}", "variant": options.side, "precision": options.precision,
+                      "batch": batch, "ranks": 1, "median_s": statistics.median(seconds), "minimum_s": min(seconds),
+                      "maximum_s": max(seconds), "samples_per_s": batch / statistics.median(seconds),
+                      "memory_bytes": memory, "loss": loss, **figures}), flush=True)
+
+
+def settled(windows):
+    """Windows at the start that do not count: kernels are chosen, compiled and loaded."""
+    return min(2, len(windows) - 1)
+
+
+def our_side(options):
+    """A run of our program; prints what its records say."""
+    model = (TINY if options.tiny else MODELS)[options.model]
+    run = options.work / f"run-{options.model}-{options.precision}-{options.side.replace(', ', '-').replace(' ', '-')}"
+    window = window_of(options.tiny)
+    command = [*shlex.split(options.lockstep), "train", options.work / f"{options.model}.ini", "--run.directory", run,
+               "--run.device", options.device, "--train.steps", window * (options.windows + 1), "--quiet",
+               "--checkpoint.resume", "none", *PRECISIONS[options.precision]]
+    if options.side == "ours, any order":
+        command += ["--run.deterministic", "false", "--communication.reduction", "native"]
+    subprocess.run(list(map(str, command)), check=True, stdout=sys.stderr)
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    steps = [record for record in records if record["event"] == "step" and record["step"] % window == 0]
+    windows = [now["elapsed_s"] - before["elapsed_s"] for before, now in zip(steps, steps[1:])]
+    parts = {key: statistics.median(step[key] for step in steps[1:])
+             for key in ("data_ms", "forward_ms", "backward_ms", "communication_ms", "update_ms")}
+    tell(options, windows, model["batch"], steps[-1].get("device_memory_peak_bytes", 0), steps[-1]["loss"], **parts)
+
+
+def measured(options, model, precision, side):
+    """One side in a process of its own: what it said, or why it said nothing."""
+    ours = side.startswith("ours")
+    command = [sys.executable, __file__, "--side", side, "--model", model, "--precision", precision, "--windows",
+               options.windows, "--device", options.device if ours or not options.tiny else "cpu", "--lockstep",
+               options.lockstep, "--work", options.work, *(["--tiny"] if options.tiny else [])]
+    try:
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=options.limit)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"no end within {options.limit} s"}
+    sys.stderr.write(done.stderr)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0 or not lines:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return {"failed": f"exit code {done.returncode}: {last[:120]}"}
+    print(lines[-1], file=sys.stderr, flush=True)
+    return json.loads(lines[-1])
+
+
+def table(found, file):
+    """Every row so far, with its rate beside that of eager DDP."""
+    lines = ["| model | precision | side | samples/s | to eager | memory | step, ms |", "|---|---|---|---|---|---|---|"]
+    for (model, precision, side), each in found.items():
+        if "failed" in each:
+            lines.append(f"| {model} | {precision} | {side} | {each['failed'].replace('|', '/')} | | | |")
+            continue
+        eager = found.get((model, precision, "eager"), {}).get("samples_per_s")
+        ratio = f"{each['samples_per_s'] / eager:.2f}" if eager else ""
+        lines.append(f"| {model} | {precision} | {side} | {each['samples_per_s']:.0f} | "
+                     f"{ratio} | {each['memory_bytes'] / 2**30:.2f} GiB | "
+                     f"{1e3 * each['median_s']:.1f} ({1e3 * each['minimum_s']:.1f} – {1e3 * each['maximum_s']:.1f}) |")
+    file.write_text("\n".join(lines) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lockstep", default="build/lockstep", help="the command that starts the program")
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("device_step"), help="for data and runs")
+    parser.add_argument("--device", default="cuda", help="as in run.device")
+    parser.add_argument("--tiny", action="store_true", help="small models, PyTorch on the CPU: a dry run")
+    parser.add_argument("--windows", type=int, default=6, help="of ten steps")
+    parser.add_argument("--limit", type=float, default=100, help="seconds of one process, at most")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="after which no more processes are started")
+    parser.add_argument("--table", type=pathlib.Path, help="file for the table, written again after each row")
+    parser.add_argument("--side", choices=SIDES, help="measure one side alone")
+    parser.add_argument("--model", choices=list(MODELS), default="cnn")
+    parser.add_argument("--precision", choices=list(PRECISIONS), default="fp32")
+    options = parser.parse_args()
+    if options.side:
+        (our_side if options.side.startswith("ours") else their_side)(options)
+        return 0
+    begin, found = time.monotonic(), {}
+    options.table = options.table or options.work / "table.md"
+    options.work = options.work.resolve()
+    prepared(options.work, TINY if options.tiny else MODELS, options.tiny)
+    rows = [row for row in ROWS if row[1] == "bf16" or row[0] == "cnn"] if options.tiny else ROWS
+    for model, precision, sides in rows:
+        for side in sides:
+            left = options.seconds - (time.monotonic() - begin)
+            if left < 15:
+                found[model, precision, side] = {"failed": "no time was left"}
+            else:
+                options.limit = min(options.limit, left)
+                found[model, precision, side] = measured(options, model, precision, side)
+            table(found, options.table)
+    print(options.table.read_text())
+    return 1 if any(each.get("failed", "no time").split()[0] != "no" for each in found.values() if "failed" in each) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
