@@ -113,6 +113,9 @@ endif()
 if(LOCKSTEP_WITH_NCCL OR LOCKSTEP_WITH_RCCL)
     include(Nccl)
 endif()
+if(LOCKSTEP_WITH_ONECCL)
+    include(OneCcl)
+endif()
 
 # --- everything of ours is compiled alike
 add_library(lockstep_options INTERFACE)

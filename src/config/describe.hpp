@@ -23,7 +23,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.seed", deck.run.seed, at_least(0, fixed), "seed of all random numbers");
     visit("run.replicas", deck.run.replicas, between(0, 1 << 20, fixed),
           "number of logical data-parallel replicas; 0: the number of ranks at the first start");
-    visit("run.device", deck.run.device, any(), "auto, cpu, or an accelerator: cuda, hip or xpu, with a number (cuda:1) or without");
+    visit("run.device", deck.run.device, any(),
+          "auto, cpu, or an accelerator: cuda, hip or xpu, with a number (cuda:1) or without");
     visit("run.devices", deck.run.devices, any(),
           "GPUs of a host to use: all, a count, or comma-separated numbers");
     visit("run.mode", deck.run.mode, one_of({"auto", "single", "dp", "ddp"}),
@@ -142,8 +143,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("precision.gradient-checkpointing", precision.gradient_checkpointing, any(),
           "save memory: recompute activations during backward");
 
-    visit("communication.backend", deck.communication.backend, one_of({"auto", "mpi", "nccl"}),
-          "library that exchanges gradients");
+    visit("communication.backend", deck.communication.backend,
+          one_of({"auto", "mpi", "nccl", "oneccl"}), "library that exchanges gradients");
     auto& communication = deck.communication;
     visit("communication.bucket-mb", communication.bucket_mb, buckets(),
           "megabytes of gradients that are sent together");

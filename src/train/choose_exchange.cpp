@@ -3,14 +3,17 @@
 #include "base/environment.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
+#include "comm/collective_library.hpp"
 #include "comm/collectives.hpp"
+#include "comm/device_communicator.hpp"
 #include "comm/native_exchange.hpp"
 #include "comm/nccl.hpp"
+#include "comm/oneccl.hpp"
 #include "comm/tree_exchange.hpp"
 #include "lockstep/base/error.hpp"
 
 #include "bucket_elements.hpp"
-#include "nccl_exchange.hpp"
+#include "device_exchange.hpp"
 #include "power_sgd_exchange.hpp"
 #include "staged_exchange.hpp"
 
@@ -18,19 +21,29 @@ namespace lockstep::train {
 
 namespace {
 
-void require_nccl(config::Communication const& options, bool all_on_gpus) {
-    if (options.backend != "nccl") {
+/// `library` is the one for this rank's devices.
+void require_backend(std::string const& backend, comm::CollectiveLibrary const* library,
+                     bool all_on_devices) {
+    if (backend == "auto" || backend == "mpi") {
         return;
     }
-    if (!comm::nccl_available()) {
-        throw Error(ExitCode::unavailable,
-                    {"communication.backend = nccl", "this program was built without NCCL",
-                     "Configure with -DLOCKSTEP_WITH_NCCL=ON, or set communication.backend = mpi"});
+    auto const what = concat("communication.backend = ", backend);
+    auto const wanted = backend == "nccl" ? comm::nccl_library() : comm::oneccl_library();
+    if (wanted == nullptr) {
+        throw Error(
+            ExitCode::unavailable,
+            {what, concat("this program was built without ", backend == "nccl" ? "NCCL" : "oneCCL"),
+             concat("Configure with -DLOCKSTEP_WITH_", backend == "nccl" ? "NCCL" : "ONECCL",
+                    "=ON, or set communication.backend = mpi")});
     }
-    if (!all_on_gpus) {
+    if (!all_on_devices) {
         throw Error(ExitCode::unavailable,
-                    {"communication.backend = nccl", "not every rank computes on a GPU",
+                    {what, "not every rank computes on a GPU",
                      "Set communication.backend = auto, or run.device to the GPUs' kind"});
+    }
+    if (wanted != library) {
+        throw Error(ExitCode::unavailable, {what, "it does not serve the devices of run.device",
+                                            "Set communication.backend = auto"});
     }
 }
 
@@ -90,9 +103,12 @@ comm::Rounding rounding_of(config::Communication const& options) {
 std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                 config::Communication const& options,
                                                 torch::Device device, ExchangeNeeds const& needs) {
-    bool const all_on_gpus = comm::all_ranks(world, !device.is_cpu());
+    bool const all_on_devices = comm::all_ranks(world, !device.is_cpu());
+    auto const* const library =
+        device.is_cpu() ? nullptr
+                        : comm::collective_library(c10::DeviceTypeName(device.type(), true));
     comm::agree(world, "choosing the exchange of gradients", [&] {
-        require_nccl(options, all_on_gpus);
+        require_backend(options.backend, library, all_on_devices);
         require_fitting_compression(options, world.size(),
                                     needs.nodes.back().first + needs.nodes.back().count);
     });
@@ -114,16 +130,18 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
     // The watchdog, which knows more of the others, comes first.
     auto const timeout = static_cast<double>(options.timeout_seconds) + 2;
     bool const native = options.reduction == "native";
-    // NCCL refuses ranks that share a GPU: these go through host memory, unless the deck says nccl.
-    if (options.backend != "mpi" && comm::nccl_available() && all_on_gpus &&
-        (options.backend == "nccl" || comm::each_rank_has_own_device(world, device.index()))) {
-        return nccl_exchange(world, device,
-                             {.needs = needs,
-                              .partition = partition,
-                              .timeout_seconds = timeout,
-                              .native = native,
-                              .rounding = rounding_of(options),
-                              .route = wanted_route(world)});
+    // Libraries refuse ranks that share a device: these go through host memory, unless the deck
+    // names the library.
+    if (options.backend != "mpi" && all_on_devices && library != nullptr &&
+        (options.backend != "auto" ||
+         comm::each_rank_has_own_device(world, *library, device.index()))) {
+        return device_exchange(world, *library, device,
+                               {.needs = needs,
+                                .partition = partition,
+                                .timeout_seconds = timeout,
+                                .native = native,
+                                .rounding = rounding_of(options),
+                                .route = wanted_route(world)});
     }
     auto on_host =
         native && world.size() > 1

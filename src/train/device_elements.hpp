@@ -1,6 +1,6 @@
 #pragma once
 
-#include "comm/nccl.hpp"
+#include "comm/collective_library.hpp"
 #include "comm/partition.hpp"
 
 #include <torch/types.h>

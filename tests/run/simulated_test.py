@@ -152,7 +152,8 @@ def waits_left_out(scratch):
         directory = scratch / f"without-{wait}"
         result = simulated(words_of(deck, directory, settings, "sim"), 2, drop=wait, route="halving")
         if "sim: race: " in result.text:
-            check(result.code not in (0, 70), f"without wait {wait}: {result.code} {result.text}")
+            # Which code ends it depends on who meets the race: a batch's first step, an exchange, or neither.
+            check(result.code in (64, 70, 76), f"without wait {wait}: {result.code} {result.text}")
             caught.append(wait)
         else:
             result.expect(0)

@@ -4,21 +4,16 @@
 
 #include "nccl.h"
 
-#include <c10/util/BFloat16.h>
-#include <c10/util/Half.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <mutex>
-#include <set>
 #include <thread>
 #include <unistd.h>
 #include <utility>
 
-#include "links.hpp"
+#include "nccl_communicator.hpp"
+#include "nccl_kernels.hpp"
 #include "options.hpp"
 #include "runtime.hpp"
 
@@ -32,266 +27,11 @@ void pause(double us) {
     std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
 }
 
-} // namespace
-
-struct ncclComm {
-    ncclComm(std::string name_of_links, int own_rank, int all_ranks)
-        : name(std::move(name_of_links)), links(name, own_rank, all_ranks), rank(own_rank),
-          ranks(all_ranks) {}
-    ~ncclComm() {
-        if (starter.joinable()) {
-            starter.join();
-        }
-    }
-
-    /// Called while a kernel makes no progress. False: it never will.
-    bool may_wait(int turn) {
-        if (aborted) {
-            return false;
-        }
-        if (turn % 512 == 511) {
-            int const gone = links.gone();
-            if (gone >= 0) {
-                fail(ncclRemoteError, "rank " + std::to_string(gone) + " is gone");
-            }
-        }
-        if (turn > 64) {
-            pause(20);
-        } else {
-            std::this_thread::yield();
-        }
-        return true;
-    }
-    void fail(ncclResult_t result, std::string const& text) {
-        std::lock_guard const lock(mutex);
-        if (state == ncclSuccess) {
-            reason = text;
-            state = result;
-        }
-    }
-    /// All transfers; false: aborted.
-    bool carry_out(std::vector<sim::Transfer>& transfers) {
-        for (int idle = 0;; ++idle) {
-            if (std::all_of(transfers.begin(), transfers.end(),
-                            [](sim::Transfer const& each) { return each.done(); })) {
-                return true;
-            }
-            std::string wrong;
-            idle = links.move(transfers, wrong) ? 0 : idle;
-            if (!wrong.empty()) {
-                fail(ncclInvalidUsage, wrong);
-                while (may_wait(0)) {
-                    pause(1000);
-                }
-            }
-            if (!may_wait(idle)) {
-                return false;
-            }
-        }
-    }
-
-    std::string name;
-    sim::Links links;
-    int rank;
-    int ranks;
-    std::atomic<int> state = ncclInProgress;
-    std::atomic<bool> aborted = false;
-    std::atomic<int> running = 0; ///< kernels
-    std::mutex mutex;
-    std::string reason;  ///< of a failure; guarded
-    std::set<int> peers; ///< of messages, by the host's thread
-    std::uint64_t launched = 0;
-    std::thread starter;
-};
-
-namespace {
-
-enum class Kind : std::uint32_t { message, all_reduce, reduce_scatter, all_gather, broadcast };
-
-struct Call {
-    ncclComm* comm = nullptr;
-    cudaStream_t stream = nullptr;
-    Kind kind = Kind::message;
-    void const* from = nullptr;
-    void* into = nullptr;
-    std::size_t count = 0;
-    ncclDataType_t type = ncclFloat32;
-    int peer = 0; ///< or the root
-};
-
-/// A call's arrays as its kernel sees them.
-struct Launched {
-    Call call;
-    std::byte* from = nullptr;
-    std::byte* into = nullptr;
-};
-
 struct Group {
     int depth = 0;
-    std::vector<Call> calls;
+    std::vector<sim::NcclCall> calls;
 };
 thread_local Group group;
-
-std::size_t size_of(ncclDataType_t type) {
-    switch (type) {
-    case ncclUint8:
-        return 1;
-    case ncclFloat16:
-    case ncclBfloat16:
-        return 2;
-    case ncclFloat32:
-        return 4;
-    case ncclFloat64:
-    case ncclInt64:
-        return 8;
-    }
-    return 0;
-}
-
-std::byte* kernel_view(void const* data, std::size_t bytes) {
-    return data == nullptr ? nullptr : static_cast<std::byte*>(sim::kernel_view(data, bytes));
-}
-
-using Parts = std::vector<std::vector<std::byte>>;
-
-/// As in a ring: each part of the array begins with another rank, so sums are not the tree's.
-template <class T>
-void sum(Parts const& parts, std::byte* into, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-        auto const first = i * parts.size() / count;
-        T total{};
-        for (std::size_t k = 0; k < parts.size(); ++k) {
-            T value;
-            std::memcpy(&value, parts[(first + k) % parts.size()].data() + i * sizeof(T),
-                        sizeof(T));
-            total = k == 0 ? value : static_cast<T>(total + value);
-        }
-        std::memcpy(into + i * sizeof(T), &total, sizeof(T));
-    }
-}
-
-void sum(ncclDataType_t type, Parts const& parts, std::byte* into, std::size_t count) {
-    switch (type) {
-    case ncclFloat32:
-        return sum<float>(parts, into, count);
-    case ncclFloat64:
-        return sum<double>(parts, into, count);
-    case ncclFloat16:
-        return sum<c10::Half>(parts, into, count);
-    case ncclBfloat16:
-        return sum<c10::BFloat16>(parts, into, count);
-    case ncclInt64:
-        return sum<std::int64_t>(parts, into, count);
-    case ncclUint8:
-        return sum<std::uint8_t>(parts, into, count);
-    }
-}
-
-/// With the whole array of every rank: simple rather than quick.
-void collective(Launched const& launched) {
-    auto const& [call, from, into] = launched;
-    auto& comm = *call.comm;
-    auto const unit = call.count * size_of(call.type);
-    bool const from_root = call.kind == Kind::broadcast;
-    sim::MessageHeader const header{unit, static_cast<std::uint32_t>(call.kind),
-                                    static_cast<std::uint32_t>(from_root ? call.peer : 0)};
-    Parts parts(static_cast<std::size_t>(comm.ranks), std::vector<std::byte>(unit));
-    std::vector<sim::Transfer> transfers;
-    for (std::size_t other = 0; other < parts.size(); ++other) {
-        auto const rank = static_cast<int>(other);
-        auto* const part = call.kind == Kind::reduce_scatter ? from + other * unit : from;
-        if (!from_root || call.peer == comm.rank) {
-            transfers.push_back({true, rank, part, header});
-        }
-        if (!from_root || call.peer == rank) {
-            transfers.push_back({false, rank, parts[other].data(), header});
-        }
-    }
-    if (!comm.carry_out(transfers)) {
-        return;
-    }
-    if (call.kind == Kind::all_gather) {
-        for (std::size_t i = 0; i < parts.size(); ++i) {
-            std::memcpy(into + i * unit, parts[i].data(), unit);
-        }
-    } else if (from_root) {
-        std::memcpy(into, parts[static_cast<std::size_t>(call.peer)].data(), unit);
-    } else {
-        sum(call.type, parts, into, call.count);
-    }
-}
-
-/// Messages together, then collectives one after the other.
-void carry_out(ncclComm& comm, std::vector<Launched> const& launched) {
-    std::vector<sim::Transfer> messages;
-    for (auto const& [call, from, into] : launched) {
-        if (call.kind == Kind::message) {
-            messages.push_back({from != nullptr,
-                                call.peer,
-                                from != nullptr ? from : into,
-                                {call.count * size_of(call.type), 0, 0}});
-        }
-    }
-    if (comm.carry_out(messages)) {
-        for (auto const& each : launched) {
-            if (each.call.kind != Kind::message) {
-                collective(each);
-            }
-        }
-    }
-}
-
-ncclResult_t launch(ncclComm& comm, std::vector<Call> const& calls) {
-    if (comm.state != ncclSuccess) {
-        last_error = "the communicator is not usable";
-        return ncclInvalidUsage;
-    }
-    std::vector<sim::Range> ranges;
-    std::vector<Launched> launched;
-    for (auto const& call : calls) {
-        if (call.peer < 0 || call.peer >= comm.ranks) {
-            last_error = "no such rank";
-            return ncclInvalidArgument;
-        }
-        auto const unit = call.count * size_of(call.type);
-        auto const all = unit * static_cast<std::size_t>(comm.ranks);
-        auto const out = call.kind == Kind::reduce_scatter ? all : unit;
-        auto const in = call.kind == Kind::all_gather ? all : unit;
-        if (call.from != nullptr && call.from != call.into) {
-            ranges.push_back({call.from, out, false});
-        }
-        if (call.into != nullptr) {
-            ranges.push_back({call.into, in, true});
-        }
-        if (call.kind == Kind::message) {
-            comm.peers.insert(call.peer);
-            sim::count_peers(comm.peers.size());
-        }
-        launched.push_back({call, kernel_view(call.from, out), kernel_view(call.into, in)});
-    }
-    auto& on = *reinterpret_cast<sim::Stream*>(calls.front().stream);
-    bool const messages = calls.front().kind == Kind::message;
-    ++comm.running;
-    bool const is_lost = comm.rank == 1 && sim::options_of_environment().lose == comm.launched++;
-    try {
-        sim::launch(on, messages ? "an exchange" : "a collective call", ranges,
-                    [&comm, is_lost, launched = std::move(launched)] {
-                        if (is_lost) {
-                            comm.fail(ncclSystemError, "the link is down");
-                            while (comm.may_wait(0)) {
-                                pause(1000);
-                            }
-                        } else {
-                            carry_out(comm, launched);
-                        }
-                        --comm.running;
-                    });
-    } catch (...) {
-        --comm.running;
-        throw;
-    }
-    return ncclSuccess;
-}
 
 /// What is thrown here is a mistake that the device found: told as a result.
 template <class Body>
@@ -304,12 +44,12 @@ ncclResult_t guarded(Body const& body) {
     }
 }
 
-ncclResult_t take(Call const& call) {
+ncclResult_t take(sim::NcclCall const& call) {
     if (group.depth > 0) {
         group.calls.push_back(call);
         return ncclSuccess;
     }
-    return guarded([&] { return launch(*call.comm, {call}); });
+    return guarded([&] { return sim::launch_calls(*call.comm, {call}, last_error); });
 }
 
 } // namespace
@@ -435,27 +175,15 @@ char const* ncclGetLastError(ncclComm_t comm) {
 
 ncclResult_t ncclAllReduce(void const* from, void* into, std::size_t count, ncclDataType_t type,
                            ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
-    return take({comm, stream, Kind::all_reduce, from, into, count, type});
-}
-ncclResult_t ncclReduceScatter(void const* from, void* into, std::size_t count, ncclDataType_t type,
-                               ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
-    return take({comm, stream, Kind::reduce_scatter, from, into, count, type});
-}
-ncclResult_t ncclAllGather(void const* from, void* into, std::size_t count, ncclDataType_t type,
-                           ncclComm_t comm, cudaStream_t stream) {
-    return take({comm, stream, Kind::all_gather, from, into, count, type});
-}
-ncclResult_t ncclBroadcast(void const* from, void* into, std::size_t count, ncclDataType_t type,
-                           int root, ncclComm_t comm, cudaStream_t stream) {
-    return take({comm, stream, Kind::broadcast, from, into, count, type, root});
+    return take({comm, stream, sim::NcclCall::Kind::all_reduce, from, into, count, type});
 }
 ncclResult_t ncclSend(void const* from, std::size_t count, ncclDataType_t type, int peer,
                       ncclComm_t comm, cudaStream_t stream) {
-    return take({comm, stream, Kind::message, from, nullptr, count, type, peer});
+    return take({comm, stream, sim::NcclCall::Kind::message, from, nullptr, count, type, peer});
 }
 ncclResult_t ncclRecv(void* into, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
-    return take({comm, stream, Kind::message, nullptr, into, count, type, peer});
+    return take({comm, stream, sim::NcclCall::Kind::message, nullptr, into, count, type, peer});
 }
 
 ncclResult_t ncclGroupStart() {
@@ -468,14 +196,14 @@ ncclResult_t ncclGroupEnd() {
         return ncclSuccess;
     }
     auto const calls = std::exchange(group.calls, {});
-    bool const one = std::all_of(calls.begin(), calls.end(), [&](Call const& each) {
+    bool const one = std::all_of(calls.begin(), calls.end(), [&](sim::NcclCall const& each) {
         return each.comm == calls.front().comm && each.stream == calls.front().stream;
     });
     if (!one) {
         last_error = "a group of several communicators or streams is not simulated";
         return ncclInvalidUsage;
     }
-    return guarded([&] { return launch(*calls.front().comm, calls); });
+    return guarded([&] { return sim::launch_calls(*calls.front().comm, calls, last_error); });
 }
 
 ncclResult_t ncclMemAlloc(void** data, std::size_t bytes) {
@@ -497,6 +225,13 @@ ncclResult_t ncclCommRegister(ncclComm_t, void*, std::size_t, void** handle) {
     return ncclSuccess;
 }
 ncclResult_t ncclCommDeregister(ncclComm_t, void*) {
+    return ncclSuccess;
+}
+ncclResult_t ncclCommWindowRegister(ncclComm_t, void*, std::size_t, ncclWindow_t* window, int) {
+    *window = nullptr;
+    return ncclSuccess;
+}
+ncclResult_t ncclCommWindowDeregister(ncclComm_t, ncclWindow_t) {
     return ncclSuccess;
 }
 

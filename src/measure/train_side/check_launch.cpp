@@ -8,9 +8,9 @@
 #include "base/memory.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
+#include "comm/collective_library.hpp"
 #include "comm/collectives.hpp"
 #include "comm/launch_facts.hpp"
-#include "comm/nccl.hpp"
 #include "config/share.hpp"
 #include "h5/version.hpp"
 #include "lockstep/comm/session.hpp"
@@ -24,10 +24,8 @@ namespace lockstep::measure {
 namespace {
 
 std::string libraries_text() {
-    auto const nccl =
-        comm::nccl_available() ? concat("NCCL ", comm::nccl_version()) : std::string("no NCCL");
-    return concat("LibTorch ", torch_facts().version, ", ", nccl, ", ", comm::library_text(),
-                  ", parallel HDF5 ", h5::library_version());
+    return concat("LibTorch ", torch_facts().version, ", ", comm::collective_libraries_text(), ", ",
+                  comm::library_text(), ", parallel HDF5 ", h5::library_version());
 }
 
 /// A hash of what the data keys name, or "missing"; empty where they name nothing.
@@ -148,7 +146,7 @@ std::vector<Finding> judge_gpus(CheckContext const& context, GpuListing const& l
                                   : "Build with a LibTorch for these GPUs (./bootstrap build "
                                     "installs one for NVIDIA's), or set run.device = cpu"});
     }
-    if (torch.sees_gpus && !comm::nccl_available() && context.world.size() > 1) {
+    if (torch.sees_gpus && comm::collective_libraries().empty() && context.world.size() > 1) {
         findings.push_back({Colour::yellow, "devices",
                             "gradients go through host memory: the program was built without NCCL",
                             "Configure with -DLOCKSTEP_WITH_NCCL=ON"});

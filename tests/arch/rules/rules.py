@@ -49,7 +49,8 @@ PLACES = {
     "hdf5": (r"\bH5[A-Z]{1,2}[a-z]\w*\s*\(|#include <hdf5", ["src/h5/"]),
     "vendor": (r"(?i)cuda|\bhip[A-Z]|amdhip",
                ["src/base/vendors", "src/base/nvml", "src/comm/nccl", "src/config/describe.hpp"]),
-    "nccl": (r"\bnccl[A-Z]\w*\s*\(|#include <(nccl|rccl|cuda_runtime|hip)", ["src/comm/nccl"]),
+    "nccl": (r"\b(one)?n?ccl[A-Z]\w*\s*\(|#include <(nccl|rccl|oneapi|cuda_runtime|hip)",
+             ["src/comm/nccl", "src/comm/oneccl"]),
 }
 
 # Words that only this program had, each with the one that the field uses: in names, messages and

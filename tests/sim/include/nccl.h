@@ -31,6 +31,8 @@ enum ncclDataType_t {
 };
 enum ncclRedOp_t { ncclSum = 0 };
 using ncclComm_t = struct ncclComm*;
+using ncclWindow_t = struct ncclWindow_vidmem*;
+inline constexpr int NCCL_WIN_COLL_SYMMETRIC = 1;
 struct ncclUniqueId {
     char internal[128];
 };
@@ -52,12 +54,6 @@ char const* ncclGetErrorString(ncclResult_t result);
 char const* ncclGetLastError(ncclComm_t comm);
 ncclResult_t ncclAllReduce(void const* from, void* into, std::size_t count, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclReduceScatter(void const* from, void* into, std::size_t count, ncclDataType_t type,
-                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclAllGather(void const* from, void* into, std::size_t count, ncclDataType_t type,
-                           ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclBroadcast(void const* from, void* into, std::size_t count, ncclDataType_t type,
-                           int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclSend(void const* from, std::size_t count, ncclDataType_t type, int peer,
                       ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclRecv(void* into, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
@@ -68,5 +64,8 @@ ncclResult_t ncclMemAlloc(void** data, std::size_t bytes);
 ncclResult_t ncclMemFree(void* data);
 ncclResult_t ncclCommRegister(ncclComm_t comm, void* data, std::size_t bytes, void** handle);
 ncclResult_t ncclCommDeregister(ncclComm_t comm, void* handle);
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* data, std::size_t bytes,
+                                    ncclWindow_t* window, int flags);
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window);
 
 } // extern "C"

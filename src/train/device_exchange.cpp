@@ -1,9 +1,9 @@
-#include "nccl_exchange.hpp"
+#include "device_exchange.hpp"
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "comm/collectives.hpp"
-#include "comm/nccl.hpp"
+#include "comm/device_communicator.hpp"
 #include "lockstep/base/error.hpp"
 #include "train/arena.hpp"
 #include "train/layout.hpp"
@@ -17,7 +17,7 @@
 #include <optional>
 
 #include "device_elements.hpp"
-#include "nccl_tree.hpp"
+#include "device_tree.hpp"
 
 namespace lockstep::train {
 
@@ -29,19 +29,22 @@ torch::ScalarType type_of(comm::Rounding rounding) {
                                               : torch::kFloat32;
 }
 
-/// Each bucket leaves on NCCL's own stream as soon as it is ready, and is added up on a stream
-/// beside the computing one (NcclTree). The host waits in finish only, where it needs the norm.
+/// Each bucket leaves as soon as it is ready, and is added up, on a stream beside the computing one
+/// (DeviceTree). The host waits in finish only, where it needs the norm.
 /// Rounded gradients are sent and added in 16 bits.
-class NcclExchange : public comm::Exchange {
+class DeviceExchange : public comm::Exchange {
   public:
-    NcclExchange(comm::Communicator const& world, torch::Device device,
-                 NcclExchangeOptions const& options)
-        : Exchange(options.partition), world_(world.duplicate()), device_(device),
-          options_(options), streams_(device.type()),
+    DeviceExchange(comm::Communicator const& world, comm::CollectiveLibrary const& library,
+                   torch::Device device, DeviceExchangeOptions const& options)
+        : Exchange(options.partition), world_(world.duplicate()), library_(library),
+          device_(device), options_(options), streams_(device.type()),
           sums_(streams_.getStreamFromGlobalPool(device, /*isHighPriority=*/true)) {
+        c10::DeviceGuard const guard(device_); // where memory is made
         if (world.size() > 1) {
-            nccl_.emplace(world, comm::NcclOptions{.device = device.index(),
-                                                   .timeout_seconds = options.timeout_seconds});
+            devices_.emplace(
+                world, library,
+                comm::DeviceCommunicatorOptions{.device = device.index(),
+                                                .timeout_seconds = options.timeout_seconds});
         }
         auto const form = torch::TensorOptions(torch::kFloat32).device(device);
         auto const sent_form = form.dtype(type_of(options.rounding));
@@ -51,17 +54,18 @@ class NcclExchange : public comm::Exchange {
         block_squares_ = torch::zeros({partition_.reduction_blocks()}, form.dtype(torch::kFloat64));
         squares_.resize(static_cast<std::size_t>(partition_.reduction_blocks()));
         sent_ = rounds() ? torch::empty({partition_.size()}, sent_form) : gradients_;
-        if (nccl_) {
-            tree_.emplace(*nccl_, partition_, sums_,
-                          NcclTree::Options{.nodes = options.needs.nodes,
-                                            .rank = world.rank(),
-                                            .route = options.route,
-                                            .device = device});
+        if (devices_) {
+            tree_.emplace(*devices_, partition_, sums_,
+                          DeviceTree::Options{.nodes = options.needs.nodes,
+                                              .rank = world.rank(),
+                                              .route = options.route,
+                                              .device = device});
         }
     }
 
     std::string name() const override {
-        return concat("NCCL ", comm::nccl_version(), options_.native ? " (its own order)" : "");
+        return concat(library_.name(), " ", library_.version(),
+                      options_.native ? " (its own order)" : "");
     }
     int rank() const noexcept override { return world_.rank(); }
     bool sums_everywhere() const noexcept override { return options_.needs.sums_everywhere; }
@@ -73,11 +77,12 @@ class NcclExchange : public comm::Exchange {
         Stopwatch const watch;
         torch::NoGradGuard const no_grad;
         c10::DeviceGuard const guard(device_);
-        if (!nccl_) {
+        if (!devices_) {
             // One rank: nothing to send.
         } else if (options_.native) {
-            nccl_->all_reduce_sum(device_span_of(slice(gradients_, partition_.bucket(index))),
-                                  compute());
+            join(sums_, streams_.getStream(device_));
+            devices_->all_reduce_sum(device_span_of(slice(gradients_, partition_.bucket(index))),
+                                     sums_.native_handle());
             count(partition_.bucket(index));
         } else {
             sum_in_order(index);
@@ -89,11 +94,11 @@ class NcclExchange : public comm::Exchange {
         Stopwatch watch;
         torch::NoGradGuard const no_grad;
         c10::DeviceGuard const guard(device_);
-        if (nccl_) {
+        if (devices_) {
             comm::sum_with_deadline(world_, step_sums, options_.timeout_seconds);
             cost_.imbalance_s = watch.restart();
             if (options_.native) {
-                nccl_->wait(compute());
+                join(streams_.getStream(device_), sums_);
             } else {
                 finish_sums();
                 if (sums_everywhere()) {
@@ -102,7 +107,7 @@ class NcclExchange : public comm::Exchange {
             }
             comm::broadcast_with_deadline(world_, payload, options_.timeout_seconds);
         }
-        auto const held = sums_everywhere() || options_.native || !nccl_
+        auto const held = sums_everywhere() || options_.native || !devices_
                               ? std::vector<Range>{{0, partition_.size()}}
                               : partition_.owned(rank());
         block_squares_.zero_();
@@ -114,19 +119,19 @@ class NcclExchange : public comm::Exchange {
         }
         auto const on_host = block_squares_.cpu();
         std::copy_n(on_host.const_data_ptr<double>(), squares_.size(), squares_.begin());
-        bool const apart = nccl_ && !sums_everywhere() && !options_.native;
+        bool const apart = devices_ && !sums_everywhere() && !options_.native;
         if (apart) {
             comm::sum_with_deadline(world_, squares_, options_.timeout_seconds);
         }
-        if (nccl_) {
-            nccl_->check_async();
+        if (devices_) {
+            devices_->check_async();
         }
         cost_.exposed_s += watch.seconds();
     }
     std::span<double const> squares() const override { return squares_; }
 
     void publish() override {
-        if (nccl_ && !sums_everywhere()) {
+        if (devices_ && !sums_everywhere()) {
             Stopwatch const watch;
             c10::DeviceGuard const guard(device_);
             gather(parameters_);
@@ -136,11 +141,13 @@ class NcclExchange : public comm::Exchange {
 
   private:
     bool rounds() const { return options_.rounding != comm::Rounding::none; }
-    /// Gradients and parameters, [2, size] of zeros: in memory that NCCL knows where it offers any.
+    /// Gradients and parameters, [2, size] of zeros: in memory that the library knows where it
+    /// offers any.
     torch::Tensor two_arrays(torch::TensorOptions const& form) {
         auto const elements = 2 * partition_.size();
-        if (nccl_) {
-            memory_ = nccl_->allocate(static_cast<std::size_t>(elements) * sizeof(float));
+        if (devices_) {
+            memory_ = devices_->allocate(static_cast<std::size_t>(elements) * sizeof(float),
+                                         options_.native);
         }
         if (memory_.data() == nullptr) {
             return torch::zeros({2, partition_.size()}, form);
@@ -149,7 +156,6 @@ class NcclExchange : public comm::Exchange {
             .zero_()
             .view({2, partition_.size()});
     }
-    comm::DeviceStream compute() const { return streams_.getStream(device_).native_handle(); }
 
     /// Puts later work of `later` behind what is on `earlier` now.
     static void join(c10::Stream later, c10::Stream earlier) {
@@ -185,17 +191,18 @@ class NcclExchange : public comm::Exchange {
         join(sums_, streams_.getStream(device_));
         tree_->gather(whole);
         join(streams_.getStream(device_), sums_);
-        nccl_->check_async();
+        devices_->check_async();
     }
 
     comm::Communicator world_;
+    comm::CollectiveLibrary const& library_;
     torch::Device device_;
-    NcclExchangeOptions options_;
-    c10::impl::VirtualGuardImpl streams_;        ///< of the device's kind
-    c10::Stream sums_;                           ///< on which shards are added while backward runs
-    std::optional<comm::NcclCommunicator> nccl_; ///< none: one rank
-    std::optional<NcclTree> tree_;               ///< ordered sums, and every gather
-    comm::NcclMemory memory_;                    ///< behind the arrays, where NCCL has any
+    DeviceExchangeOptions options_;
+    c10::impl::VirtualGuardImpl streams_; ///< of the device's kind
+    c10::Stream sums_;                    ///< on which shards are added while backward runs
+    std::optional<comm::DeviceCommunicator> devices_; ///< none: one rank
+    std::optional<DeviceTree> tree_;                  ///< ordered sums, and every gather
+    comm::DeviceMemory memory_; ///< behind the arrays, where the library has any
     torch::Tensor gradients_;
     torch::Tensor sent_; ///< the gradients, or their copy in 16 bits
     torch::Tensor parameters_;
@@ -205,9 +212,11 @@ class NcclExchange : public comm::Exchange {
 
 } // namespace
 
-std::unique_ptr<comm::Exchange> nccl_exchange(comm::Communicator const& world, torch::Device device,
-                                              NcclExchangeOptions const& options) {
-    return std::make_unique<NcclExchange>(world, device, options);
+std::unique_ptr<comm::Exchange> device_exchange(comm::Communicator const& world,
+                                                comm::CollectiveLibrary const& library,
+                                                torch::Device device,
+                                                DeviceExchangeOptions const& options) {
+    return std::make_unique<DeviceExchange>(world, library, device, options);
 }
 
 } // namespace lockstep::train

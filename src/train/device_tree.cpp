@@ -1,4 +1,4 @@
-#include "nccl_tree.hpp"
+#include "device_tree.hpp"
 
 #include "comm/link_model.hpp"
 
@@ -13,16 +13,15 @@ namespace lockstep::train {
 
 namespace {
 
-/// NCCL's links between GPUs of several hosts; within a host they are faster, and the choice
-/// matters less.
+/// Links between GPUs of several hosts; within a host they are faster, and the choice matters less.
 constexpr comm::LinkModel device_link{
     .latency_s = 1e-5, .message_s = 1e-6, .bytes_per_s = 2.5e10, .copy_per_s = 5e11};
 
 } // namespace
 
-NcclTree::NcclTree(comm::NcclCommunicator& nccl, comm::Partition const& partition,
-                   c10::Stream stream, Options const& options)
-    : nccl_(nccl), partition_(partition), stream_(stream), rank_(options.rank) {
+DeviceTree::DeviceTree(comm::DeviceCommunicator& devices, comm::Partition const& partition,
+                       c10::Stream stream, Options const& options)
+    : devices_(devices), partition_(partition), stream_(stream), rank_(options.rank) {
     auto const root = comm::root_of(options.nodes);
     auto const hosts = comm::filled_hosts(static_cast<int>(options.nodes.size()), 1);
     auto const partials = comm::partials_of(root, options.nodes, hosts);
@@ -58,8 +57,8 @@ NcclTree::NcclTree(comm::NcclCommunicator& nccl, comm::Partition const& partitio
     }
 }
 
-std::vector<torch::Tensor> NcclTree::shards(torch::Tensor const& values, int bucket,
-                                            Message const& message) const {
+std::vector<torch::Tensor> DeviceTree::shards(torch::Tensor const& values, int bucket,
+                                              Message const& message) const {
     std::vector<torch::Tensor> all;
     for (int const owner : message.owners) {
         all.push_back(slice(values, partition_.shard(bucket, owner)));
@@ -68,13 +67,13 @@ std::vector<torch::Tensor> NcclTree::shards(torch::Tensor const& values, int buc
 }
 
 /// Of the values' type: sums may travel in 16 bits, parameters never do.
-torch::Tensor NcclTree::room(torch::Tensor const& values, int bucket,
-                             Message const& message) const {
+torch::Tensor DeviceTree::room(torch::Tensor const& values, int bucket,
+                               Message const& message) const {
     return message.packed.view(values.scalar_type()).narrow(0, 0, total(bucket, message));
 }
 
-std::vector<torch::Tensor> NcclTree::packed_shards(torch::Tensor const& values, int bucket,
-                                                   Message const& message) const {
+std::vector<torch::Tensor> DeviceTree::packed_shards(torch::Tensor const& values, int bucket,
+                                                     Message const& message) const {
     auto const packed = room(values, bucket, message);
     std::vector<torch::Tensor> all;
     std::int64_t at = 0;
@@ -86,7 +85,7 @@ std::vector<torch::Tensor> NcclTree::packed_shards(torch::Tensor const& values, 
     return all;
 }
 
-std::int64_t NcclTree::total(int bucket, Message const& message) const {
+std::int64_t DeviceTree::total(int bucket, Message const& message) const {
     std::int64_t elements = 0;
     for (int const owner : message.owners) {
         elements += partition_.shard(bucket, owner).count();
@@ -95,8 +94,8 @@ std::int64_t NcclTree::total(int bucket, Message const& message) const {
 }
 
 /// A single shard is sent from where it is.
-comm::DeviceView NcclTree::sent(torch::Tensor const& values, int bucket,
-                                Message const& message) const {
+comm::DeviceView DeviceTree::sent(torch::Tensor const& values, int bucket,
+                                  Message const& message) const {
     auto const from = shards(values, bucket, message);
     if (from.size() == 1) {
         return view_of(from.front());
@@ -106,13 +105,13 @@ comm::DeviceView NcclTree::sent(torch::Tensor const& values, int bucket,
     return view_of(packed);
 }
 
-comm::DeviceSpan NcclTree::received(torch::Tensor const& values, int bucket,
-                                    Message const& message) const {
+comm::DeviceSpan DeviceTree::received(torch::Tensor const& values, int bucket,
+                                      Message const& message) const {
     auto const into = shards(values, bucket, message);
     return device_span_of(into.size() == 1 ? into.front() : room(values, bucket, message));
 }
 
-void NcclTree::unpack(torch::Tensor const& values, int bucket, Message const& message) const {
+void DeviceTree::unpack(torch::Tensor const& values, int bucket, Message const& message) const {
     if (message.owners.size() > 1) {
         torch::_foreach_copy_(shards(values, bucket, message),
                               packed_shards(values, bucket, message));
@@ -120,7 +119,7 @@ void NcclTree::unpack(torch::Tensor const& values, int bucket, Message const& me
 }
 
 /// A sum of two is the same in either order: the rank's own values take the others in.
-void NcclTree::add_up(torch::Tensor const& values, int bucket, Step const& step) const {
+void DeviceTree::add_up(torch::Tensor const& values, int bucket, Step const& step) const {
     if (step.children.size() == 2) {
         for (auto const& message : step.receives) {
             torch::_foreach_add_(shards(values, bucket, message),
@@ -155,16 +154,16 @@ void NcclTree::add_up(torch::Tensor const& values, int bucket, Step const& step)
         });
 }
 
-NcclTree::Step const* NcclTree::step_of(int round) const {
+DeviceTree::Step const* DeviceTree::step_of(int round) const {
     auto const found = std::find_if(steps_.begin(), steps_.end(),
                                     [&](Step const& step) { return step.round == round; });
     return found == steps_.end() ? nullptr : &*found;
 }
 
 /// One round of every bucket under way.
-std::int64_t NcclTree::advance(torch::Tensor const& values, bool back) {
+std::int64_t DeviceTree::advance(torch::Tensor const& values, bool back) {
     c10::StreamGuard const on_stream(stream_);
-    std::vector<comm::DeviceExchange> messages;
+    std::vector<comm::DeviceMessage> messages;
     std::int64_t elements = 0;
     for (auto const& [bucket, round] : flights_) {
         auto const* const step = step_of(back ? rounds_ - 1 - round : round);
@@ -183,8 +182,7 @@ std::int64_t NcclTree::advance(torch::Tensor const& values, bool back) {
         }
     }
     if (!messages.empty()) {
-        nccl_.exchange(messages, stream_.native_handle());
-        nccl_.wait(stream_.native_handle());
+        devices_.exchange(messages, stream_.native_handle());
     }
     for (auto& [bucket, round] : flights_) {
         auto const* const step = step_of(back ? rounds_ - 1 - round : round);
@@ -206,12 +204,12 @@ std::int64_t NcclTree::advance(torch::Tensor const& values, bool back) {
     return elements * values.element_size();
 }
 
-std::int64_t NcclTree::sum(int bucket, torch::Tensor const& values) {
+std::int64_t DeviceTree::sum(int bucket, torch::Tensor const& values) {
     flights_.push_back({bucket, 0});
     return advance(values, false);
 }
 
-std::int64_t NcclTree::finish(torch::Tensor const& values) {
+std::int64_t DeviceTree::finish(torch::Tensor const& values) {
     std::int64_t bytes = 0;
     while (!flights_.empty()) {
         bytes += advance(values, false);
@@ -219,7 +217,7 @@ std::int64_t NcclTree::finish(torch::Tensor const& values) {
     return bytes;
 }
 
-void NcclTree::gather(torch::Tensor const& values) {
+void DeviceTree::gather(torch::Tensor const& values) {
     for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
         flights_.push_back({bucket, 0});
         advance(values, true);

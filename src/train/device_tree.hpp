@@ -1,7 +1,7 @@
 #pragma once
 
+#include "comm/device_communicator.hpp"
 #include "comm/host_schedule.hpp"
-#include "comm/nccl.hpp"
 #include "comm/partition.hpp"
 
 #include <c10/core/Stream.h>
@@ -14,10 +14,10 @@
 namespace lockstep::train {
 
 /// Sums over GPUs in the replica tree's order, by comm::HostSchedule with each rank for a host: a
-/// rank has messages with as many others as the tree has levels, so that NCCL keeps few connections
-/// open. Buckets follow one another: while one is in its second round, the next one is in its
-/// first, in the same group of messages. All work is on one stream; the host waits for nothing.
-class NcclTree {
+/// rank has messages with as many others as the tree has levels, so that few connections are open.
+/// Buckets follow one another: while one is in its second round, the next one is in its first, in
+/// the same group of messages. All work is on one stream; the host waits for nothing.
+class DeviceTree {
   public:
     struct Options {
         std::vector<comm::TreeNode> nodes; ///< the subtree of each rank
@@ -26,16 +26,16 @@ class NcclTree {
         torch::Device device = torch::kCPU;
     };
 
-    /// `nccl` and `partition` must outlive it. Not collective.
-    NcclTree(comm::NcclCommunicator& nccl, comm::Partition const& partition, c10::Stream stream,
-             Options const& options);
+    /// `devices` and `partition` must outlive it. Not collective.
+    DeviceTree(comm::DeviceCommunicator& devices, comm::Partition const& partition,
+               c10::Stream stream, Options const& options);
 
     /// Begins the sum of a bucket of `values` [partition's size]: afterwards, and after `finish`,
     /// the rank's own shard is the sum, and what the other shards hold is undefined. Buckets in the
     /// same order on all ranks.
     ///
-    /// Collective  over the ranks of `nccl`
-    /// Throws      as NcclCommunicator::exchange
+    /// Collective  over the ranks of `devices`
+    /// Throws      as DeviceCommunicator::exchange
     /// Returns     bytes sent
     std::int64_t sum(int bucket, torch::Tensor const& values);
     /// The rounds that are left of all sums. Returns bytes sent. Collective, throws: as sum
@@ -43,8 +43,8 @@ class NcclTree {
 
     /// Gives each rank the other ranks' shards of all buckets: the sum's messages in reverse.
     ///
-    /// Collective  over the ranks of `nccl`
-    /// Throws      as NcclCommunicator::exchange
+    /// Collective  over the ranks of `devices`
+    /// Throws      as DeviceCommunicator::exchange
     void gather(torch::Tensor const& values);
 
   private:
@@ -82,7 +82,7 @@ class NcclTree {
     std::int64_t advance(torch::Tensor const& values, bool back);
     Step const* step_of(int round) const;
 
-    comm::NcclCommunicator& nccl_;
+    comm::DeviceCommunicator& devices_;
     comm::Partition const& partition_;
     c10::Stream stream_;
     int rank_;
