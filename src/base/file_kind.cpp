@@ -117,8 +117,10 @@ FileKind archive(std::string_view names) {
     auto const holds = [&](char const* name) { return names.find(name) != std::string_view::npos; };
     if (holds("archive_format") || holds("serialized_exported_program.json") ||
         holds("models/model.json")) {
-        return {"a torch.export archive (PT2)", a_model,
-                python("torch", "torch.export.load('FILE').state_dict"), save_script};
+        return {"a torch.export archive (PT2)",
+                "It holds a model, not samples: name it as model.file, with model.name = export",
+                python("torch", "torch.export.load('FILE').state_dict"),
+                "Set model.name = export"};
     }
     if (holds("constants.pkl")) {
         return {"a TorchScript module",

@@ -8,6 +8,7 @@ ModelKind clstm_policy_kind();
 ModelKind cnn_kind();
 ModelKind cnn1d_kind();
 ModelKind cnn3d_kind();
+ModelKind export_kind();
 ModelKind lstm_policy_kind();
 ModelKind mlp_kind();
 ModelKind mlp_policy_kind();

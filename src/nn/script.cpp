@@ -5,12 +5,12 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "nn/to_device.hpp"
 
 #include <torch/script.h>
 
 #include <filesystem>
 
+#include "foreign.hpp"
 #include "models.hpp"
 
 namespace lockstep::nn {
@@ -112,7 +112,7 @@ class Script : public Mirror<Model> {
   public:
     Script(config::OwnValues const& values, Interface const& interface)
         : Mirror(loaded(file_of(values))), file_(file_of(values)), outputs_(interface.outputs) {
-        require_own_layers(interface);
+        require_own_layers(interface, "script");
         try_on(interface);
     }
 
@@ -137,52 +137,15 @@ class Script : public Mirror<Model> {
     void save(std::ostream& out) const { module_.save(out); }
 
   private:
-    void require_own_layers(Interface const& interface) const {
-        if (interface.recompute || interface.sync_batch_norm) {
-            throw Error(ExitCode::usage,
-                        {concat(interface.recompute ? "precision.gradient-checkpointing"
-                                                    : "communication.sync-batch-norm",
-                                " with model.name = script"),
-                         "it needs this program's layers, but a script brings its own",
-                         "Switch it off, or write the model as a plug-in"});
-        }
-    }
-
-    /// One tensor for each input; of samples with a number of rows each, padded, and the numbers.
-    static std::vector<torch::Tensor> arguments_of(Fields const& inputs) {
-        std::vector<torch::Tensor> arguments;
-        for (auto const& field : inputs) {
-            arguments.push_back(field.padded());
-            if (field.lengths.defined()) {
-                arguments.push_back(to_device(field.lengths, field.values.device()));
-            }
-        }
-        return arguments;
-    }
-
     /// Runs a copy on two empty samples, so that shapes that do not fit are told at the start.
     void try_on(Interface const& interface) const {
         constexpr std::int64_t samples = 2;
-        auto shape = interface.sample_shape;
-        shape.insert(shape.begin(), samples);
-        Fields const inputs = interface.inputs.empty()
-                                  ? Fields(torch::zeros(shape))
-                                  : zeros(interface.inputs, samples, torch::kCPU);
+        auto const inputs = empty_samples(interface, samples);
         auto copy = module_.deepcopy();
         copy.eval();
         torch::NoGradGuard const no_grad;
         torch::jit::GraphOptimizerEnabledGuard const plain(false);
         output_of(copy, arguments_of(inputs), samples);
-    }
-
-    static std::string forms_of(std::vector<torch::Tensor> const& arguments) {
-        std::vector<std::string> forms;
-        forms.reserve(arguments.size());
-        for (auto const& argument : arguments) {
-            forms.push_back(concat(argument.scalar_type() == torch::kInt64 ? "int64 " : "float32 ",
-                                   sizes_text(argument.sizes())));
-        }
-        return joined(forms, " and ");
     }
 
     torch::Tensor output_of(torch::jit::Module const& module,
@@ -204,22 +167,7 @@ class Script : public Mirror<Model> {
                 {concat(file_, " cannot take a batch of ", forms_of(arguments)), why,
                  concat("Its forward must take ", forms_of(arguments), " and return ", expected)});
         }
-        // Of each place or time of a sample there may be outputs: the task looks closer then.
-        bool const fits = result.isTensor() && result.toTensor().dim() >= 2 &&
-                          result.toTensor().size(0) == samples &&
-                          (result.toTensor().size(1) == outputs_ ||
-                           (result.toTensor().dim() > 2 && result.toTensor().size(-1) == outputs_));
-        if (!fits) {
-            throw Error(
-                ExitCode::usage,
-                {concat(file_, " returns ",
-                        result.isTensor() ? concat("shape ", sizes_text(result.toTensor().sizes()))
-                                          : result.tagKind(),
-                        " for a batch of ", forms_of(arguments)),
-                 concat("the task needs ", expected),
-                 "Export a model with as many outputs as the data has classes"});
-        }
-        return result.toTensor();
+        return require_outputs(file_, result, arguments, samples, outputs_);
     }
 
     /// The last line of what was said, after Python's calls and before LibTorch's own.

@@ -11,7 +11,7 @@
 namespace lockstep::task {
 
 std::vector<TaskKind> task_kinds() {
-    std::vector<TaskKind> kinds{classification_kind(), ctc_kind(), regression_kind(),
+    std::vector<TaskKind> kinds{classification_kind(), ctc_kind(), export_kind(), regression_kind(),
                                 segmentation_kind()};
     if (auto ppo = ppo_kind()) {
         kinds.push_back(std::move(*ppo));
@@ -68,6 +68,13 @@ rl::EnvironmentMaker open_environment(config::Task const& chosen, std::string co
 std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& samples) {
     auto const kind = find_kind(chosen.kind);
     return kind.make(values_of(chosen, kind), samples);
+}
+
+std::unique_ptr<Task> make_task_of(config::Deck const& deck, Samples samples) {
+    if (auto const file = deck.model.own.find("file"); file != deck.model.own.end()) {
+        samples.model_file = file->second;
+    }
+    return make_task(deck.task, samples);
 }
 
 MetricKind metric_of(config::Task const& chosen, std::string const& key,

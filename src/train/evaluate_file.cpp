@@ -136,7 +136,7 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
         auto const device = choose_device(deck.run, topology);
         configure_torch(deck.run);
         work.samples = task::Samples::of(environment(rl::Period::training)->spaces());
-        work.task = task::make_task(deck.task, work.samples);
+        work.task = task::make_task_of(deck, work.samples);
         work.model = another_model(deck, work);
         place(*work.model, device);
         load_weights(*work.model, file);
@@ -172,7 +172,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
     comm::agree(world, opening, [&, &set = dataset, &learnt = samples] {
-        task = task::make_task(deck.task, learnt);
+        task = task::make_task_of(deck, learnt);
         set->expect_classes(task->classes_of_places());
         model = nn::make_model(deck.model, model_interface(deck, learnt, *task),
                                static_cast<std::uint64_t>(deck.run.seed));

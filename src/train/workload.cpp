@@ -172,7 +172,7 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
     } else {
         take_datasets(deck, std::move(datasets), work);
     }
-    work.task = task::make_task(deck.task, work.samples);
+    work.task = task::make_task_of(deck, work.samples);
     for (auto* const set : {work.train.get(), work.validation.get(), work.test.get()}) {
         if (set != nullptr) {
             set->expect_classes(work.task->classes_of_places());
@@ -191,6 +191,7 @@ nn::Interface model_interface(config::Deck const& deck, task::Samples const& sam
             .recompute = deck.precision.gradient_checkpointing,
             .sync_batch_norm = deck.communication.sync_batch_norm,
             .inputs = samples.inputs,
+            .targets = samples.targets,
             .continuous = samples.spaces && samples.spaces->continuous};
 }
 

@@ -21,6 +21,7 @@ struct Interface {
     bool recompute = false;                 ///< blocks are run again in backward instead of kept
     bool sync_batch_norm = false;           ///< batch norm over all replicas
     std::vector<data::FieldInfo> inputs{};  ///< all of them; empty: one, of float32, alike in shape
+    std::vector<data::FieldInfo> targets{}; ///< for a model that computes its own loss
     bool continuous = false;                ///< of a policy: outputs are the means of an action
 };
 

@@ -52,6 +52,7 @@ struct Samples {
     std::vector<std::string> class_names{};
     std::vector<std::int64_t> class_counts{}; ///< empty where the target is not a class a sample
     std::optional<rl::Spaces> spaces{};       ///< where it is an environment, and no data set
+    std::string model_file{};                 ///< the deck's, for a task that it describes
 
     static Samples of(data::Dataset const& dataset);
     static Samples of(rl::Spaces const& spaces);
@@ -116,6 +117,11 @@ void require_known(config::Task const& chosen);
 
 /// Throws  as require_known; Error 65 when the samples are not of a kind that the task can learn
 std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& samples);
+
+/// The deck's, which its model's file may describe.
+///
+/// Throws  as make_task
+std::unique_ptr<Task> make_task_of(config::Deck const& deck, Samples samples);
 
 /// Whether the deck's task learns from an environment, and not from data sets.
 ///

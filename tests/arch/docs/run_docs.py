@@ -27,7 +27,8 @@ def shell(text, directory, what):
 def prepare(directory):
     """What a reader who came so far has: the program, the decks, the data, and the sample run."""
     (directory / "build").symlink_to(os.environ["LOCKSTEP_BUILD"])
-    (directory / "inputs").symlink_to(SOURCE / "inputs")
+    for folder in ("inputs", "python"):
+        (directory / folder).symlink_to(SOURCE / folder)
     (directory / "datasets").mkdir()
     (directory / "datasets/fashion-mnist").symlink_to(os.environ["LOCKSTEP_TEST_DATA"])
     shell(TRAIN, directory, "the sample run")

@@ -1,0 +1,276 @@
+#include "nn/exported.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "foreign.hpp"
+#include "models.hpp"
+#include "program/metadata.hpp"
+#include "program/program.hpp"
+
+namespace lockstep::nn {
+
+namespace {
+
+std::string exported_file(config::OwnValues const& values) {
+    auto file = values.text("file");
+    if (file.empty()) {
+        throw Error(ExitCode::usage,
+                    {"model.file is not set", "model.name = export needs a program of torch.export",
+                     "Save one with lockstep_export.save(model, inputs, FILE)"});
+    }
+    return file;
+}
+
+/// The program for training and that for evaluation, of the same tensors. A file of one program
+/// holds both where no operator works differently in them.
+struct Programs {
+    program::Program train;
+    std::optional<program::Program> evaluation;
+};
+
+Programs programs_of(program::Archive const& archive) {
+    auto const names = archive.programs();
+    auto const has = [&](char const* name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    if (has("train") && has("eval")) {
+        program::Program const train(archive, "train", {});
+        program::Tensors tensors;
+        for (auto const& [name, tensor] : train.parameters()) {
+            tensors[name] = tensor;
+        }
+        for (auto const& [name, tensor] : train.buffers()) {
+            tensors[name] = tensor;
+        }
+        return {train, program::Program(archive, "eval", tensors)};
+    }
+    auto const file = archive.path().string();
+    if (names.size() != 1) {
+        throw Error(ExitCode::usage,
+                    {concat(file, " holds ", names.size(), " programs"),
+                     names.empty() ? "there is none to train"
+                                   : concat("they are named ", joined(names, ", "),
+                                            ": one alone, or train and eval, can be trained"),
+                     "Save it with lockstep_export.save(model, inputs, FILE)"});
+    }
+    program::Program const only(archive, names.front(), {});
+    if (auto const mode = only.depends_on_mode(); !mode.empty()) {
+        throw Error(ExitCode::usage,
+                    {concat(file, " holds one program, for training or for evaluation"),
+                     concat("operator ", mode, " works differently in the other"),
+                     "Save both with lockstep_export.save(model, inputs, FILE)"});
+    }
+    return {only, std::nullopt};
+}
+
+class Exported : public Model {
+  public:
+    Exported(config::OwnValues const& values, Interface const& interface)
+        : Exported(program::Archive(exported_file(values)), interface) {}
+
+    torch::Tensor forward(Fields const& inputs) override {
+        if (has_loss_) {
+            throw Error(ExitCode::usage,
+                        {concat(file_, " returns sums of a loss"),
+                         "there are no outputs for samples alone",
+                         "Save the model without a loss, and train it with another task"});
+        }
+        return output_for(inputs);
+    }
+
+    std::vector<torch::Tensor> results(Fields const& inputs, Fields const& targets) {
+        auto const both = joined_fields(inputs, targets);
+        auto const arguments = arguments_of(both);
+        auto const values = run(arguments);
+        std::vector<torch::Tensor> sums;
+        for (auto const& value : values) {
+            if (!value.isTensor() || value.toTensor().dim() != 0) {
+                throw Error(ExitCode::usage,
+                            {concat(file_, " returns something else than single numbers"),
+                             concat("for a batch of ", forms_of(arguments)),
+                             "Let the loss return sums over the batch"});
+            }
+            sums.push_back(value.toTensor());
+        }
+        return sums;
+    }
+    bool has_loss() const { return has_loss_; }
+
+    void settle_buffers() const override { programs_.train.settle(); }
+
+    /// Random numbers are of one generator, which threads would share.
+    bool runs_on_threads() const override { return !programs_.train.draws(); }
+
+    std::uint64_t fingerprint() const override { return hash_; }
+
+  private:
+    Exported(program::Archive const& archive, Interface const& interface)
+        : file_(archive.path().string()), hash_(archive.hash()), outputs_(interface.outputs),
+          has_loss_(interface.outputs == 0), programs_(programs_of(archive)) {
+        require_own_layers(interface, "export");
+        require_results(program::read_loss_metadata(archive));
+        try {
+            adopt_tensors();
+        } catch (c10::Error const& error) {
+            archive.damaged(split(error.what_without_backtrace(), '\n').front());
+        }
+        if (parameters().empty()) {
+            throw Error(ExitCode::usage,
+                        {concat(file_, " has no parameters"), "there is nothing to train",
+                         "Export the model with its parameters"});
+        }
+        try_on(interface);
+    }
+
+    /// Under their names in Python, through modules of those names.
+    void adopt_tensors() {
+        std::map<std::string, std::shared_ptr<torch::nn::Module>> modules;
+        auto const parent_of = [&](std::string const& name) -> torch::nn::Module& {
+            torch::nn::Module* parent = this;
+            for (auto dot = name.find('.'); dot != std::string::npos;
+                 dot = name.find('.', dot + 1)) {
+                auto& module = modules[name.substr(0, dot)];
+                if (!module) {
+                    auto const last = name.rfind('.', dot - 1);
+                    auto const first = last == std::string::npos ? 0 : last + 1;
+                    module = parent->register_module(name.substr(first, dot - first),
+                                                     std::make_shared<torch::nn::Module>());
+                }
+                parent = module.get();
+            }
+            return *parent;
+        };
+        auto const last_name = [](std::string const& name) {
+            return name.substr(name.rfind('.') + 1);
+        };
+        for (auto const& [name, tensor] : programs_.train.parameters()) {
+            parent_of(name).register_parameter(last_name(name), tensor, tensor.requires_grad());
+        }
+        for (auto const& [name, tensor] : programs_.train.buffers()) {
+            parent_of(name).register_buffer(last_name(name), tensor);
+        }
+    }
+
+    void require_results(std::optional<program::LossMetadata> const& loss) const {
+        auto const count = programs_.train.outputs();
+        if (has_loss_ &&
+            count != loss.value().sums.size()) { // the task has looked that it is there
+            throw Error(ExitCode::data,
+                        {concat(file_, " is damaged"),
+                         concat("it returns ", count, " sums, and names ", loss->sums.size()),
+                         "Save it again with lockstep_export.save"});
+        }
+        if (!has_loss_ && count != 1) {
+            throw Error(ExitCode::usage,
+                        {concat(file_, " returns ", count, " results"), "the task takes one tensor",
+                         loss ? "It brings a loss of its own: set task.kind = export"
+                              : "Export a forward that returns one tensor"});
+        }
+    }
+
+    static Fields joined_fields(Fields const& inputs, Fields const& targets) {
+        std::vector<Field> fields(inputs.begin(), inputs.end());
+        fields.insert(fields.end(), targets.begin(), targets.end());
+        return Fields(std::move(fields));
+    }
+
+    std::vector<c10::IValue> run(std::vector<torch::Tensor> const& arguments) {
+        if (is_training() && programs_.train.draws()) {
+            torch::manual_seed(random_key()->value); // exported operators have LibTorch's generator
+        }
+        auto& program =
+            is_training() || !programs_.evaluation ? programs_.train : *programs_.evaluation;
+        return program.run(arguments);
+    }
+
+    torch::Tensor output_for(Fields const& inputs) {
+        auto const arguments = arguments_of(inputs);
+        return require_outputs(file_, run(arguments).front(), arguments, inputs.samples(),
+                               outputs_);
+    }
+
+    /// What training differentiates.
+    torch::Tensor try_with(Interface const& interface, std::int64_t samples) {
+        auto const inputs = empty_samples(interface, samples);
+        if (!has_loss_) {
+            return output_for(inputs).sum();
+        }
+        torch::Tensor total = torch::zeros({});
+        for (auto const& sum : results(inputs, zeros(interface.targets, samples, torch::kCPU))) {
+            total = total + sum.to(torch::kFloat32);
+        }
+        return total;
+    }
+
+    /// Runs it once in training and evaluation, so that what does not fit is told at the start.
+    void try_on(Interface const& interface) {
+        std::vector<torch::Tensor> values;
+        for (auto const& buffer : buffers()) {
+            values.push_back(buffer.clone());
+        }
+        auto const total = try_with(interface, 2);
+        if (!total.requires_grad()) {
+            throw Error(ExitCode::usage, {concat(file_, " cannot be trained"),
+                                          "what it returns does not depend on its parameters",
+                                          "Export it outside torch.no_grad, with parameters that "
+                                          "require gradients"});
+        }
+        total.backward();
+        eval();
+        torch::NoGradGuard const no_grad;
+        for (std::int64_t const samples : {1, 2}) {
+            try_with(interface, samples);
+        }
+        train();
+        zero_grad();
+        auto const after = buffers();
+        for (std::size_t at = 0; at < values.size(); ++at) {
+            torch::Tensor(after[at]).copy_(values[at]);
+        }
+    }
+
+    std::string file_;
+    std::uint64_t hash_;
+    std::int64_t outputs_;
+    bool has_loss_; ///< of the task export
+    Programs programs_;
+};
+
+double exported_parameters(config::OwnValues const& values, Interface const& /*interface*/) {
+    double count = 0;
+    program::Archive const archive(exported_file(values));
+    for (auto const& [name, tensor] : programs_of(archive).train.parameters()) {
+        count += static_cast<double>(tensor.numel());
+    }
+    return count;
+}
+
+} // namespace
+
+std::vector<torch::Tensor> results_of(Model& model, Fields const& inputs, Fields const& targets) {
+    auto* const exported = dynamic_cast<Exported*>(&model);
+    if (exported == nullptr || !exported->has_loss()) {
+        throw Error(ExitCode::usage, {"task.kind = export", "the model brings no loss",
+                                      "Set model.name = export and model.file to a file that was "
+                                      "saved with a loss"});
+    }
+    return exported->results(inputs, targets);
+}
+
+ModelKind export_kind() {
+    return {"export",
+            "a program of torch.export",
+            {{"file", "", "program of torch.export (.pt2), as written by lockstep_export.save"}},
+            [](config::OwnValues const& values, Interface const& interface) {
+                return std::make_shared<Exported>(values, interface);
+            },
+            exported_parameters,
+            true};
+}
+
+} // namespace lockstep::nn

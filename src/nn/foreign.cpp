@@ -1,0 +1,70 @@
+#include "foreign.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+#include "nn/to_device.hpp"
+
+namespace lockstep::nn {
+
+std::vector<torch::Tensor> arguments_of(Fields const& inputs) {
+    std::vector<torch::Tensor> arguments;
+    for (auto const& field : inputs) {
+        arguments.push_back(field.padded());
+        if (field.lengths.defined()) {
+            arguments.push_back(to_device(field.lengths, field.values.device()));
+        }
+    }
+    return arguments;
+}
+
+std::string forms_of(std::vector<torch::Tensor> const& arguments) {
+    std::vector<std::string> forms;
+    forms.reserve(arguments.size());
+    for (auto const& argument : arguments) {
+        forms.push_back(concat(argument.scalar_type() == torch::kInt64 ? "int64 " : "float32 ",
+                               sizes_text(argument.sizes())));
+    }
+    return joined(forms, " and ");
+}
+
+Fields empty_samples(Interface const& interface, std::int64_t count) {
+    auto shape = interface.sample_shape;
+    shape.insert(shape.begin(), count);
+    return interface.inputs.empty() ? Fields(torch::zeros(shape))
+                                    : zeros(interface.inputs, count, torch::kCPU);
+}
+
+void require_own_layers(Interface const& interface, std::string const& name) {
+    if (interface.recompute || interface.sync_batch_norm) {
+        throw Error(
+            ExitCode::usage,
+            {concat(interface.recompute ? "precision.gradient-checkpointing"
+                                        : "communication.sync-batch-norm",
+                    " with model.name = ", name),
+             concat("it needs this program's layers, but ",
+                    name == "script" ? "a script" : "an exported program", " brings its own"),
+             "Switch it off, or write the model as a plug-in"});
+    }
+}
+
+torch::Tensor require_outputs(std::string const& file, c10::IValue const& result,
+                              std::vector<torch::Tensor> const& arguments, std::int64_t samples,
+                              std::int64_t outputs) {
+    bool const fits = result.isTensor() && result.toTensor().dim() >= 2 &&
+                      result.toTensor().size(0) == samples &&
+                      (result.toTensor().size(1) == outputs ||
+                       (result.toTensor().dim() > 2 && result.toTensor().size(-1) == outputs));
+    if (!fits) {
+        throw Error(
+            ExitCode::usage,
+            {concat(file, " returns ",
+                    result.isTensor() ? concat("shape ", sizes_text(result.toTensor().sizes()))
+                                      : result.tagKind(),
+                    " for a batch of ", forms_of(arguments)),
+             concat("the task needs [", samples, ", ", outputs, "]"),
+             "Export a model with as many outputs as the data has classes"});
+    }
+    return result.toTensor();
+}
+
+} // namespace lockstep::nn

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace caffe2::serialize {
+class PyTorchStreamReader;
+} // namespace caffe2::serialize
+
+namespace lockstep::program {
+
+/// A file that torch.export.save wrote (.pt2), as it was when it was opened. Nothing in it is run,
+/// and its pickles are not read.
+class Archive {
+  public:
+    /// Throws  Error 66 where there is no file; 65 where it is of another kind or damaged
+    explicit Archive(std::filesystem::path path);
+    ~Archive();
+    Archive(Archive const&) = delete;
+    Archive& operator=(Archive const&) = delete;
+
+    std::filesystem::path const& path() const { return path_; }
+    /// Of all bytes.
+    std::uint64_t hash() const { return hash_; }
+    /// The names of the programs that it holds, sorted.
+    std::vector<std::string> programs() const;
+
+    bool has(std::string const& record) const;
+    /// Throws  Error 65, as `bytes`, where there is no such record, or it is damaged
+    std::string text(std::string const& record) const;
+    /// Shape  [bytes] of type uint8, of its own memory
+    at::Tensor bytes(std::string const& record) const;
+
+    /// Throws  Error 65 that the file is damaged, and why.
+    [[noreturn]] void damaged(std::string const& why) const;
+
+  private:
+    template <class Take>
+    void take_record(std::string const& record, Take const& take) const;
+
+    std::filesystem::path path_;
+    std::string content_;
+    std::uint64_t hash_;
+    std::unique_ptr<caffe2::serialize::PyTorchStreamReader> reader_;
+    std::vector<std::string> records_;
+};
+
+} // namespace lockstep::program

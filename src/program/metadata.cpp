@@ -1,0 +1,59 @@
+#include "program/metadata.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+
+#include "schema.hpp"
+
+namespace lockstep::program {
+
+namespace {
+
+constexpr char const* record = "extra/lockstep.json";
+constexpr int format = 1;
+
+std::size_t place_of(Archive const& archive, std::vector<std::string> const& sums,
+                     std::string const& name) {
+    auto const found = std::find(sums.begin(), sums.end(), name);
+    if (found == sums.end()) {
+        archive.damaged(concat("its loss returns no sum ", name));
+    }
+    return static_cast<std::size_t>(found - sums.begin());
+}
+
+} // namespace
+
+std::optional<LossMetadata> read_loss_metadata(Archive const& archive) {
+    if (!archive.has(record)) {
+        return std::nullopt;
+    }
+    try {
+        auto const json = Json::parse(archive.text(record));
+        if (json.at("format") != format) {
+            archive.damaged(concat("its lockstep.json is of format ", json.at("format").dump(),
+                                   "; this version reads ", format));
+        }
+        if (!json.contains("sums")) {
+            return std::nullopt;
+        }
+        LossMetadata result{json.at("sums").get<std::vector<std::string>>()};
+        auto const place = [&](std::string const& name) {
+            return place_of(archive, result.sums, name);
+        };
+        result.loss = place("loss");
+        result.weight = place(json.at("weight").get<std::string>());
+        for (auto const& [name, ratio] : json.at("metrics").items()) {
+            if (name.empty() || name == "loss") {
+                archive.damaged("a metric has no name of its own");
+            }
+            result.metrics.push_back({name, place(ratio.at(0).get<std::string>()),
+                                      place(ratio.at(1).get<std::string>())});
+        }
+        return result;
+    } catch (Json::exception const& error) {
+        archive.damaged(error.what());
+    }
+}
+
+} // namespace lockstep::program

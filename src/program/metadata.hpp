@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "program/archive.hpp"
+
+namespace lockstep::program {
+
+/// What lockstep_export.save noted of a loss that was exported with the model: forward takes inputs
+/// and targets, and returns sums over the batch.
+struct LossMetadata {
+    struct Ratio {
+        std::string name;
+        std::size_t dividend = 0; ///< which sum
+        std::size_t divisor = 0;
+    };
+
+    std::vector<std::string> sums; ///< names of what forward returns, in its order
+    std::size_t loss = 0;          ///< which of them is minimised
+    std::size_t weight = 0;        ///< which of them it is divided by
+    std::vector<Ratio> metrics{};
+};
+
+/// Nothing where the file was saved without a loss.
+///
+/// Throws  Error 65 for a note of another form
+std::optional<LossMetadata> read_loss_metadata(Archive const& archive);
+
+} // namespace lockstep::program

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "program/archive.hpp"
+#include "program/tensors.hpp"
+
+namespace lockstep::program {
+
+struct Description;
+
+/// One program of torch.export.export: a graph of LibTorch's operators, and its tensors. As eager
+/// PyTorch it leaves a graph for autograd behind, draws from LibTorch's generator, and changes
+/// buffers in place. A handle: copies share their tensors.
+class Program {
+  public:
+    /// `tensors`: by name, those that it shall use; of the rest it makes its own.
+    ///
+    /// Throws  Error 65 for a damaged archive; 64 for a program that cannot be run, with the
+    ///         operator, the line of Python and what to do
+    Program(Archive const& archive, std::string const& name, Tensors tensors);
+
+    /// One of each set of tied weights, by their first name; buffers by their names.
+    std::vector<std::pair<std::string, at::Tensor>> parameters() const;
+    std::vector<std::pair<std::string, at::Tensor>> buffers() const;
+
+    std::size_t inputs() const;
+    std::size_t outputs() const;
+    /// Whether it draws random numbers.
+    bool draws() const;
+    /// An operator that works differently in training and in evaluation, with its line of Python;
+    /// empty where there is none.
+    std::string depends_on_mode() const;
+
+    /// Constants are moved to the inputs' device; parameters and buffers are where the caller put
+    /// them.
+    ///
+    /// Shape   inputs as exported, except for symbolic sizes
+    /// Throws  Error 64 for inputs that it was not exported for; else as `execute`
+    std::vector<c10::IValue> run(std::vector<at::Tensor> const& inputs);
+
+    /// Gives buffers the values that `run` has returned for them. After backward, which may need
+    /// those that they had.
+    void settle() const;
+
+  private:
+    void require_fit(std::vector<at::Tensor> const& inputs) const;
+
+    std::shared_ptr<Description const> description_;
+    Tensors tensors_;
+    std::vector<std::pair<at::Tensor, at::Tensor>> mutable settled_; ///< buffers and new values
+};
+
+} // namespace lockstep::program

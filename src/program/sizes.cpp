@@ -1,0 +1,126 @@
+#include "sizes.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+
+namespace lockstep::program {
+
+namespace {
+
+using Values = std::vector<c10::IValue>;
+
+bool is_whole(c10::IValue const& value) {
+    return value.isInt() || value.isBool();
+}
+
+std::int64_t whole(c10::IValue const& value) {
+    return value.isBool() ? static_cast<std::int64_t>(value.toBool()) : value.toInt();
+}
+
+double real(c10::IValue const& value) {
+    return is_whole(value) ? static_cast<double>(whole(value)) : value.toDouble();
+}
+
+std::int64_t divisor(c10::IValue const& value) {
+    if (whole(value) == 0) {
+        throw Error(ExitCode::usage, {"the exported program divides a size by zero",
+                                      "the batch has another shape than it was made for",
+                                      "Export it with dynamic_shapes that allow this batch"});
+    }
+    return whole(value);
+}
+
+std::int64_t floor_divided(std::int64_t value, std::int64_t by) {
+    auto const quotient = value / by;
+    return value % by != 0 && (value < 0) != (by < 0) ? quotient - 1 : quotient;
+}
+
+/// The same operator of whole numbers or, where one is not whole, of real ones.
+template <class Operator>
+std::function<c10::IValue(Values const&)> both(Operator const& apply) {
+    return [apply](Values const& values) -> c10::IValue {
+        auto const& [a, b] = std::tie(values.at(0), values.at(1));
+        return is_whole(a) && is_whole(b) ? c10::IValue(apply(whole(a), whole(b)))
+                                          : c10::IValue(apply(real(a), real(b)));
+    };
+}
+
+using Table = std::map<std::string, std::function<c10::IValue(Values const&)>, std::less<>>;
+
+Table const& table() {
+    static Table const operators{
+        {"add", both([](auto a, auto b) { return a + b; })},
+        {"sub", both([](auto a, auto b) { return a - b; })},
+        {"mul", both([](auto a, auto b) { return a * b; })},
+        {"eq", both([](auto a, auto b) { return a == b; })},
+        {"ne", both([](auto a, auto b) { return a != b; })},
+        {"lt", both([](auto a, auto b) { return a < b; })},
+        {"le", both([](auto a, auto b) { return a <= b; })},
+        {"gt", both([](auto a, auto b) { return a > b; })},
+        {"ge", both([](auto a, auto b) { return a >= b; })},
+        {"sym_max", both([](auto a, auto b) { return std::max(a, b); })},
+        {"sym_min", both([](auto a, auto b) { return std::min(a, b); })},
+        {"floordiv",
+         [](Values const& v) { return floor_divided(whole(v.at(0)), divisor(v.at(1))); }},
+        {"mod",
+         [](Values const& v) {
+             auto const by = divisor(v.at(1));
+             return whole(v.at(0)) - floor_divided(whole(v.at(0)), by) * by;
+         }},
+        {"truediv", [](Values const& v) { return real(v.at(0)) / real(v.at(1)); }},
+        {"pow",
+         [](Values const& v) -> c10::IValue {
+             auto const power = std::pow(real(v.at(0)), real(v.at(1)));
+             bool const exact = is_whole(v[0]) && is_whole(v[1]) && whole(v[1]) >= 0;
+             return exact ? c10::IValue(static_cast<std::int64_t>(std::llround(power)))
+                          : c10::IValue(power);
+         }},
+        {"neg",
+         [](Values const& v) -> c10::IValue {
+             return is_whole(v.at(0)) ? c10::IValue(-whole(v[0])) : c10::IValue(-real(v[0]));
+         }},
+        {"pos", [](Values const& v) { return v.at(0); }},
+        {"and_", [](Values const& v) { return v.at(0).toBool() && v.at(1).toBool(); }},
+        {"or_", [](Values const& v) { return v.at(0).toBool() || v.at(1).toBool(); }},
+        {"not_", [](Values const& v) { return !v.at(0).toBool(); }},
+        {"sym_not", [](Values const& v) { return !v.at(0).toBool(); }},
+        {"sym_ite", [](Values const& v) { return v.at(0).toBool() ? v.at(1) : v.at(2); }},
+        {"sym_float", [](Values const& v) { return real(v.at(0)); }},
+        {"sym_sqrt", [](Values const& v) { return std::sqrt(real(v.at(0))); }},
+        {"sym_int", [](Values const& v) { return static_cast<std::int64_t>(real(v.at(0))); }},
+        {"trunc", [](Values const& v) { return static_cast<std::int64_t>(real(v.at(0))); }},
+        {"floor",
+         [](Values const& v) { return static_cast<std::int64_t>(std::floor(real(v.at(0)))); }},
+        {"ceil",
+         [](Values const& v) { return static_cast<std::int64_t>(std::ceil(real(v.at(0)))); }}};
+    return operators;
+}
+
+std::string last_name(std::string const& target) {
+    return target.substr(target.rfind('.') + 1);
+}
+
+} // namespace
+
+bool is_calculation(std::string const& target) {
+    bool const is_python = target.starts_with("_operator.") || target.starts_with("math.") ||
+                           target.starts_with("torch.sym_") ||
+                           target.starts_with("torch.torch.sym_");
+    return is_python && table().contains(last_name(target));
+}
+
+c10::IValue calculate(std::string const& target, std::vector<c10::IValue> const& values) {
+    try {
+        return table().find(last_name(target))->second(values);
+    } catch (std::out_of_range const&) {
+        throw Error(ExitCode::data, {concat("the exported program calls ", target),
+                                     "it gives fewer numbers than that takes", "Export it again"});
+    }
+}
+
+} // namespace lockstep::program

@@ -1,0 +1,213 @@
+"""Files that model.name = export is given: what cannot be trained is refused before the first step, with
+the operator and its line of Python; damaged and hostile archives end with 64 or 65 and run nothing."""
+import copy
+import io
+import json
+import random
+import sys
+import zipfile
+
+import h5py
+import numpy as np
+import torch
+from torch import nn
+
+from harness import LONG, SEED, SOURCE, Scratch, check, checkpoints, run
+
+sys.path.insert(0, str(SOURCE / "python"))
+import exported_models  # noqa: E402
+import lockstep_export  # noqa: E402
+
+FILES = 500 if LONG else 60
+DECK = """
+[run]
+device = cpu
+[data]
+train = {scratch}/train.h5
+batch = 4
+[model]
+name = export
+file = {scratch}/model.pt2
+[train]
+steps = 1
+"""
+
+
+class Doubled(torch.autograd.Function):
+    """Its gradient is another one than autograd would find."""
+
+    @staticmethod
+    def forward(context, x):
+        return x * 2
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * 3
+
+
+class Net(nn.Module):
+    """A network whose forward does something else, too."""
+
+    def __init__(self, extra=lambda self, x: x, outputs=10):
+        super().__init__()
+        self.first, self.second, self.extra = nn.Linear(24, 12), nn.Linear(12, outputs), extra
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x):
+        return self.second(self.extra(self, torch.relu(self.first(x))))
+
+
+class Dropping(Net):
+    def forward(self, x):
+        return torch.dropout(super().forward(x), 0.5, self.training)
+
+
+def replaced(self, x):
+    self.calls = self.calls + 1
+    return x + self.calls
+
+
+BATCH = (torch.randn(4, 24),)
+ANY = ({0: torch.export.Dim("batch", min=1)},)
+
+
+def exported(model, shapes=ANY, batch=BATCH):
+    return torch.export.export(model, batch, dynamic_shapes=shapes)
+
+
+def check_refused(scratch, train):
+    def case(program, *phrases, code=64):
+        torch.export.save(program, scratch / "case.pt2")
+        train("--model.file", scratch / "case.pt2").expect(code, *phrases)
+
+    def by_python(model, phrase):
+        try:
+            lockstep_export.save(model, BATCH, scratch / "case.pt2")
+        except ValueError as error:
+            check(phrase in str(error), f"{phrase!r} in {error}")
+        else:
+            check(False, f"{phrase}: is refused")
+
+    train().expect(0)
+    torch.export.save(exported(Net()), scratch / "plain.pt2")
+    train("--model.file", scratch / "plain.pt2").expect(0)  # torch's own file, of a model without modes
+    case(exported(Dropping()), "one program", "aten.dropout", "exported_files_test.py, line", "lockstep_export.save")
+    case(exported(Net(), None), "cannot take a batch", "dimension 0 is 2; exported: 4 alone", "dynamic_shapes")
+    case(exported(Net()).run_decompositions({}), "decomposed", "run_decompositions")
+    case(exported(Net(outputs=7)), "returns shape [2, 7]", "[2, 10]")
+    case(exported(Net(lambda self, x: torch.cond(x.sum() > 0, lambda y: y * 2, lambda y: y * 3, (x,)))),
+         "operator torch.ops.higher_order.cond cannot be run", "higher-order")
+    narrow = nn.Sequential(nn.Linear(5, 10))
+    case(exported(narrow, ANY, (torch.randn(4, 5),)), "cannot take a batch", "dimension 1 is 24; exported: 5 alone")
+    frozen = Net()
+    frozen.requires_grad_(False)
+    case(exported(frozen), "cannot be trained", "does not depend on its parameters")
+    case(exported(nn.ReLU()), "has no parameters")
+    case(exported(Net(), ({0: torch.export.Dim("batch", min=3)},)), "exported for 3 to")
+    by_python(Net(lambda self, x: Doubled.apply(x)), "step 1, the gradient of first.weight")
+    by_python(nn.Sequential(Net(replaced)), "differs from the model")
+    lockstep_export.save(Net(replaced), BATCH, scratch / "case.pt2")  # of the model itself it is exported
+    where = scratch / "replaced"
+    train("--model.file", scratch / "case.pt2", "--train.steps", 3, "--run.directory", where).expect(0)
+    with h5py.File(checkpoints(where)[-1]) as saved:
+        check(saved["model/calls"][0] == 3, f"the buffer follows: {saved['model/calls'][0]}")
+    train("--model.file", "").expect(64, "model.file is not set")
+    train("--model.file", scratch / "nothing.pt2").expect(66, "nothing.pt2")
+    train("--model.file", scratch / "train.h5").expect(65, "is not a torch.export archive")
+    torch.jit.script(nn.Linear(24, 10)).save(scratch / "script.pt")
+    train("--model.file", scratch / "script.pt").expect(65, "is not a torch.export archive", "a TorchScript module")
+    train("--model.name", "script").expect(65, "a torch.export archive", "Set model.name = export")
+    train("--precision.gradient-checkpointing", "true").expect(64, "brings its own")
+
+
+def values_within(json_value, path=()):
+    """Every place in a JSON text."""
+    if isinstance(json_value, dict):
+        for key, value in json_value.items():
+            yield from values_within(value, (*path, key))
+    elif isinstance(json_value, list):
+        for at, value in enumerate(json_value):
+            yield from values_within(value, (*path, at))
+    yield path
+
+
+HOSTILE = [None, -1, 2**62, 2**70, 1.5, "", "../../../../etc/passwd", "x" * 300, [], {}, True, {"as_int": 2**60},
+           {"as_tensor": {"name": "x"}}, {"as_none": []}, {"as_ints": [2**40, 2**40]},
+           "torch.ops.aten.from_file.default", "torch.ops.aten.set_.source_Tensor", "torch.ops.os.system.default",
+           "torch.ops.aten._reshape_alias.default", "torch.ops.higher_order.cond", "_operator.floordiv",
+           "torch.ops.aten.empty.memory_format", "torch.ops.aten.as_strided.default", "torch.ops.aten.relu.default"]
+
+
+def damaged(records, draw):
+    """A copy of the archive with something wrong: its bytes, its records, or what they say."""
+    records, way = dict(records), draw.choice(["bytes", "cut", "record", "json", "json", "json", "json"])
+    texts = [name for name in records if name.endswith(".json")]
+    if way == "json":
+        name = draw.choice(texts)
+        value = json.loads(records[name])
+        for _ in range(draw.choice([1, 1, 2, 5])):
+            places = [each for each in values_within(value) if each]
+            if not places:
+                break
+            path = draw.choice(places)
+            holder = value
+            for step in path[:-1]:
+                holder = holder[step]
+            if draw.random() < 0.2:
+                del holder[path[-1]]
+            else:
+                holder[path[-1]] = copy.deepcopy(draw.choice(HOSTILE))
+        records[name] = json.dumps(value).encode()
+    elif way == "record":
+        name = draw.choice(list(records))
+        if draw.random() < 0.5:
+            del records[name]
+        else:
+            records[name] = draw.choice([b"", b"\x80\x02cos\nsystem\n.", records[name][:len(records[name]) // 2], b"[" * 100000])
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", draw.choice([zipfile.ZIP_STORED] * 3 + [zipfile.ZIP_DEFLATED])) as archive:
+        for name, data in records.items():
+            archive.writestr(name, data)
+    data = bytearray(out.getvalue())
+    if way == "bytes":
+        for _ in range(draw.choice([1, 3, 30])):
+            data[draw.randrange(len(data))] = draw.randrange(256)
+    elif way == "cut":
+        del data[draw.randrange(len(data)):]
+    return way, bytes(data)
+
+
+def check_damaged(scratch, train):
+    records = {}
+    with zipfile.ZipFile(scratch / "model.pt2") as archive:
+        for each in archive.infolist():
+            if "sample_inputs" not in each.filename:
+                records[each.filename] = archive.read(each)
+    ends = {}
+    for number in range(FILES):
+        draw = random.Random(f"{SEED} {number}")
+        way, data = damaged(records, draw)
+        path = scratch / "damaged.pt2"
+        path.write_bytes(data)
+        done = train("--model.file", path)
+        # 0: what was changed does not matter, such as a name or a place in Python; 71: a tensor of 2^60 bytes.
+        check(done.code in (0, 64, 65, 71), f"file {number} ({way}) ends with {done.code}:\n{done.text}")
+        ends[done.code] = ends.get(done.code, 0) + 1
+    print(f"{FILES} damaged files: exit codes {ends}")
+    check(ends.get(64, 0) + ends.get(65, 0) > FILES / 2, "most are refused")
+
+
+with Scratch() as scratch:
+    with h5py.File(scratch / "train.h5", "w") as file:
+        file["inputs"] = np.random.default_rng(1).standard_normal((16, 24)).astype(np.float32)
+        file["targets"] = np.arange(16) % 10
+    (scratch / "model.ini").write_text(DECK.format(scratch=scratch))
+    torch.manual_seed(2)
+    lockstep_export.save(nn.Sequential(exported_models.MLP(), nn.Dropout(0.1)), BATCH, scratch / "model.pt2")
+    count = iter(range(10**6))
+
+    def train(*options):
+        return run(["train", scratch / "model.ini", "--run.directory", scratch / f"run-{next(count)}", *options])
+
+    check_refused(scratch, train)
+    check_damaged(scratch, train)

@@ -1,0 +1,165 @@
+"""Programs of torch.export train as eager PyTorch does, to the last bit on one replica, and to the same
+bits on any ranks and through a restart; and what does not fit is told before the first step."""
+import random
+import sys
+
+import h5py
+import numpy as np
+import torch
+from torch.export.pt2_archive._package import load_pt2
+from torch.nn import functional as F
+
+from harness import (LONG, SEED, SOURCE, Scratch, check, check_same, checkpoints, records, run)
+
+sys.path.insert(0, str(SOURCE / "python"))
+import exported_models  # noqa: E402
+import lockstep_export  # noqa: E402
+
+# Powers of two: products with them are exact, whether a kernel rounds them or adds first.
+BATCH, STEPS = 8, 20
+RATE = 0.0625
+DECK = """
+[run]
+device = cpu
+[data]
+train = {scratch}/{name}.h5
+validation = {scratch}/{name}.h5
+inputs = {inputs}
+batch = {batch}
+shuffle = none
+[model]
+name = export
+file = {scratch}/{name}.pt2
+[optimizer]
+name = sgd
+weight-decay = 0
+learning-rate = {rate}
+[checkpoint]
+every-steps = 5
+[monitor]
+log-every = 1
+weight-hash = true
+progress = plain
+[train]
+steps = {steps}
+validate-every = 10
+"""
+
+
+def write(scratch, name, samples):
+    """The model's file, and a data set for it."""
+    model, inputs = exported_models.make(name, samples)
+    path = scratch / f"{name}.pt2"
+    if not lockstep_export.save(model, tuple(each[:4] for each in inputs), path):
+        # Of kernels that round otherwise: what was exported is the model.
+        model = load_pt2(str(path)).exported_programs["train"].module()
+    targets = torch.arange(samples) * 7 % exported_models.CLASSES
+    with h5py.File(scratch / f"{name}.h5", "w") as file:
+        for number, each in enumerate(inputs):
+            file[f"input{number}"] = each.numpy()
+        file["targets"] = targets.numpy()
+    (scratch / f"{name}.ini").write_text(DECK.format(
+        scratch=scratch, name=name, batch=BATCH, steps=STEPS, rate=RATE,
+        inputs=", ".join(f"input{number}" for number in range(len(inputs)))))
+    return model, inputs, targets
+
+
+def eager(model, inputs, targets):
+    """Losses and the state of the model after the steps, as PyTorch trains it on one thread."""
+    torch.set_num_threads(1)
+    if not isinstance(model, torch.fx.GraphModule):
+        model.train()
+    optimizer = torch.optim.SGD(model.parameters(), RATE, fused=True)
+    losses = []
+    for step in range(STEPS):
+        begin = step * BATCH
+        loss = F.cross_entropy(model(*(each[begin:begin + BATCH] for each in inputs)),
+                               targets[begin:begin + BATCH])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, model.state_dict()
+
+
+def train(scratch, name, where, *options, ranks=1, env=None):
+    return run(["train", scratch / f"{name}.ini", "--run.directory", scratch / where, *options], ranks, env)
+
+
+def compare_with_eager(scratch, name):
+    losses, state = eager(*write(scratch, name, BATCH * STEPS))
+    where = f"{name}-1"
+    train(scratch, name, where, "--run.replicas", 1).expect(0)
+    ours = [each["loss"] for each in records(scratch / where, "step")]
+    check(ours == losses, f"{name}: the losses are eager PyTorch's:\n{ours}\n{losses}")
+    with h5py.File(checkpoints(scratch / where)[-1]) as saved:
+        compared = 0
+        for key, value in state.items():
+            place = "model/" + key.replace(".", "/")
+            if place in saved:  # tied weights are there once
+                compared += 1
+                check(np.array_equal(np.array(saved[place]).reshape(value.shape), value.numpy()),
+                      f"{name}: {key} has eager PyTorch's bits")
+    check(compared >= len(list(exported_models.make(name, 2)[0].parameters())), f"{name}: {compared} compared")
+
+
+def compare_ranks(scratch, name):
+    """Four replicas: on 1 to 4 ranks, and killed on 2 and resumed on 3."""
+    options = ["--run.replicas", 4, "--data.batch", 2]
+    train(scratch, name, f"{name}-whole", *options).expect(0)
+    for ranks in (2, 3, 4):
+        train(scratch, name, f"{name}-{ranks}", *options, ranks=ranks).expect(0)
+        check_same(scratch / f"{name}-whole", scratch / f"{name}-{ranks}", f"{name} on {ranks} ranks")
+    killed = train(scratch, name, f"{name}-cut", *options, ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"})
+    check(killed.code != 0, "killed")
+    train(scratch, name, f"{name}-cut", *options, ranks=3).expect(0, "resumed from")
+    check_same(scratch / f"{name}-whole", scratch / f"{name}-cut", f"{name} through a kill")
+
+
+def check_own_loss(scratch):
+    """task.kind = export: the loss, its weight and metrics come with the model."""
+    _, inputs, targets = write(scratch, "cnn", BATCH * STEPS)
+    model, _ = exported_models.make("cnn", 2)
+
+    def loss(scores, labels):
+        return {"loss": F.cross_entropy(scores, labels, reduction="sum"), "samples": labels.shape[0],
+                "right": (scores.argmax(1) == labels).sum()}
+
+    def save(name, **how):
+        lockstep_export.save(model, inputs[0][:4], scratch / f"{name}.pt2", loss=loss, targets=targets[:4], **how)
+
+    save("own", metrics={"accuracy": ("right", "samples")})
+    own = ["--model.file", scratch / "own.pt2", "--task.kind", "export"]
+    replicas = ["--run.replicas", 4, "--data.batch", 2]
+    train(scratch, "cnn", "theirs", *replicas).expect(0)
+    for ranks in (1, 3):
+        train(scratch, "cnn", f"own-{ranks}", *own, *replicas, ranks=ranks).expect(0)
+    check_same(scratch / "own-1", scratch / "own-3", "3 ranks have the bits of 1")
+    hashes = [[each["weight_hash"] for each in records(scratch / where, "step")] for where in ("theirs", "own-1")]
+    check(hashes[0] == hashes[1], "the same loss as ours has the same bits")
+    measured = [[(each["loss"], each["accuracy"]) for each in records(scratch / where, "validation")]
+                for where in ("theirs", "own-1")]
+    check(np.allclose(*measured, rtol=1e-6), f"the same validations: {measured}")
+    run(["evaluate", scratch / "cnn.ini", scratch / "own-1/best.h5", *own], 2).expect(0, "accuracy")
+    # What does not fit together.
+    train(scratch, "cnn", "no", *own[:2]).expect(64, "brings a loss of its own", "task.kind = export")
+    train(scratch, "cnn", "no", *own[2:]).expect(64, "saved without a loss")
+    train(scratch, "cnn", "no", *own[2:], "--model.name", "mlp", "--model.file", "").expect(64)
+    for how, why in ((dict(weight="many"), "returns no ['many']"), (dict(metrics={"a": ("b", "samples")}), "['b']")):
+        try:
+            save("wrong", **how)
+        except ValueError as error:
+            check(why in str(error), f"{why}: {error}")
+        else:
+            check(False, f"{how} is refused")
+
+
+if __name__ == "__main__":
+    names = list(exported_models.FAMILIES)
+    with Scratch() as scratch:
+        for name in names:
+            compare_with_eager(scratch, name)
+        for name in names if LONG else random.Random(SEED).sample(names, 3):
+            compare_ranks(scratch, name)
+        check_own_loss(scratch)
+    print(f"{len(names)} families")
