@@ -74,7 +74,7 @@ class Expression {
     }
     double comparison() {
         if (take("not ")) {
-            return comparison() == 0 ? 1 : 0;
+            return deeper([this] { return comparison(); }) == 0 ? 1 : 0;
         }
         auto const left = sum();
         if (take("==")) {
@@ -124,22 +124,24 @@ class Expression {
         }
     }
     double power() {
-        auto const base = atom();
-        return take("**") ? std::pow(base, power()) : base;
+        if (take("-")) { // weaker than a power to its right
+            return -deeper([this] { return power(); });
+        }
+        auto const base = deeper([this] { return atom(); });
+        return take("**") ? std::pow(base, deeper([this] { return power(); })) : base;
     }
-    double atom() {
+    /// A condition of a damaged file may nest without end.
+    template <class Parse>
+    double deeper(Parse const& parse) {
         constexpr int deepest = 200;
         if (++depth_ > deepest) {
             fail();
         }
-        auto const result = atom_within();
+        auto const result = parse();
         --depth_;
         return result;
     }
-    double atom_within() {
-        if (take("-")) {
-            return -atom();
-        }
+    double atom() {
         if (take("True")) {
             return 1;
         }

@@ -1,0 +1,3 @@
+lockstep_add_unit_test(program/graph_reader TORCH)
+lockstep_add_unit_test(program/guard TORCH)
+lockstep_add_unit_test(program/sizes TORCH)
