@@ -25,6 +25,8 @@ TEST_CASE("conditions of an export are read as Python reads them") {
     CHECK(holds_for("not L['x'].size()[0] < 8 and 2 ** 3 ** 2 == 512"));
     CHECK(holds_for("-2 ** 2 == -4 and 2 ** -1 == 0.5"));
     CHECK(holds_for("(1 + 2) * 3 - 4 / 2 == 7 or False"));
+    CHECK_FALSE(holds_for("1 == 1 and 1 == 2"));
+    CHECK(holds_for("1 == 2 or 1 == 1"));
     CHECK(holds_for("max(1, min(5, L['x'].size()[0]), 2) == 5"));
     CHECK_FALSE(holds_for("L['x'].size()[0] != 8"));
     CHECK(holds_for("L['x'].size()[0] <= 8 and L['x'].size()[0] >= 8 and True"));
