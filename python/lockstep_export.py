@@ -125,6 +125,7 @@ def _two_steps(module, batch):
         with torch.no_grad():
             for (name, parameter), gradient in zip(parameters.items(), gradients):
                 if gradient is not None:
+                    gradient = gradient.to_dense()
                     seen[f"step {step + 1}, the gradient of {name}"] = gradient
                     parameter.sub_(gradient, alpha=1e-3)
     for name, buffer in module.named_buffers():

@@ -221,6 +221,14 @@ class Exported : public Model {
                                           "require gradients"});
         }
         total.backward();
+        for (auto const& parameter : named_parameters()) {
+            if (parameter.value().grad().defined() && parameter.value().grad().is_sparse()) {
+                throw Error(ExitCode::usage,
+                            {concat(file_, ": the gradient of ", parameter.key(), " is sparse"),
+                             "replicas' gradients are added as dense arrays",
+                             "Make the layer with sparse=False, and export it again"});
+            }
+        }
         eval();
         torch::NoGradGuard const no_grad;
         for (std::int64_t const samples : {1, 2}) {

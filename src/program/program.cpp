@@ -281,11 +281,15 @@ void Program::require_fit(std::vector<at::Tensor> const& inputs) const {
         }
         auto const& tensor = inputs.at(named.size());
         named[input.name] = tensor;
-        if (tensor.scalar_type() != input.type ||
-            tensor.dim() != static_cast<std::int64_t>(input.sizes.size())) {
-            differs(input, concat("it is ", tensor.dim(), "-dimensional of type ",
-                                  c10::toString(tensor.scalar_type()), "; exported: ",
-                                  input.sizes.size(), "-dimensional, ", c10::toString(input.type)));
+        if (tensor.scalar_type() != input.type) {
+            refuse(concat(description_->name, " takes ", c10::toString(input.type),
+                          " as its input ", input.name),
+                   concat("it is given ", c10::toString(tensor.scalar_type())),
+                   "Data sets give float32 (Float) and int64 (Long): export it with such inputs");
+        }
+        if (tensor.dim() != static_cast<std::int64_t>(input.sizes.size())) {
+            differs(input,
+                    concat("it has ", tensor.dim(), " dimensions; exported: ", input.sizes.size()));
         }
         for (std::size_t at = 0; at < input.sizes.size(); ++at) {
             auto const& wanted = input.sizes[at];

@@ -62,6 +62,15 @@ class Dropping(Net):
         return torch.dropout(super().forward(x), 0.5, self.training)
 
 
+class Words(Net):
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(3, 10, sparse=True)
+
+    def forward(self, x):
+        return super().forward(x) + self.words((x[:, 0] > 0).long())
+
+
 def replaced(self, x):
     self.calls = self.calls + 1
     return x + self.calls
@@ -99,6 +108,8 @@ def check_refused(scratch, train):
          "operator torch.ops.higher_order.cond cannot be run", "higher-order")
     narrow = nn.Sequential(nn.Linear(5, 10))
     case(exported(narrow, ANY, (torch.randn(4, 5),)), "cannot take a batch", "dimension 1 is 24; exported: 5 alone")
+    case(exported(Net().double(), ANY, (torch.randn(4, 24).double(),)), "takes Double as its input x", "it is given Float")
+    case(exported(Words()), "the gradient of words.weight is sparse", "sparse=False")
     frozen = Net()
     frozen.requires_grad_(False)
     case(exported(frozen), "cannot be trained", "does not depend on its parameters")

@@ -90,7 +90,7 @@ with Scratch() as scratch:
 
         for name in ("state.pt", "old.pth", "model.pt2", "model.onnx", "m.safetensors", "image.h5"):
             scripted(scratch / name, 65, foreign.get(name, ["a safetensors file"])[0],
-                     "torch.jit.script(model).save(")
+                     "Set model.name = export" if name == "model.pt2" else "torch.jit.script(model).save(")
         torch.jit.script(torch.nn.Linear(10, 10)).save(str(scratch / "narrow.pt"))
         scripted(scratch / "narrow.pt", 64, "cannot take a batch of", "shapes cannot be multiplied")
         scripted(scratch / "narrow.pt", 64, "received 3 argument", inputs="inputs, targets")

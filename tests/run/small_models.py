@@ -1,10 +1,16 @@
 """Small models of every kind with what they learn, for tests that walk all of them."""
+import sys
+
 import h5py
 import numpy as np
 import torch
 from torch import nn
 
+from harness import SOURCE
 from speech import write_set
+
+sys.path.insert(0, str(SOURCE / "python"))
+import lockstep_export  # noqa: E402
 
 SAMPLES = 48
 DECK = """
@@ -38,6 +44,7 @@ MODELS = {
     "cnn": ("channels = 4, 8\nhidden = 16\ndropout = 0.2", IMAGES, LABELS),
     "cnn1d": ("channels = 4, 8\ndropout = 0.2", WORDS, LABELS),
     "cnn3d": ("channels = 4, 8\nhidden = 8\ndropout = 0.2\nbound = 2", CLIPS, LABELS),
+    "export": ("file = {scratch}/net.pt2", IMAGES, LABELS),
     "lmu-asr": ("width = 16\ntheta = 4, 8\nsignals = 4\norder = 4\nhidden = 16\ndropout = 0.1", SOUNDS, CTC),
     "lstm-policy": ("hidden = 8\nunits = 8", POLICY, PPO + "pendulum"),
     "mlp": ("hidden = 16, 8\ndropout = 0.2", IMAGES, LABELS),
@@ -59,8 +66,10 @@ def write_data(scratch):
             file["targets"] = targets
             file.attrs["classes"] = ["a", "b", "c"]
     write_set(scratch / f"{SOUNDS}.h5", SAMPLES, 0)
-    torch.jit.script(nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(),
-                                   nn.Dropout(0.2), nn.Linear(144, 3))).save(str(scratch / "net.pt"))
+    net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Dropout(0.2),
+                        nn.Linear(144, 3))
+    torch.jit.script(net).save(str(scratch / "net.pt"))
+    lockstep_export.save(net, torch.rand(4, 1, 8, 8), scratch / "net.pt2")
 
 
 def deck_of(scratch, name, steps):
