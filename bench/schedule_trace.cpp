@@ -27,7 +27,7 @@ struct Job {
     Route route = Route::halving;
     double forward_s = 0;
     double backward_s = 0;
-    double update_s = 0;
+    double update_s = 0;        ///< of all parameters
     double bytes_per_s = 200e9; ///< that additions read and write
 };
 
@@ -66,7 +66,11 @@ class Trace {
                 }
             }
         }
-        compute(job_.update_s);
+        std::int64_t own = 0;
+        for (auto const& range : partition_.owned(host_ * job_.ranks_per_host)) {
+            own += range.count();
+        }
+        compute(job_.update_s * static_cast<double>(own) / static_cast<double>(job_.elements));
         for (int stage = stages - 1; stage >= 0; --stage) {
             give_back(stage);
         }
@@ -103,21 +107,34 @@ class Trace {
     HostSchedule::Stage const& at(int stage) const {
         return schedule_.stages()[static_cast<std::size_t>(stage)];
     }
-    void await(HostSchedule::Message const& message, int bucket, int direction) {
-        line("wait", partner(message), host_, tag(message, bucket) + direction);
+    // Empty messages are neither sent nor awaited.
+    void receive(HostSchedule::Message const& message, int tag, std::int64_t elements) {
+        if (elements > 0) {
+            line("irecv", partner(message), tag, elements, 5);
+        }
+    }
+    void send(HostSchedule::Message const& message, int tag, std::int64_t elements) {
+        if (elements > 0) {
+            line("isend", partner(message), tag, elements, 5);
+            ++messages_;
+        }
+    }
+    void await(HostSchedule::Message const& message, int tag, std::int64_t elements) {
+        if (elements > 0) {
+            line("wait", partner(message), host_, tag);
+        }
     }
     void exchange(int stage, int bucket) {
         for (auto const& message : at(stage).receives) {
-            line("irecv", partner(message), tag(message, bucket), elements(message, bucket), 5);
+            receive(message, tag(message, bucket), elements(message, bucket));
         }
         for (auto const& message : at(stage).sends) {
-            line("isend", partner(message), tag(message, bucket), elements(message, bucket), 5);
-            ++messages_;
+            send(message, tag(message, bucket), elements(message, bucket));
         }
     }
     void add(int stage, int bucket) {
         for (auto const& message : at(stage).receives) {
-            await(message, bucket, 0);
+            await(message, tag(message, bucket), elements(message, bucket));
         }
         double bytes = 0;
         for (int const owner : at(stage).owners) {
@@ -141,24 +158,16 @@ class Trace {
         return sum;
     }
     void give_back(int stage) {
-        for (auto const& message : at(stage).sends) {
-            for (int trip = 0; trip < trips(message); ++trip) {
-                line("irecv", partner(message), tag(message, trip) + down,
-                     elements_back(message, trip), 5);
+        auto const for_each_trip = [&](auto const& messages, auto const& act) {
+            for (auto const& message : messages) {
+                for (int trip = 0; trip < trips(message); ++trip) {
+                    act(message, tag(message, trip) + down, elements_back(message, trip));
+                }
             }
-        }
-        for (auto const& message : at(stage).receives) {
-            for (int trip = 0; trip < trips(message); ++trip) {
-                line("isend", partner(message), tag(message, trip) + down,
-                     elements_back(message, trip), 5);
-                ++messages_;
-            }
-        }
-        for (auto const& message : at(stage).sends) {
-            for (int trip = 0; trip < trips(message); ++trip) {
-                await(message, trip, down);
-            }
-        }
+        };
+        for_each_trip(at(stage).sends, [&](auto const&... what) { receive(what...); });
+        for_each_trip(at(stage).receives, [&](auto const&... what) { send(what...); });
+        for_each_trip(at(stage).sends, [&](auto const&... what) { await(what...); });
     }
 
     Job const& job_;

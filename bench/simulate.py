@@ -76,7 +76,7 @@ def ours(tool, network, hosts, model, route, compute=True):
                  f"bucket={BUCKET}", f"route={route}"]
         if compute:
             words += [f"forward_s={seconds / 3}", f"backward_s={seconds * 2 / 3}",
-                      f"update_s={elements * UPDATE_S / hosts / RANKS_PER_HOST}"]
+                      f"update_s={elements * UPDATE_S}"]
         told = subprocess.run(words, check=True, capture_output=True, text=True).stdout
         return replay(pathlib.Path(name), network, hosts), told.strip()
 

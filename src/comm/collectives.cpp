@@ -1,6 +1,8 @@
 #include "comm/collectives.hpp"
 
+#include "base/packing.hpp"
 #include "base/text.hpp"
+#include "comm/messages.hpp"
 #include "comm/native.hpp"
 #include "comm/phase.hpp"
 #include "comm/wait_scope.hpp"
@@ -29,6 +31,67 @@ MPI_Op raw(Reduce operation) {
 
 template <Element T>
 constexpr std::size_t max_of_ = call_bytes / sizeof(T);
+
+/// A text that successive ranks have alike.
+struct Run {
+    std::uint64_t ranks = 0;
+    std::string text;
+};
+
+std::vector<std::byte> packed(std::vector<Run> const& runs) {
+    Packer packer;
+    for (auto const& run : runs) {
+        packer.put(run.ranks);
+        packer.put(std::string_view(run.text));
+    }
+    return {packer.bytes().begin(), packer.bytes().end()};
+}
+
+void append(std::vector<Run>& runs, std::span<std::byte const> bytes) {
+    for (Unpacker unpacker(bytes); !unpacker.at_end();) {
+        auto const ranks = unpacker.get<std::uint64_t>();
+        auto text = unpacker.get_text();
+        if (!runs.empty() && runs.back().text == text) {
+            runs.back().ranks += ranks;
+        } else {
+            runs.push_back({ranks, std::move(text)});
+        }
+    }
+}
+
+std::vector<std::string> texts_of(std::span<std::byte const> bytes) {
+    std::vector<Run> runs;
+    append(runs, bytes);
+    std::vector<std::string> texts;
+    for (auto const& run : runs) {
+        texts.insert(texts.end(), run.ranks, run.text);
+    }
+    return texts;
+}
+
+/// On rank 0 the texts of all, elsewhere of some ranks: along a binomial tree, since MPI passes
+/// slices of different length round a ring, in as many rounds as there are ranks.
+std::vector<std::byte> gathered_runs(Communicator const& comm, std::string const& text) {
+    WaitScope const wait(comm, Wait::all_gather);
+    std::vector<Run> runs{{1, text}};
+    for (int step = 1; step < comm.size(); step *= 2) {
+        if (comm.rank() % (2 * step) != 0) {
+            auto const bytes = packed(runs);
+            auto length = static_cast<std::uint64_t>(bytes.size());
+            send(comm, std::as_bytes(std::span(&length, 1)), comm.rank() - step);
+            send(comm, bytes, comm.rank() - step);
+            return bytes;
+        }
+        if (comm.rank() + step < comm.size()) {
+            std::uint64_t length = 0;
+            receive(comm, std::as_writable_bytes(std::span(&length, 1)), comm.rank() + step);
+            std::vector<std::byte> bytes(length);
+            receive(comm, bytes, comm.rank() + step);
+            append(runs, bytes);
+        }
+    }
+    return packed(runs);
+}
 
 } // namespace
 
@@ -83,20 +146,18 @@ void all_gather_slices(Communicator const& comm, std::span<T> whole,
           "MPI_Allgatherv");
 }
 
+std::vector<std::string> gather_text(Communicator const& comm, std::string const& text) {
+    auto const runs = gathered_runs(comm, text);
+    return comm.is_root() ? texts_of(runs) : std::vector<std::string>{};
+}
+
 std::vector<std::string> all_gather_text(Communicator const& comm, std::string const& text) {
-    auto const lengths = all_gather(comm, static_cast<std::int64_t>(text.size()));
-    std::vector<std::int64_t> bounds(lengths.size() + 1, 0);
-    std::partial_sum(lengths.begin(), lengths.end(), bounds.begin() + 1);
-    std::string whole(static_cast<std::size_t>(bounds.back()), '\0');
-    auto const mine = static_cast<std::size_t>(comm.rank());
-    std::copy(text.begin(), text.end(), whole.begin() + static_cast<std::ptrdiff_t>(bounds[mine]));
-    all_gather_slices(comm, std::as_writable_bytes(std::span(whole)), bounds);
-    std::vector<std::string> texts;
-    for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
-        texts.push_back(whole.substr(static_cast<std::size_t>(bounds[rank]),
-                                     static_cast<std::size_t>(lengths[rank])));
-    }
-    return texts;
+    auto runs = gathered_runs(comm, text);
+    auto length = static_cast<std::uint64_t>(runs.size());
+    broadcast(comm, std::span(&length, 1));
+    runs.resize(length);
+    broadcast(comm, std::span(runs));
+    return texts_of(runs);
 }
 
 void barrier(Communicator const& comm) {

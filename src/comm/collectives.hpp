@@ -59,7 +59,13 @@ template <Element T>
 void all_gather_slices(Communicator const& comm, std::span<T> whole,
                        std::span<std::int64_t const> bounds);
 
-/// One text from every rank, by rank.
+/// One text from every rank, by rank, on rank 0; elsewhere none. In about log2 ranks rounds; what
+/// successive ranks have alike travels once.
+///
+/// Collective  over `comm`
+std::vector<std::string> gather_text(Communicator const& comm, std::string const& text);
+
+/// The same on all ranks.
 ///
 /// Collective  over `comm`
 std::vector<std::string> all_gather_text(Communicator const& comm, std::string const& text);

@@ -2,20 +2,21 @@
 
 #include "comm/collectives.hpp"
 
+#include <unordered_map>
+
 namespace lockstep::comm {
 
 Hosts hosts_from(std::vector<int> const& leader_of_rank) {
     Hosts hosts;
-    std::vector<int> leaders;
+    std::unordered_map<int, int> host_of_leader;
     for (std::size_t rank = 0; rank < leader_of_rank.size(); ++rank) {
-        auto const found = std::find(leaders.begin(), leaders.end(), leader_of_rank[rank]);
-        auto const host = found - leaders.begin();
-        if (found == leaders.end()) {
-            leaders.push_back(leader_of_rank[rank]);
+        auto const [found, is_new] =
+            host_of_leader.try_emplace(leader_of_rank[rank], static_cast<int>(hosts.ranks.size()));
+        if (is_new) {
             hosts.ranks.emplace_back();
         }
-        hosts.of_rank.push_back(static_cast<int>(host));
-        hosts.ranks[static_cast<std::size_t>(host)].push_back(static_cast<int>(rank));
+        hosts.of_rank.push_back(found->second);
+        hosts.ranks[static_cast<std::size_t>(found->second)].push_back(static_cast<int>(rank));
     }
     return hosts;
 }

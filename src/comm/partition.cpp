@@ -1,6 +1,7 @@
 #include "comm/partition.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace lockstep::comm {
 
@@ -28,11 +29,17 @@ Range Partition::bucket(int index) const {
     return {bounds_[at], bounds_[at + 1]};
 }
 
+/// Which ranks get a block more than others is another matter in each bucket: with more ranks than
+/// blocks, the same ones would otherwise own all, and so would their hosts' links carry.
 Range Partition::shard(int index, int rank) const {
     auto const whole = bucket(index);
     auto const count = whole.count() / reduction_block;
-    return {whole.first + count * rank / ranks_ * reduction_block,
-            whole.first + count * (rank + 1) / ranks_ * reduction_block};
+    // Multiples of the golden ratio fall evenly, however many there are.
+    auto const turn = static_cast<std::uint32_t>(index) * std::uint32_t{2654435769};
+    auto const offset =
+        static_cast<std::int64_t>((std::uint64_t{turn} * static_cast<std::uint64_t>(ranks_)) >> 32);
+    return {whole.first + (count * rank + offset) / ranks_ * reduction_block,
+            whole.first + (count * (rank + 1) + offset) / ranks_ * reduction_block};
 }
 
 std::vector<Range> Partition::owned(int rank) const {

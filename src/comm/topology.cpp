@@ -3,7 +3,8 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 
-#include <algorithm>
+#include <string_view>
+#include <unordered_set>
 
 namespace lockstep::comm {
 
@@ -13,8 +14,9 @@ Topology Topology::discover(Communicator const& comm) {
     topology.local_rank = host.rank();
     topology.local_size = host.size();
     topology.host_of_rank = all_gather_text(comm, host_name());
+    std::unordered_set<std::string_view> seen;
     for (auto const& name : topology.host_of_rank) {
-        if (std::find(topology.hosts.begin(), topology.hosts.end(), name) == topology.hosts.end()) {
+        if (seen.insert(name).second) {
             topology.hosts.push_back(name);
         }
     }

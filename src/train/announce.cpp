@@ -53,9 +53,9 @@ Started start_of(OpenedRun const& run, std::string const& version,
 
 void announce(OpenedRun const& run, RunOptions const& options, Progress const& progress,
               Observers const& observers) {
-    auto const devices = comm::all_gather_text(run.world, device_text(run.device));
+    auto const devices = comm::gather_text(run.world, device_text(run.device));
     auto const memory = run.deck().monitor.weight_hash
-                            ? comm::all_gather_text(run.world, run.engine->memory_text())
+                            ? comm::gather_text(run.world, run.engine->memory_text())
                             : std::vector<std::string>{};
     comm::agree(run.world, "reporting how the run starts", [&] {
         if (!run.world.is_root()) {

@@ -1,3 +1,4 @@
+#include "base/text.hpp"
 #include "comm/collectives.hpp"
 #include "comm/messages.hpp"
 #include "lockstep/base/error.hpp"
@@ -82,6 +83,20 @@ TEST_CASE("texts of different length are gathered by rank") {
     for (std::size_t rank = 0; rank < texts.size(); ++rank) {
         CHECK(texts[rank] == std::string(rank, 'x') + "|");
     }
+}
+
+TEST_CASE("texts that ranks have alike are gathered, on rank 0 or on all") {
+    auto const& world = test::world();
+    auto const of = [](int rank) {
+        return rank == 1 ? std::string() : concat("of ", rank / 3 * 3);
+    };
+    std::vector<std::string> expected;
+    for (int rank = 0; rank < world.size(); ++rank) {
+        expected.push_back(of(rank));
+    }
+    CHECK(comm::all_gather_text(world, of(world.rank())) == expected);
+    auto const on_root = comm::gather_text(world, of(world.rank()));
+    CHECK(on_root == (world.is_root() ? expected : std::vector<std::string>{}));
 }
 
 TEST_CASE("a condition holds on all ranks only when none says no") {

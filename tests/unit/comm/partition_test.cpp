@@ -1,5 +1,8 @@
 #include "comm/partition.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "catch.hpp"
 
 using namespace lockstep;
@@ -22,5 +25,27 @@ TEST_CASE("buckets and shards tile an arena in whole reduction_blocks") {
             CHECK(next == partition.bucket(bucket).last);
         }
         CHECK(next == partition.size());
+    }
+}
+
+TEST_CASE("with more ranks than blocks, ranks and hosts own about as much as each other") {
+    constexpr int ranks = 8192;
+    comm::Partition const partition(std::int64_t{90'000} * reduction_block, ranks,
+                                    64 * reduction_block, 1600 * reduction_block);
+    // Of each of 8 columns (one rank per host), the hosts whose numbers end with the same bits.
+    std::vector<std::int64_t> of_group(std::size_t{8} * 16, 0);
+    std::int64_t most = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        std::int64_t own = 0;
+        for (int bucket = 0; bucket < partition.buckets(); ++bucket) {
+            own += partition.shard(bucket, rank).count() / reduction_block;
+        }
+        most = std::max(most, own);
+        of_group[static_cast<std::size_t>(rank % 8 * 16 + rank / 8 % 16)] += own;
+    }
+    CHECK(most <= 13); // of 11 on average
+    auto const mean = static_cast<double>(partition.reduction_blocks()) / (8 * 16);
+    for (auto const each : of_group) {
+        CHECK(static_cast<double>(each) < 1.15 * mean);
     }
 }
