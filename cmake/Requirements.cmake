@@ -76,7 +76,7 @@ endif()
 
 # --- decoders of media, for importers: each is optional
 foreach(codec "png libpng" "jpeg libturbojpeg" "sound sndfile"
-        "video libavformat libavcodec libavutil libswscale")
+        "video libavformat libavcodec libavutil libswscale" "pattern libpcre2-8")
     separate_arguments(codec)
     list(POP_FRONT codec name)
     if(LOCKSTEP_WITH_MEDIA)

@@ -1,7 +1,7 @@
 # Completion of lockstep's commands, deck keys and files, for bash.
 _lockstep() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-}
-    local commands="train launch plan check estimate evaluate verify-resume data checkpoint bench
+    local commands="train launch plan check estimate evaluate generate verify-resume data checkpoint bench
                     report watch models tasks --help --version"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -17,7 +17,7 @@ _lockstep() {
     if ((COMP_CWORD == 2)) && [[ -n $second ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$second --help" -- "$word")
     elif ((COMP_CWORD == 3)) && [[ $command == data && ${COMP_WORDS[2]} == import ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "idx images video speech series hdf5" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "idx images video speech text series hdf5" -- "$word")
     elif [[ $word == --* ]]; then
         local keys help
         help=$("${COMP_WORDS[0]}" "$command" ${second:+"${COMP_WORDS[2]}"} --help 2>/dev/null)

@@ -18,8 +18,8 @@ ROWS = [
     [("import", ["other", "formats, codecs"], GREEN), ("checkpoint", ["collective,", "verified"], GREEN),
      ("rl", ["environments,", "advantages"], GREEN), ("task", ["losses,", "metrics"], BLUE),
      ("nn", ["model registry,", "plug-ins"], BLUE), ("program", ["torch.export", "programs"], BLUE)],
-    [("data", ["files, order, loader"], GREEN), ("h5", ["every call to HDF5"], GREEN),
-     ("comm", ["MPI, NCCL, replica tree"], GREEN), ("config", ["the deck"], GREEN)],
+    [("data", ["files, order"], GREEN), ("text", ["tokenizers"], GREEN), ("h5", ["calls to HDF5"], GREEN),
+     ("comm", ["MPI, NCCL, trees"], GREEN), ("config", ["the deck"], GREEN)],
     [("base", ["errors, files, hashes, keyed random numbers, memory, signals: neither MPI nor torch"], GREEN)],
 ]
 STEP = ["read batches", "forward, backward", "sum over the tree", "update own shard", "share weights", "write records"]

@@ -41,6 +41,8 @@ Options bench_loader_options(BenchLoaderTold& told) {
             option::text("--targets NAMES", "target datasets in FILES", trial.files.targets),
             option::flag("--sample-per-file", "each file of FILES is one sample",
                          trial.files.sample_per_file),
+            option::whole("--sequence N", "tokens per sample, as data.sequence has it",
+                          trial.files.sequence, {.least = 0}),
             option::text("--variant loader|memory|baseline|start",
                          "loader: as in training; memory: the same, with data.cache = memory; "
                          "start: the time from opening the files to the first batch on every rank; "

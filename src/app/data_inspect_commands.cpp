@@ -18,10 +18,12 @@ Options inspect_options(data::DatasetOptions& named, std::string action, std::st
     return {.command = "lockstep data " + std::move(action),
             .positions = {"FILE...", 1, 100000},
             .about = std::move(about),
-            .rows = {option::text("--inputs NAMES", "names of the input datasets", named.inputs),
-                     option::text("--targets NAMES", "names of the target datasets", named.targets),
-                     option::flag("--sample-per-file", "each file is one sample",
-                                  named.sample_per_file)}};
+            .rows = {
+                option::text("--inputs NAMES", "names of the input datasets", named.inputs),
+                option::text("--targets NAMES", "names of the target datasets", named.targets),
+                option::flag("--sample-per-file", "each file is one sample", named.sample_per_file),
+                option::whole("--sequence N", "tokens per sample, as data.sequence has it",
+                              named.sequence, {.least = 0})}};
 }
 
 Options data_info_options(data::DatasetOptions& named) {
@@ -44,6 +46,7 @@ std::vector<data::DatasetOptions> named_files(Options (*table)(data::DatasetOpti
     for (auto const& file : table(named).parse(invocation.arguments).positions) {
         files.push_back(named);
         files.back().files = file;
+        files.back() = data::for_texts(files.back());
     }
     return files;
 }
@@ -53,6 +56,11 @@ void print(data::DataInfo const& info) {
               << (info.ours ? "a Lockstep data set" : "written by another program")
               << (info.checksums ? ", with checksums" : ", without checksums") << "\n  "
               << count_text(info.samples) << " samples\n";
+    if (info.tokens > 0) {
+        std::cout << "  texts: " << count_text(info.tokens) << " tokens in "
+                  << count_text(info.documents) << " documents, of a vocabulary of "
+                  << count_text(info.fields.front().vocabulary) << "\n";
+    }
     for (std::size_t f = 0; f < info.fields.size(); ++f) {
         auto const& field = info.fields[f];
         std::cout << "  " << field.name << ": [" << (field.ragged ? "any number of rows, " : "");

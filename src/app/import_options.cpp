@@ -7,6 +7,7 @@
 #include "import/image_source.hpp"
 #include "import/series_source.hpp"
 #include "import/speech_source.hpp"
+#include "import/text_source.hpp"
 #include "import/video_source.hpp"
 
 namespace lockstep::app {
@@ -119,6 +120,27 @@ ImportKind speech_kind(ImportTold& told) {
         }};
 }
 
+ImportKind text_kind(ImportTold& told) {
+    auto& text = told.text;
+    return {
+        .name = "text",
+        .source = "a file of text, or a directory of them; each file is a document, of a .jsonl "
+                  "file each line. Folders named train, validation and test are sets",
+        .rows = {option::path("--tokenizer FILE.json",
+                              "cut texts with this tokenizer.json; default: one is trained",
+                              text.tokenizer),
+                 option::whole("--vocabulary N", "tokens of a tokenizer that is trained",
+                               text.vocabulary, {.least = 257}),
+                 option::texts("--endings .A,.B", "endings of the files that are read",
+                               text.endings),
+                 option::text("--text KEY", "key of a line of JSON that has the text", text.text)},
+        .make = [&told, &text](auto const& source) {
+            text.source = source;
+            text.split_by = told.split_by;
+            return import::text_source(text);
+        }};
+}
+
 ImportKind series_kind(ImportTold& told) {
     auto& series = told.series;
     return {
@@ -172,8 +194,8 @@ ImportKind hdf5_kind(ImportTold& told) {
 } // namespace
 
 std::vector<ImportKind> import_kinds(ImportTold& told) {
-    return {idx_kind(told),    images_kind(told), video_kind(told),
-            speech_kind(told), series_kind(told), hdf5_kind(told)};
+    return {idx_kind(told),  images_kind(told), video_kind(told), speech_kind(told),
+            text_kind(told), series_kind(told), hdf5_kind(told)};
 }
 
 std::vector<std::string> import_kind_names() {

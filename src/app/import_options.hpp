@@ -7,6 +7,7 @@
 #include "import/import.hpp"
 #include "import/series_source.hpp"
 #include "import/speech_source.hpp"
+#include "import/text_source.hpp"
 #include "import/video_source.hpp"
 
 #include <filesystem>
@@ -25,6 +26,7 @@ struct ImportTold {
     import::ImageImport images;
     import::VideoImport video;
     import::SpeechImport speech;
+    import::TextImport text;
     import::SeriesImport series;
     import::Hdf5Import hdf5;
     std::string alpha = "drop";

@@ -84,6 +84,23 @@ Options evaluate_options(NothingTold&) {
             .deck_keys = true};
 }
 
+Options generate_options(train::GenerateOptions& told) {
+    return {.command = "lockstep generate",
+            .positions = {"DECK CHECKPOINT|RUN", 2, 2},
+            .about = "Continues a text with a language model, token by token, with the tokenizer "
+                     "in data.train. The same seed gives the same text.",
+            .rows = {option::text("--prompt TEXT", "the beginning; default: that of a document",
+                                  told.prompt),
+                     option::whole("--tokens N", "number of tokens to add", told.tokens),
+                     option::real("--temperature T",
+                                  "below 1: more probable tokens; 0: always the most probable one",
+                                  told.temperature, {.least = 0}),
+                     option::whole("--top-k N", "draw from the N most probable tokens; 0: from all",
+                                   told.top_k, {.least = 0}),
+                     option::whole("--seed N", "random seed", told.seed, {.least = 0})},
+            .deck_keys = true};
+}
+
 Options bench_step_options(BenchStepTold& told) {
     return {
         .command = "lockstep bench step",
@@ -134,6 +151,10 @@ std::string estimate_help(HelpWords const&) {
 
 std::string evaluate_help(HelpWords const&) {
     return help_of(evaluate_options);
+}
+
+std::string generate_help(HelpWords const&) {
+    return help_of(generate_options);
 }
 
 std::string bench_step_help(HelpWords const&) {

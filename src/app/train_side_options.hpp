@@ -2,6 +2,7 @@
 
 #include "app/command.hpp"
 #include "measure/estimate_options.hpp"
+#include "train/generate_options.hpp"
 
 #include <cstdint>
 #include <string>
@@ -41,6 +42,7 @@ Options plan_options(PlanTold& told);
 Options check_options(CheckTold& told);
 Options estimate_options(measure::EstimateOptions& told);
 Options evaluate_options(NothingTold&);
+Options generate_options(train::GenerateOptions& told);
 Options bench_step_options(BenchStepTold& told);
 Options models_options(NothingTold&);
 Options tasks_options(NothingTold&);
@@ -50,6 +52,7 @@ std::string plan_help(HelpWords const&);
 std::string check_help(HelpWords const&);
 std::string estimate_help(HelpWords const&);
 std::string evaluate_help(HelpWords const&);
+std::string generate_help(HelpWords const&);
 std::string bench_step_help(HelpWords const&);
 std::string models_help(HelpWords const&);
 std::string tasks_help(HelpWords const&);

@@ -22,7 +22,8 @@ enum class Stream : std::uint64_t {
     augmentation = 4,
     compression = 5,
     environment = 6,
-    weights = 7
+    weights = 7,
+    generation = 8
 };
 
 /// A key for a stream of random numbers, from things that are the same on any number of ranks:

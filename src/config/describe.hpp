@@ -51,6 +51,9 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "names of the target datasets in the files");
     visit("data.sample-per-file", deck.data.sample_per_file, any(fixed),
           "each file is one sample: its datasets have no sample dimension");
+    visit("data.sequence", deck.data.sequence, between(0, 1 << 24, fixed),
+          "tokens per sample, cut from the documents one after the other, each of which has the "
+          "next token as its target; 0: samples as they are stored");
     visit("data.batch", deck.data.batch, between(1, 1 << 22, fixed),
           "samples per replica and micro-batch");
     visit("data.global-batch", deck.data.global_batch, between(0, 1 << 30, fixed),

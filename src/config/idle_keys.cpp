@@ -32,6 +32,7 @@ std::vector<Needs> needs_of(Deck const& deck) {
         {"precision.loss-scale", deck.precision.compute == "fp16", "precision.compute", "fp16"},
         {"communication.powersgd-rank", deck.communication.compression == "powersgd",
          "communication.compression", "powersgd"},
+        {"data.targets", deck.data.sequence == 0, "data.sequence", "0"},
         {"data.replacement", !deck.data.sample_weights.empty(), "data.sample-weights",
          "a dataset of weights"},
     };

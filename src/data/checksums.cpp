@@ -2,6 +2,7 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "data/format.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -89,8 +90,12 @@ std::vector<std::string> added_datasets(h5::File const& file) {
     auto const names = file.names();
     std::vector<std::string> added;
     std::ranges::copy_if(names, std::back_inserter(added), [&](std::string const& name) {
-        return !name.starts_with(checksum_prefix) &&
-               !std::ranges::binary_search(names, concat(checksum_prefix, name));
+        auto const checked = name.ends_with("_offsets") // which are under the checksum of the rest
+                                 ? name.substr(0, name.rfind('_'))
+                                 : name;
+        return !name.starts_with(checksum_prefix) && name != token_bytes_name &&
+               name != tokenizer_name &&
+               !std::ranges::binary_search(names, concat(checksum_prefix, checked));
     });
     return added;
 }

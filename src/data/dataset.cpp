@@ -22,8 +22,26 @@ namespace lockstep::data {
 
 namespace {
 
-std::vector<Field> fields_named(std::string const& names, bool are_inputs) {
+/// The tokens of a sample, and the ones that follow each of them.
+std::vector<Field> sequence_fields(DatasetOptions const& options, bool are_inputs) {
+    auto const names = list_texts(options.inputs);
+    if (names.size() != 1 || options.sequence < 2 || options.sample_per_file) {
+        throw Error(ExitCode::usage,
+                    {concat("data.sequence = ", options.sequence),
+                     "a sample is at least 2 consecutive entries of one dataset of tokens",
+                     "Name one dataset in data.inputs, without data.sample-per-file"});
+    }
     std::vector<Field> fields;
+    fields.emplace_back(names.front(), are_inputs, Window{options.sequence, are_inputs ? 0 : 1});
+    return fields;
+}
+
+std::vector<Field> fields_named(DatasetOptions const& options, bool are_inputs) {
+    if (options.sequence != 0) {
+        return sequence_fields(options, are_inputs);
+    }
+    std::vector<Field> fields;
+    auto const& names = are_inputs ? options.inputs : options.targets;
     for (auto const& name : list_texts(names)) {
         fields.emplace_back(name, are_inputs);
     }
@@ -78,8 +96,8 @@ Dataset::Dataset(DatasetOptions const& options, OfNoFile) : parts_(std::make_sha
         parts_->weights = options.weights;
     }
     parts_->source.sample_per_file = options.sample_per_file;
-    parts_->inputs = fields_named(options.inputs, true);
-    parts_->targets = fields_named(options.targets, false);
+    parts_->inputs = fields_named(options, true);
+    parts_->targets = fields_named(options, false);
 }
 
 Dataset::Dataset(DatasetOptions const& options) : Dataset(options, OfNoFile{}) {
@@ -123,6 +141,8 @@ void Dataset::open_file(std::filesystem::path const& path, Look look) {
 void Dataset::require_fitting(h5::File const& file) {
     auto const& path = file.path();
     auto const [mean, std] = read_moments(file, parts_->inputs.front().info().shape);
+    bool const of_tokens = !parts_->declared_names || !token_bytes_.empty();
+    auto const token_bytes = of_tokens ? read_token_bytes(file) : std::vector<std::uint8_t>{};
     auto const names = file.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
     if (!parts_->declared_names) {
         require_names(names, concat(path.string(), ": "));
@@ -130,6 +150,7 @@ void Dataset::require_fitting(h5::File const& file) {
         std_ = std;
         names_ = names;
         parts_->declared_names = names;
+        token_bytes_ = token_bytes;
         for (auto& field : parts_->inputs) {
             bool const first = &field == &parts_->inputs.front();
             field.prepare(first ? mean : std::vector<double>{},
@@ -142,6 +163,7 @@ void Dataset::require_fitting(h5::File const& file) {
         }
     }
     require_same(mean == mean_ && std == std_, path, "mean or std");
+    require_same(token_bytes == token_bytes_, path, std::string(token_bytes_name));
     require_same(names == *parts_->declared_names, path, "list of classes");
 }
 

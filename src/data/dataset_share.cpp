@@ -31,7 +31,8 @@ std::pair<Dataset, Dataset> Dataset::divided(double percent, std::uint64_t seed)
 Dataset::Dataset(Dataset const& whole, std::shared_ptr<Division const> division, bool drawn)
     : parts_(whole.parts_), division_(std::move(division)), drawn_(drawn), inputs_(whole.inputs_),
       targets_(whole.targets_), mean_(whole.mean_), std_(whole.std_), names_(whole.names_),
-      counts_(whole.counts_.size(), 0), fingerprint_(whole.fingerprint_) {
+      counts_(whole.counts_.size(), 0), token_bytes_(whole.token_bytes_),
+      fingerprint_(whole.fingerprint_) {
     std::int64_t sample = 0; // of ours, the next
     auto const next = [&] { return sample < samples() ? number_in_files(sample) : -1; };
     if (has_labels()) {

@@ -133,6 +133,7 @@ Dataset Dataset::of_no_file() const {
     set.mean_ = mean_;
     set.std_ = std_;
     set.names_ = *parts_->declared_names;
+    set.token_bytes_ = token_bytes_;
     return set;
 }
 

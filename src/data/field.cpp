@@ -22,7 +22,10 @@ constexpr std::size_t max_bytes_at_once = std::size_t{8} << 20;
 } // namespace
 
 std::int64_t Field::samples_together() const {
-    return info_.ragged ? 1 : columns_.front().rows_together();
+    auto const rows = columns_.front().rows_together();
+    return info_.ragged
+               ? 1
+               : std::max<std::int64_t>(rows / std::max<std::int64_t>(window_.length, 1), 1);
 }
 
 Column::Context Field::context_of(Source& source) {
@@ -30,7 +33,7 @@ Column::Context Field::context_of(Source& source) {
 }
 
 Field Field::without_files() const {
-    Field field(info_.name, is_input_);
+    Field field(info_.name, is_input_, window_);
     field.info_ = info_;
     field.unapplied_ = unapplied_;
     field.elements_ = elements_;
@@ -65,15 +68,32 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
     auto const one = source.sample_per_file;
     auto const found = readable_dataset(file, name, one ? Entries::one : Entries::samples);
     auto const context = context_of(source);
+    bool const cut = window_.length > 0;
     Column column(file, name, context,
                   {.row = one ? Column::Row::dataset : Column::Row::entry,
-                   .kept_if_small = !is_input_,
+                   .kept_if_small = !is_input_ && !cut,
                    .before = columns_.empty() ? nullptr : &columns_.back()});
     FieldInfo here{.name = name,
                    .type = column.type(),
                    .shape = {found.shape.begin() + (one ? 0 : 1), found.shape.end()},
                    .whole = is_whole(column.type()),
-                   .ragged = !one && file.exists(offsets)};
+                   .ragged = !one && !cut && file.exists(offsets)};
+    if (cut && (found.shape.size() != 1 || !here.whole)) {
+        throw Error(ExitCode::data,
+                    {concat("dataset ", name, " of ", file.path().string()),
+                     "data.sequence cuts one row of whole numbers, [tokens], into samples",
+                     "Import texts: lockstep data import text, or remove data.sequence"});
+    }
+    if (cut) {
+        here.shape = {static_cast<std::uint64_t>(window_.length)};
+    }
+    if (here.whole && found.shape.size() == 1 && (cut || (is_input_ && here.ragged)) &&
+        file.exists(token_bytes_name)) {
+        here.vocabulary = static_cast<std::int64_t>(file.info(token_bytes_name).shape.front());
+        auto const end = file.number_attribute("/", end_of_text_name);
+        here.end_of_text =
+            end && end->size() == 1 ? static_cast<std::int64_t>(end->front()) : std::int64_t{-1};
+    }
     if (!is_input_ && here.is_label()) {
         here.shape.clear(); // as people have it, [samples, 1] is [samples]
     }
@@ -87,7 +107,7 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
     }
     require_alike(here, file);
     if (!here.ragged) {
-        return rows;
+        return cut ? samples_in(rows, file) : rows;
     }
     readable_dataset(file, offsets);
     offsets_.emplace_back(file, offsets, context, Column::Form{.kept_if_small = true});
@@ -101,6 +121,18 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
     return offsets_.back().rows() - 1;
 }
 
+/// The last sample has an entry after it, which is the last target.
+std::int64_t Field::samples_in(std::int64_t rows, h5::File const& file) const {
+    if (rows <= window_.length) {
+        throw Error(ExitCode::data,
+                    {file.path().string(),
+                     concat("dataset ", info_.name, " has ", rows, " tokens, but a sample takes ",
+                            window_.length, " and the one after them"),
+                     "Set a smaller data.sequence, or import more text into the file"});
+    }
+    return (rows - 1) / window_.length;
+}
+
 void Field::require_alike(FieldInfo const& other, h5::File const& file) const {
     auto const require = [&](bool same, std::string const& what) {
         if (!same) {
@@ -112,13 +144,16 @@ void Field::require_alike(FieldInfo const& other, h5::File const& file) const {
     };
     require(other.shape == info_.shape, "shape of a sample");
     require(other.type == info_.type, "type");
+    require(other.vocabulary == info_.vocabulary && other.end_of_text == info_.end_of_text,
+            "vocabulary");
     require(other.ragged == info_.ragged, "form, with offsets or without,");
 }
 
 void Field::prepare(std::vector<double> const& mean, std::vector<double> const& std) {
     // Tokens are numbers of things, labels are too; other inputs are real values.
     bool const tokens = info_.type == h5::Type::i64 || info_.type == h5::Type::u64;
-    info_.whole = info_.whole && (tokens || !is_input_);
+    info_.whole =
+        info_.whole && (tokens || !is_input_ || window_.length > 0 || info_.vocabulary > 0);
     if (!info_.whole) {
         normaliser_.emplace(info_.type, info_.shape, mean, std);
     }
@@ -231,7 +266,7 @@ void Field::for_runs(Source const& source, std::span<std::int64_t const> indices
         std::rotate(order.begin(), std::find(order.begin(), order.end(), std::size_t{0}),
                     order.end());
     }
-    auto const row_bytes = std::max<std::size_t>(columns_.front().row_bytes(), 1);
+    auto const row_bytes = std::max<std::size_t>(sample_bytes(), 1);
     auto const most =
         static_cast<std::int64_t>(std::max<std::size_t>(max_bytes_at_once / row_bytes, 1));
     for (std::size_t i = 0; i < order.size();) {
@@ -259,16 +294,30 @@ void Field::for_runs(Source const& source, std::span<std::int64_t const> indices
     }
 }
 
+/// Rows of the dataset that samples of a file are.
+Span Field::rows_of(Span samples) const {
+    if (window_.length == 0) {
+        return samples;
+    }
+    return {samples.first * window_.length + window_.shift, samples.count * window_.length};
+}
+
+std::size_t Field::sample_bytes() const {
+    return columns_.front().row_bytes() *
+           static_cast<std::size_t>(std::max<std::int64_t>(window_.length, 1));
+}
+
 std::span<std::byte const> Field::read_run(Source& source, Run const& run, Scratch& scratch) const {
     auto const& column = columns_[run.file];
-    auto const bytes = static_cast<std::size_t>(run.rows.count) * column.row_bytes();
+    auto const rows = rows_of(run.rows);
+    auto const bytes = static_cast<std::size_t>(rows.count) * column.row_bytes();
     if (!column.view().empty()) {
-        return column.view().subspan(static_cast<std::size_t>(run.rows.first) * column.row_bytes(),
+        return column.view().subspan(static_cast<std::size_t>(rows.first) * column.row_bytes(),
                                      bytes);
     }
     scratch.raw.resize(std::max(scratch.raw.size(), bytes));
     auto const raw = std::span(scratch.raw).first(bytes);
-    column.read(source.files, run.rows, raw, source.cache, scratch);
+    column.read(source.files, rows, raw, source.cache, scratch);
     return raw;
 }
 
@@ -298,7 +347,6 @@ void Field::read_reals(Source& source, std::span<std::int64_t const> indices, st
 void Field::read_wholes(Source& source, std::span<std::int64_t const> indices,
                         std::span<std::int64_t> into, Scratch& scratch) const {
     for_runs(source, indices, scratch.order, [&](Run const& run) {
-        auto const& column = columns_[run.file];
         auto const raw = read_run(source, run, scratch);
         if (run.in_order) {
             to_wholes(info_.type, raw, run.target(into, elements_));
@@ -306,7 +354,7 @@ void Field::read_wholes(Source& source, std::span<std::int64_t const> indices,
         }
         for (auto const position : run.positions) {
             auto const row = static_cast<std::size_t>(indices[position] - run.first);
-            to_wholes(info_.type, raw.subspan(row * column.row_bytes(), column.row_bytes()),
+            to_wholes(info_.type, raw.subspan(row * sample_bytes(), sample_bytes()),
                       into.subspan(position * elements_, elements_));
         }
     });
@@ -323,6 +371,29 @@ void Field::read(Source& source, std::span<std::int64_t const> indices, Values& 
         into.reals.resize(indices.size() * elements_);
         read_reals(source, indices, into.reals, scratch);
     }
+    if (info_.vocabulary > 0) {
+        require_tokens(source, indices, into);
+    }
+}
+
+void Field::require_tokens(Source const& source, std::span<std::int64_t const> indices,
+                           Values const& values) const {
+    auto const wrong = std::ranges::find_if(
+        values.wholes, [&](std::int64_t token) { return token < 0 || token >= info_.vocabulary; });
+    if (wrong == values.wholes.end()) {
+        return;
+    }
+    auto const at = wrong - values.wholes.begin();
+    auto const place =
+        info_.ragged ? std::ranges::upper_bound(values.offsets, at) - values.offsets.begin() - 1
+                     : at / static_cast<std::ptrdiff_t>(elements_);
+    auto const sample = indices[static_cast<std::size_t>(place)];
+    auto const file = source.file_of(sample);
+    throw Error(ExitCode::data,
+                {concat("token ", *wrong, " of sample ", sample - source.first_of_file[file],
+                        " in dataset ", info_.name, " of ", source.path_of(file).string()),
+                 concat("the vocabulary has ", info_.vocabulary, " tokens, numbered from 0"),
+                 "The file is damaged, or was made with another tokenizer: import it again"});
 }
 
 Span Field::rows_of_sample(Source& source, std::size_t file, std::int64_t sample,

@@ -17,10 +17,20 @@
 
 namespace lockstep::data {
 
+/// Samples that are cut from all entries of a dataset, one after the other: so many each, the first
+/// of them so many after the sample's own first. Of length 0: samples as they are.
+struct Window {
+    std::int64_t length = 0;
+    std::int64_t shift = 0;
+};
+
 /// A field of all samples, over all files of the data set.
 class Field {
   public:
-    Field(std::string name, bool is_input) : is_input_(is_input) { info_.name = std::move(name); }
+    Field(std::string name, bool is_input, Window window = {})
+        : is_input_(is_input), window_(window) {
+        info_.name = std::move(name);
+    }
 
     FieldInfo const& info() const noexcept { return info_; }
     /// Attributes of its dataset in the first file by which others would change its values, "NAME =
@@ -88,6 +98,11 @@ class Field {
     template <class Deliver>
     void for_runs(Source const& source, std::span<std::int64_t const> indices,
                   std::vector<std::size_t>& order, Deliver deliver) const;
+    Span rows_of(Span samples) const;
+    std::size_t sample_bytes() const;
+    void require_tokens(Source const& source, std::span<std::int64_t const> indices,
+                        Values const& values) const;
+    std::int64_t samples_in(std::int64_t rows, h5::File const& file) const;
     std::span<std::byte const> read_run(Source& source, Run const& run, Scratch& scratch) const;
     void read_ragged(Source& source, std::span<std::int64_t const> indices, Values& into,
                      Scratch& scratch) const;
@@ -102,6 +117,7 @@ class Field {
     FieldInfo info_;
     std::vector<std::string> unapplied_;
     bool is_input_;
+    Window window_;
     std::optional<Normaliser> normaliser_;
     std::size_t elements_ = 1;    ///< of a sample; ragged: of a row
     std::vector<Column> columns_; ///< by file

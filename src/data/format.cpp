@@ -80,6 +80,21 @@ Moments read_moments(h5::File const& file, h5::Shape const& sample_shape) {
     return moments;
 }
 
+std::vector<std::uint8_t> read_token_bytes(h5::File const& file) {
+    if (!file.exists(token_bytes_name)) {
+        return {};
+    }
+    auto const shape = readable_dataset(file, token_bytes_name).shape;
+    if (shape.size() != 1) {
+        throw Error(ExitCode::data,
+                    {concat("dataset ", token_bytes_name, " of ", file.path().string()),
+                     "it is not one number for each token", "Import the texts again"});
+    }
+    std::vector<std::uint8_t> bytes(shape.front());
+    file.read(token_bytes_name, h5::Type::u8, bytes);
+    return bytes;
+}
+
 std::vector<std::string> unapplied_attributes(h5::File const& file, std::string const& name) {
     constexpr double none = std::numeric_limits<double>::quiet_NaN(); // left out, or never equal
     std::vector<std::string> found;

@@ -32,6 +32,15 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name,
 using Moments = std::pair<std::vector<double>, std::vector<double>>;
 Moments read_moments(h5::File const& file, h5::Shape const& sample_shape);
 
+/// Of a file of tokens: how many bytes of text each stands for, and the one after a document.
+constexpr char const* token_bytes_name = "token_bytes";
+constexpr char const* end_of_text_name = "end_of_text";
+/// The tokenizer.json that the tokens were made with.
+constexpr char const* tokenizer_name = "tokenizer";
+
+/// Empty where the file does not say.
+std::vector<std::uint8_t> read_token_bytes(h5::File const& file);
+
 /// Attributes of a dataset by which netCDF's readers scale or leave out values: "NAME = VALUE".
 /// Those that change nothing are left out.
 std::vector<std::string> unapplied_attributes(h5::File const& file, std::string const& name);

@@ -32,6 +32,15 @@ DatasetOptions alone(DatasetOptions options) {
     return options;
 }
 
+DatasetOptions for_texts(DatasetOptions options) {
+    auto const file = h5::File::open(options.files);
+    if (options.sequence == 0 && file.exists(token_bytes_name) &&
+        options.targets == DatasetOptions{}.targets && !file.exists(options.targets)) {
+        options.sequence = 2; // cut as finely as it can be
+    }
+    return options;
+}
+
 std::vector<std::filesystem::path> files_of(DatasetOptions const& options) {
     std::filesystem::path const path = options.files;
     auto const file = h5::File::open(path);
@@ -41,7 +50,7 @@ std::vector<std::filesystem::path> files_of(DatasetOptions const& options) {
             files.push_back(other);
         }
     };
-    for (auto const& names : {options.inputs, options.targets}) {
+    for (auto const& names : {options.inputs, options.sequence > 0 ? "" : options.targets}) {
         for (auto const& name : list_texts(names)) {
             readable_dataset(file, name, options.sample_per_file ? Entries::one : Entries::samples);
             auto const origin = file.origin(name);
@@ -65,6 +74,15 @@ DataInfo describe(DatasetOptions const& options) {
     for (auto const& field : fields) {
         places.push_back(place_of(file, field.name));
     }
+    std::int64_t tokens = 0;
+    std::int64_t documents = 0;
+    if (fields.front().vocabulary > 0) {
+        auto const& name = fields.front().name;
+        tokens = static_cast<std::int64_t>(file.info(name).shape.front());
+        if (auto const offsets = name + "_offsets"; file.exists(offsets)) {
+            documents = static_cast<std::int64_t>(file.info(offsets).shape.front()) - 1;
+        }
+    }
     return {path,
             std::filesystem::file_size(path),
             file.text_attribute("/", "format") == format_name,
@@ -72,6 +90,8 @@ DataInfo describe(DatasetOptions const& options) {
             dataset.samples(),
             fields,
             places,
+            tokens,
+            documents,
             dataset.class_names(),
             dataset.class_counts(),
             dataset.mean(),

@@ -18,6 +18,8 @@ struct DataInfo {
     std::int64_t samples = 0;
     std::vector<FieldInfo> fields;   ///< inputs, then targets
     std::vector<std::string> places; ///< of each field, where it does not lie in the file itself
+    std::int64_t tokens = 0;         ///< of texts, in all documents
+    std::int64_t documents = 0;
     std::vector<std::string> class_names;
     std::vector<std::int64_t> class_counts; ///< of each class, or none where labels are not counted
     std::vector<double> mean;
@@ -38,6 +40,10 @@ std::vector<std::filesystem::path> files_of(DatasetOptions const& options);
 
 /// Warnings of a start that trains on a file. Throws as `describe`.
 std::vector<std::string> warnings_of(DatasetOptions const& options);
+
+/// The same options for a file of texts, which has no targets of its own: with some
+/// `sequence`, where none was named. Throws as `describe`.
+DatasetOptions for_texts(DatasetOptions options);
 
 /// The same options where `files` is the name of one file, whatever characters it has.
 DatasetOptions alone(DatasetOptions options);

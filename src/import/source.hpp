@@ -34,6 +34,9 @@ struct ImportForm {
     std::vector<double> std{};
     std::vector<std::pair<std::string, std::vector<std::string>>> texts{}; ///< more attributes
     std::vector<std::pair<std::string, std::vector<double>>> numbers{};    ///< more attributes
+    /// More datasets, which are not of samples: texts of any length, and tables.
+    std::vector<std::pair<std::string, std::string>> long_texts{};
+    std::vector<std::pair<std::string, std::vector<std::uint8_t>>> tables{};
 };
 
 /// The bytes of one sample, in the order of the form's fields and this machine's byte order.

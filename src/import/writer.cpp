@@ -26,6 +26,13 @@ void write_attributes(h5::File& file, ImportForm const& form) {
     for (auto const& [name, numbers] : form.numbers) {
         file.set_attribute("/", name, numbers);
     }
+    for (auto const& [name, text] : form.long_texts) {
+        file.write_text(name, text);
+    }
+    for (auto const& [name, table] : form.tables) {
+        file.create_dataset(name, h5::Type::u8, {table.size()});
+        file.write(name, h5::Type::u8, table);
+    }
 }
 
 std::vector<std::int64_t> FieldExtent::offsets() const {

@@ -22,7 +22,7 @@ struct FieldExtent {
     std::vector<std::int64_t> offsets() const;
 };
 
-/// The attributes of a data set file.
+/// The attributes of a data set file, and what it holds that is not of samples.
 void write_attributes(h5::File& file, ImportForm const& form);
 
 /// Writes a data set file under a temporary name, field by field in blocks, and gives it its name

@@ -14,6 +14,8 @@ ModelKind mlp_kind();
 ModelKind mlp_policy_kind();
 ModelKind resnet_kind();
 ModelKind script_kind();
+ModelKind transformer_kind();
 ModelKind unet_kind();
+ModelKind vit_kind();
 
 } // namespace lockstep::nn

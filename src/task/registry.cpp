@@ -11,8 +11,8 @@
 namespace lockstep::task {
 
 std::vector<TaskKind> task_kinds() {
-    std::vector<TaskKind> kinds{classification_kind(), ctc_kind(), export_kind(), regression_kind(),
-                                segmentation_kind()};
+    std::vector<TaskKind> kinds{classification_kind(), ctc_kind(), export_kind(), language_kind(),
+                                regression_kind(), segmentation_kind()};
     if (auto ppo = ppo_kind()) {
         kinds.push_back(std::move(*ppo));
     }
@@ -46,7 +46,11 @@ void require_known(config::Task const& chosen) {
 }
 
 Samples Samples::of(data::Dataset const& dataset) {
-    return {dataset.inputs(), dataset.targets(), dataset.class_names(), dataset.class_counts()};
+    return {.inputs = dataset.inputs(),
+            .targets = dataset.targets(),
+            .class_names = dataset.class_names(),
+            .class_counts = dataset.class_counts(),
+            .token_bytes = dataset.token_bytes()};
 }
 
 Samples Samples::of(rl::Spaces const& spaces) {

@@ -8,6 +8,7 @@ namespace lockstep::task {
 
 TaskKind classification_kind();
 TaskKind export_kind();
+TaskKind language_kind();
 TaskKind regression_kind();
 TaskKind segmentation_kind();
 /// None where the program was built without reinforcement learning (-DLOCKSTEP_WITH_RL=OFF).

@@ -16,23 +16,62 @@ h5::Shape without_single(h5::Shape const& shape) {
     return shape == h5::Shape{1} ? h5::Shape{} : shape;
 }
 
-void fill(torch::Tensor const& tensor, std::string const& name,
-          checkpoint::Weights const& weights) {
+torch::Tensor read(checkpoint::Weights const& weights, checkpoint::Weights::Entry const& entry,
+                   h5::Shape const& shape) {
+    std::vector<std::int64_t> const sizes(shape.begin(), shape.end());
+    auto const host =
+        torch::empty(sizes, entry.type == h5::Type::i64 ? torch::kInt64 : torch::kFloat32);
+    weights.read(entry, {static_cast<std::byte*>(host.mutable_data_ptr()), host.nbytes()});
+    return host;
+}
+
+/// The parameter, of a file that has it in another form.
+torch::Tensor taken_from(torch::Tensor whole, nn::WeightSource const& source) {
+    if (source.transposed) {
+        whole = whole.t();
+    }
+    return whole.chunk(source.parts, 0).at(static_cast<std::size_t>(source.part));
+}
+
+/// Returns the name that the values have in the file.
+std::string fill(torch::Tensor const& tensor, std::string const& name, nn::Model const& model,
+                 checkpoint::Weights const& weights) {
     h5::Shape const shape(tensor.sizes().begin(), tensor.sizes().end());
-    auto const* const entry = weights.find(name);
-    bool const fits = entry != nullptr && without_single(entry->shape) == without_single(shape);
+    auto const* entry = weights.find(name);
+    if (entry == nullptr) {
+        for (auto const& source : model.other_names(name)) {
+            auto const* const other = weights.find(source.name);
+            auto const dimensions = static_cast<std::int64_t>(other ? other->shape.size() : 0);
+            if (other == nullptr || dimensions != tensor.dim() || dimensions == 0 ||
+                (source.transposed && dimensions != 2)) {
+                continue;
+            }
+            auto const out = other->shape[source.transposed ? 1 : 0];
+            if (out % static_cast<std::uint64_t>(source.parts) != 0) {
+                continue;
+            }
+            auto const values = taken_from(read(weights, *other, other->shape), source);
+            if (values.sizes() == tensor.sizes()) {
+                torch::Tensor(tensor).copy_(values);
+                return source.name;
+            }
+            entry = other; // to be told of
+        }
+    }
+    bool const fits = entry != nullptr && without_single(entry->shape) == without_single(shape) &&
+                      entry->name == name;
     if (!fits) {
         throw Error(
             ExitCode::data,
             {concat(weights.path().string(), " has no fitting model/", path_of(name)),
              concat("the deck's model needs ", h5::shape_text(shape), " there, but the file has ",
-                    entry == nullptr ? "nothing" : h5::shape_text(entry->shape)),
+                    entry == nullptr ? "nothing"
+                                     : concat(entry->name == name ? "" : entry->name + " ",
+                                              h5::shape_text(entry->shape))),
              "Name a file of the deck's model, or the deck that this file was trained with"});
     }
-    auto const type = entry->type == h5::Type::i64 ? torch::kInt64 : torch::kFloat32;
-    auto const host = torch::empty(tensor.sizes(), type);
-    weights.read(*entry, {static_cast<std::byte*>(host.mutable_data_ptr()), host.nbytes()});
-    torch::Tensor(tensor).copy_(host);
+    torch::Tensor(tensor).copy_(read(weights, *entry, shape));
+    return name;
 }
 
 } // namespace
@@ -42,12 +81,10 @@ std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile
     auto const weights = checkpoint::open_weights(file);
     std::set<std::string> known;
     for (auto const& item : model.named_parameters()) {
-        fill(item.value().detach(), item.key(), *weights);
-        known.insert(item.key());
+        known.insert(fill(item.value().detach(), item.key(), model, *weights));
     }
     for (auto const& item : model.named_buffers()) {
-        fill(item.value(), item.key(), *weights);
-        known.insert(item.key());
+        known.insert(fill(item.value(), item.key(), model, *weights));
     }
     std::vector<std::string> without_place;
     for (auto const& entry : weights->entries()) {

@@ -22,7 +22,8 @@ data::DatasetOptions options_of(config::Data const& data, std::string const& fil
             .inputs = data.inputs,
             .targets = data.targets,
             .sample_per_file = data.sample_per_file,
-            .weights = weights};
+            .weights = weights,
+            .sequence = data.sequence};
 }
 
 } // namespace

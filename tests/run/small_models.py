@@ -34,7 +34,7 @@ plots = false
 steps = {steps}
 validate-every = {steps}
 """
-IMAGES, CLIPS, PLACES, WORDS, SOUNDS, POLICY = "images", "clips", "places", "words", "sounds", ""
+IMAGES, CLIPS, PLACES, WORDS, SOUNDS, TEXTS, POLICY = "images", "clips", "places", "words", "sounds", "texts", ""
 LABELS, CTC = "kind = classification", "kind = ctc"
 PPO = ("kind = ppo\nenvironments = 2\nrollout-steps = 8\nsequence = 2\npasses = 1\nevaluation-episodes = 1\n"
        "test-episodes = 0\nenvironment = ")
@@ -51,7 +51,10 @@ MODELS = {
     "mlp-policy": ("hidden = 8", POLICY, PPO + "cart-pole"),
     "resnet": ("depth = 18\nstem = small", IMAGES, LABELS),
     "script": ("file = {scratch}/net.pt", IMAGES, LABELS),
+    "transformer": ("layers = 2\nwidth = 16\nheads = 2\ndropout = 0.1\nvocabulary = 20", TEXTS,
+                    "kind = language\nvocabulary = 20"),
     "unet": ("channels = 4, 8", PLACES, "kind = segmentation"),
+    "vit": ("layers = 2\nwidth = 16\nheads = 2\npatch = 4\ndropout = 0.1", IMAGES, LABELS),
 }
 
 
@@ -65,6 +68,8 @@ def write_data(scratch):
             file["inputs"] = dice.normal(size=(SAMPLES, *shape)).astype("f4")
             file["targets"] = targets
             file.attrs["classes"] = ["a", "b", "c"]
+    with h5py.File(scratch / f"{TEXTS}.h5", "w") as file:
+        file["inputs"] = dice.integers(0, 20, SAMPLES * 8 + 1).astype("u2")
     write_set(scratch / f"{SOUNDS}.h5", SAMPLES, 0)
     net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Dropout(0.2),
                         nn.Linear(144, 3))
@@ -77,6 +82,7 @@ def deck_of(scratch, name, steps):
     own, data, task = MODELS[name]
     deck = scratch / f"{name}.ini"
     files = f"train = {scratch}/{data}.h5\nvalidation = {scratch}/{data}.h5" if data else ""
+    files += "\nsequence = 8" if data == TEXTS else ""
     deck.write_text(DECK.format(data=files, steps=steps, task=task,
                                 model=f"name = {name}\n" + own.format(scratch=scratch)))
     return deck

@@ -32,6 +32,7 @@ struct Data {
     std::string inputs = "inputs";   ///< names of datasets, with commas
     std::string targets = "targets"; ///< names of datasets, with commas
     bool sample_per_file = false;  ///< a file is one sample, without an extent that counts samples
+    std::int64_t sequence = 0;     ///< tokens of a sample, cut from all documents; 0: as stored
     std::int64_t batch = 32;       ///< samples per replica and micro-batch
     std::int64_t global_batch = 0; ///< over all replicas; 0: `batch` counts
     bool drop_last = false;        ///< the last step of an epoch where it is incomplete

@@ -12,11 +12,13 @@ namespace lockstep::data {
 
 /// One of the things that every sample has: an input or a target.
 struct FieldInfo {
-    std::string name;             ///< of its dataset in the files
-    h5::Type type = h5::Type::u8; ///< as stored
-    h5::Shape shape;              ///< of a sample; ragged: of one of its rows
-    bool whole = false;           ///< handed out as whole numbers; else as float32
-    bool ragged = false;          ///< samples have a number of rows each
+    std::string name;              ///< of its dataset in the files
+    h5::Type type = h5::Type::u8;  ///< as stored
+    h5::Shape shape;               ///< of a sample; ragged: of one of its rows
+    bool whole = false;            ///< handed out as whole numbers; else as float32
+    bool ragged = false;           ///< samples have a number of rows each
+    std::int64_t vocabulary = 0;   ///< tokens: whole numbers below this; 0: not known
+    std::int64_t end_of_text = -1; ///< the token after a document; -1: none
 
     /// One whole number per sample, as the class of it is.
     bool is_label() const {

@@ -33,6 +33,9 @@ struct DatasetOptions {
     /// Each file is one sample: its datasets have no extent that counts samples.
     bool sample_per_file = false;
     std::string weights{}; ///< name of the samples' weights; empty: they have none
+    /// Tokens of a sample, at least 2: the inputs are cut into samples of so many entries, however
+    /// long each document is, and targets are the entries after these. 0: samples as they are.
+    std::int64_t sequence = 0;
 };
 
 /// The files that a text names, in order; a glob's are sorted.
@@ -138,6 +141,11 @@ class Dataset {
     std::vector<double> const& mean() const noexcept { return mean_; }
     std::vector<double> const& std() const noexcept { return std_; }
 
+    /// How many bytes of text each token stands for; empty where the files do not say.
+    ///
+    /// Shape  [vocabulary]
+    std::vector<std::uint8_t> const& token_bytes() const noexcept { return token_bytes_; }
+
     /// A hash of what the files hold, as far as it can be known without reading all of it.
     std::uint64_t fingerprint() const noexcept { return fingerprint_; }
     /// Hashes of the weights in runs of files, `groups` of them at the most; none without weights.
@@ -205,6 +213,7 @@ class Dataset {
     std::vector<double> std_;
     std::vector<std::string> names_;
     std::vector<std::int64_t> counts_;
+    std::vector<std::uint8_t> token_bytes_;
     std::shared_ptr<std::vector<double>> weights_;
     std::uint64_t fingerprint_ = 0;
     std::int64_t expected_classes_ = 0; ///< 0: values of the first target may be any

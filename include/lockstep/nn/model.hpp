@@ -32,6 +32,14 @@ struct RandomKey {
     std::uint64_t value = 0;
 };
 
+/// A tensor of a file, or some of it, as a parameter of ours.
+struct WeightSource {
+    std::string name;
+    bool transposed = false; ///< the file has [in, out], the parameter [out, in]
+    int part = 0;            ///< of the extent of outputs, which holds so many parameters
+    int parts = 1;
+};
+
 /// A network of ours.
 class Model : public torch::nn::Module {
   public:
@@ -53,6 +61,12 @@ class Model : public torch::nn::Module {
     /// Makes buffers() hold what forward has left behind. After backward, which may still need what
     /// was there before.
     virtual void settle_buffers() const {}
+
+    /// Where a parameter's values are in a file of another program, under its names there: the
+    /// first that a file has counts.
+    virtual std::vector<WeightSource> other_names(std::string const& /*parameter*/) const {
+        return {};
+    }
 
     void set_random_key(std::uint64_t key) { random_key_->value = key; }
     /// Which replica this module plays from now on; for layers that speak with the others.

@@ -52,7 +52,9 @@ struct Samples {
     std::vector<std::string> class_names{};
     std::vector<std::int64_t> class_counts{}; ///< empty where the target is not a class a sample
     std::optional<rl::Spaces> spaces{};       ///< where it is an environment, and no data set
-    std::string model_file{};                 ///< the deck's, for a task that it describes
+    /// How many bytes of text each token stands for; empty where that is not known.
+    std::vector<std::uint8_t> token_bytes{};
+    std::string model_file{}; ///< the deck's, for a task that it describes
 
     static Samples of(data::Dataset const& dataset);
     static Samples of(rl::Spaces const& spaces);

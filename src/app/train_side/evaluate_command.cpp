@@ -1,7 +1,4 @@
 #include "base/text.hpp"
-#include "checkpoint/store.hpp"
-#include "comm/agree.hpp"
-#include "comm/collectives.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
 
@@ -11,37 +8,9 @@
 #include "../train_side_options.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
+#include "model_file.hpp"
 
 namespace lockstep::app {
-
-namespace {
-
-/// The file itself; of a run's directory the model that the run would test.
-///
-/// Collective  over `world`
-std::string file_of(comm::Communicator const& world, std::string const& named) {
-    auto path = named;
-    comm::agree(world, "looking for the model", [&] {
-        if (!world.is_root() || !std::filesystem::is_directory(named)) {
-            return;
-        }
-        auto const run = std::filesystem::path(named);
-        auto const checkpoints = checkpoint::Store(run / "checkpoints", 1).list();
-        if (std::filesystem::exists(run / "best.h5")) {
-            path = run / "best.h5";
-        } else if (!checkpoints.empty()) {
-            path = checkpoints.front().path;
-        } else {
-            throw Error(ExitCode::no_input,
-                        {concat("no model in ", named), "it has neither best.h5 nor a checkpoint",
-                         "Name a run's directory or a file"});
-        }
-    });
-    comm::broadcast_text(world, path);
-    return path;
-}
-
-} // namespace
 
 ExitCode evaluate_command(Invocation const& invocation) {
     return monitor::run_collectively(
@@ -49,7 +18,7 @@ ExitCode evaluate_command(Invocation const& invocation) {
             NothingTold nothing;
             auto const [deck, others, places] =
                 begin_with_deck(context, evaluate_options(nothing), invocation, 1);
-            auto const path = file_of(context.world, others[0]);
+            auto const path = model_file(context.world, others[0]);
             auto const measured = train::evaluate_file(context.world, deck, path);
             if (context.world.is_root()) {
                 if (path != others[0]) {

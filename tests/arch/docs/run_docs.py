@@ -27,7 +27,7 @@ def shell(text, directory, what):
 def prepare(directory):
     """What a reader who came so far has: the program, the decks, the data, and the sample run."""
     (directory / "build").symlink_to(os.environ["LOCKSTEP_BUILD"])
-    for folder in ("inputs", "python"):
+    for folder in ("docs", "inputs", "python"):
         (directory / folder).symlink_to(SOURCE / folder)
     (directory / "datasets").mkdir()
     (directory / "datasets/fashion-mnist").symlink_to(os.environ["LOCKSTEP_TEST_DATA"])

@@ -1,0 +1,32 @@
+#include "model_file.hpp"
+
+#include "base/text.hpp"
+#include "checkpoint/store.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+
+namespace lockstep::app {
+
+std::string model_file(comm::Communicator const& world, std::string const& named) {
+    auto path = named;
+    comm::agree(world, "looking for the model", [&] {
+        if (!world.is_root() || !std::filesystem::is_directory(named)) {
+            return;
+        }
+        auto const run = std::filesystem::path(named);
+        auto const checkpoints = checkpoint::Store(run / "checkpoints", 1).list();
+        if (std::filesystem::exists(run / "best.h5")) {
+            path = run / "best.h5";
+        } else if (!checkpoints.empty()) {
+            path = checkpoints.front().path;
+        } else {
+            throw Error(ExitCode::no_input,
+                        {concat("no model in ", named), "it has neither best.h5 nor a checkpoint",
+                         "Name a run's directory or a file"});
+        }
+    });
+    comm::broadcast_text(world, path);
+    return path;
+}
+
+} // namespace lockstep::app

@@ -1,0 +1,114 @@
+#include "documents.hpp"
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "import/source.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+#include "find_files.hpp"
+#include "listed_file.hpp"
+
+namespace lockstep::import {
+
+Documents::Documents(DocumentOptions const& options) : text_(options.text) {
+    if (!options.split_by.empty() && options.split_by != "folder") {
+        throw Error(ExitCode::usage,
+                    {concat("--split-by ", options.split_by), "texts have no columns, only folders",
+                     "Write --split-by folder, or leave it out"});
+    }
+    if (std::filesystem::is_directory(options.source)) {
+        auto const tree = find_files(options.source, options.endings, {});
+        remarks_ = tree.skipped;
+        for (auto& remark : remarks_) {
+            remark = concat("skipped: ", remark);
+        }
+        for (auto const& file : tree.files) {
+            add({file.path, options.split_by.empty() ? "" : joined(file.folders, "/"),
+                 file.folders.empty() ? "" : set_named(file.folders.front()),
+                 file.path.extension() == ".jsonl"});
+        }
+    } else {
+        add({options.source, "", "", options.source.extension() == ".jsonl"});
+    }
+    if (places_.empty()) {
+        throw Error(ExitCode::no_input,
+                    {concat("no texts in ", options.source.string()),
+                     concat("it has no file that ends with ", joined(options.endings, ", ")),
+                     "Name a file or a folder of texts, or their endings: --endings .tex,.c"});
+    }
+}
+
+void Documents::add(File file) {
+    auto const number = files_.size();
+    auto const path = file.path;
+    bool const lines = file.lines;
+    files_.push_back(std::move(file));
+    if (!lines) {
+        auto const size = lockstep::File::open_read(path).size();
+        places_.push_back({number, 0, size, 0});
+        bytes_ += size;
+        return;
+    }
+    std::ifstream stream(path, std::ios::binary);
+    std::string line;
+    std::uint64_t first = 0;
+    for (std::int64_t count = 1; std::getline(stream, line); ++count) {
+        if (!trimmed(line).empty()) {
+            places_.push_back({number, first, line.size(), count});
+            bytes_ += line.size();
+        }
+        first += line.size() + 1;
+    }
+    if (!stream.eof()) {
+        throw Error(ExitCode::no_input,
+                    {concat("cannot read ", path.string()), "its lines cannot be read",
+                     "Check the file and its disk"});
+    }
+}
+
+std::string Documents::name(std::int64_t document) const {
+    auto const& where = place(document);
+    auto const path = files_[where.file].path.string();
+    return where.line == 0 ? path : concat(path, ":", where.line);
+}
+
+std::string Documents::group(std::int64_t document) const {
+    return files_[place(document).file].group;
+}
+
+std::string Documents::set(std::int64_t document) const {
+    return files_[place(document).file].set;
+}
+
+std::string Documents::identity() const {
+    std::string all = concat(text_, "\n");
+    for (auto const& file : files_) {
+        all += concat(stamp(file.path), " ", file.group, "\n");
+    }
+    return all;
+}
+
+std::string Documents::read(std::int64_t document) const {
+    auto const& where = place(document);
+    std::string bytes(where.count, '\0');
+    lockstep::File::open_read(files_[where.file].path)
+        .read_at(where.first, std::as_writable_bytes(std::span(bytes)));
+    if (where.line == 0) {
+        return bytes;
+    }
+    auto const json = nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || !json.contains(text_) || !json.at(text_).is_string()) {
+        throw Error(ExitCode::data,
+                    {name(document),
+                     json.is_object() ? concat("it has no text named ", text_)
+                                      : std::string("the line is no JSON object"),
+                     "Name the key that has the text, --text KEY, or skip such lines: --skip-bad"});
+    }
+    return json.at(text_).get<std::string>();
+}
+
+} // namespace lockstep::import

@@ -1,0 +1,108 @@
+#include "import/text_source.hpp"
+
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "data/format.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <optional>
+
+#include "documents.hpp"
+#include "listed_source.hpp"
+#include "text/tokenizer.hpp"
+
+namespace lockstep::import {
+
+namespace {
+
+class TextSource : public ImportSource {
+  public:
+    explicit TextSource(TextImport const& options)
+        : documents_({options.source, options.endings, options.text, options.split_by}),
+          tokenizer_(options.tokenizer.empty()
+                         ? learnt(options.vocabulary)
+                         : text::Tokenizer::of_json(read_text(options.tokenizer),
+                                                    options.tokenizer.string())) {
+        bool const narrow = tokenizer_.tokens() <= 1 << 16;
+        form_.fields = {{"inputs", narrow ? h5::Type::u16 : h5::Type::u32, {}, true}};
+        form_.long_texts = {{data::tokenizer_name, tokenizer_.json()}};
+        form_.tables = {{data::token_bytes_name, tokenizer_.lengths()}};
+        if (auto const end = tokenizer_.end_of_text()) {
+            form_.numbers = {{data::end_of_text_name, {static_cast<double>(*end)}}};
+        }
+    }
+
+    std::string identity() const override {
+        return concat("text ", hex(hash64(tokenizer_.json())), "\n", documents_.identity());
+    }
+    ImportForm const& form() const override { return form_; }
+    std::int64_t items() const override { return documents_.count(); }
+    std::string name(std::int64_t item) const override { return documents_.name(item); }
+    std::string group(std::int64_t item) const override { return documents_.group(item); }
+    std::string set(std::int64_t item) const override { return documents_.set(item); }
+    std::vector<std::string> remarks() const override { return documents_.remarks(); }
+    std::int64_t items_at_once() const override {
+        auto const each = std::max<std::uint64_t>(
+            documents_.bytes() / static_cast<std::uint64_t>(std::max<std::int64_t>(items(), 1)), 1);
+        return static_cast<std::int64_t>(
+            std::clamp<std::uint64_t>(bytes_at_once / each, 1, max_items_at_once));
+    }
+
+    void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
+        auto tokens = tokenizer_.encode(documents_.read(item), name(item));
+        if (auto const end = tokenizer_.end_of_text()) {
+            tokens.push_back(*end);
+        }
+        if (form_.fields.front().type == h5::Type::u16) {
+            std::vector<std::uint16_t> const narrow(tokens.begin(), tokens.end());
+            sink({{bytes_of(narrow)}});
+        } else {
+            sink({{bytes_of(tokens)}});
+        }
+    }
+
+  private:
+    static constexpr std::uint64_t max_items_at_once = 4096;
+    /// Of the texts that a vocabulary is learnt from: more changes it hardly.
+    static constexpr std::uint64_t max_learnt_bytes = std::uint64_t{64} << 20;
+
+    /// From all documents, or from every so many of them.
+    text::Tokenizer learnt(std::int64_t vocabulary) const {
+        auto const step = static_cast<std::int64_t>(documents_.bytes() / max_learnt_bytes + 1);
+        return text::Tokenizer::learnt(vocabulary, [&](auto const& use) {
+            std::uint64_t bytes = 0;
+            for (std::int64_t item = 0; item < documents_.count() && bytes < max_learnt_bytes;
+                 item += step) {
+                auto const document = documents_.read(item);
+                auto const part = beginning_of(document, max_learnt_bytes - bytes);
+                bytes += part.size();
+                use(part);
+            }
+        });
+    }
+
+    /// At most so many bytes, up to the end of a line.
+    static std::string_view beginning_of(std::string_view document, std::uint64_t bytes) {
+        if (document.size() <= bytes) {
+            return document;
+        }
+        auto const end = document.rfind('\n', bytes);
+        return document.substr(0, end == std::string_view::npos ? 0 : end);
+    }
+
+    Documents documents_;
+    text::Tokenizer tokenizer_;
+    ImportForm form_;
+};
+
+} // namespace
+
+std::unique_ptr<ImportSource> text_source(TextImport const& options) {
+    return std::make_unique<TextSource>(options);
+}
+
+} // namespace lockstep::import

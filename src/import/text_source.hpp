@@ -1,0 +1,27 @@
+#pragma once
+
+#include "import/source.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lockstep::import {
+
+struct TextImport {
+    std::filesystem::path source{};
+    std::filesystem::path tokenizer{}; ///< a tokenizer.json; empty: one is learnt
+    std::int64_t vocabulary = 8192;    ///< tokens of one that is learnt
+    std::vector<std::string> endings = {".txt", ".md", ".rst", ".jsonl"}; ///< of the files
+    std::string text = "text"; ///< key of a line of JSON that has the text
+    std::string split_by{};    ///< empty, or "folder"
+};
+
+/// Documents as tokens: each file is one, or each line of a .jsonl file. Inputs are ragged u16 or
+/// u32, with a token after each document where the tokenizer has one for that; the tokenizer goes
+/// along.
+std::unique_ptr<ImportSource> text_source(TextImport const& options);
+
+} // namespace lockstep::import

@@ -1,0 +1,97 @@
+#include "names_elsewhere.hpp"
+
+#include "base/number.hpp"
+#include "base/text.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace lockstep::nn {
+
+namespace {
+
+/// A parameter of ours, without ".weight" or ".bias", and its name in each of the others; empty:
+/// they have none. "#" stands for the number of a block, which others count from 0.
+struct Row {
+    std::string_view ours;
+    std::string_view gpt2; ///< products are stored transposed
+    int part = 0;          ///< of GPT-2's product of queries, keys and values
+    std::string_view llama;
+    std::string_view vit;
+    std::string_view later_vit = {}; ///< of release 5 on
+};
+
+constexpr std::array rows{
+    Row{"embedding", "wte", 0, "model.embed_tokens", ""},
+    Row{"positions", "wpe", 0, "", "vit.embeddings.position_embeddings"},
+    Row{"class_token", "", 0, "", "vit.embeddings.cls_token"},
+    Row{"patches", "", 0, "", "vit.embeddings.patch_embeddings.projection"},
+    Row{"blocks.block#.attention_norm", "h.#.ln_1", 0, "model.layers.#.input_layernorm",
+        "vit.encoder.layer.#.layernorm_before", "vit.layers.#.layernorm_before"},
+    Row{"blocks.block#.query", "h.#.attn.c_attn", 0, "model.layers.#.self_attn.q_proj",
+        "vit.encoder.layer.#.attention.attention.query", "vit.layers.#.attention.q_proj"},
+    Row{"blocks.block#.key", "h.#.attn.c_attn", 1, "model.layers.#.self_attn.k_proj",
+        "vit.encoder.layer.#.attention.attention.key", "vit.layers.#.attention.k_proj"},
+    Row{"blocks.block#.value", "h.#.attn.c_attn", 2, "model.layers.#.self_attn.v_proj",
+        "vit.encoder.layer.#.attention.attention.value", "vit.layers.#.attention.v_proj"},
+    Row{"blocks.block#.output", "h.#.attn.c_proj", 0, "model.layers.#.self_attn.o_proj",
+        "vit.encoder.layer.#.attention.output.dense", "vit.layers.#.attention.o_proj"},
+    Row{"blocks.block#.feed_forward_norm", "h.#.ln_2", 0, "model.layers.#.post_attention_layernorm",
+        "vit.encoder.layer.#.layernorm_after", "vit.layers.#.layernorm_after"},
+    Row{"blocks.block#.gate", "", 0, "model.layers.#.mlp.gate_proj", ""},
+    Row{"blocks.block#.up", "h.#.mlp.c_fc", 0, "model.layers.#.mlp.up_proj",
+        "vit.encoder.layer.#.intermediate.dense", "vit.layers.#.mlp.fc1"},
+    Row{"blocks.block#.down", "h.#.mlp.c_proj", 0, "model.layers.#.mlp.down_proj",
+        "vit.encoder.layer.#.output.dense", "vit.layers.#.mlp.fc2"},
+    Row{"blocks.norm", "ln_f", 0, "model.norm", "vit.layernorm"},
+    Row{"output", "", 0, "lm_head", "classifier"}};
+
+std::string numbered(std::string_view pattern, std::string const& number) {
+    auto const at = pattern.find('#');
+    return at == std::string_view::npos
+               ? std::string(pattern)
+               : concat(pattern.substr(0, at), number, pattern.substr(at + 1));
+}
+
+} // namespace
+
+std::vector<WeightSource> names_elsewhere(std::string const& parameter) {
+    constexpr std::string_view block = "blocks.block";
+    auto stem = parameter;
+    std::string number; // of the block, from 0
+    if (parameter.starts_with(block)) {
+        auto const end = parameter.find('.', block.size());
+        auto const own =
+            number_of<std::int64_t>(parameter.substr(block.size(), end - block.size()));
+        number = std::to_string(own.value_or(1) - 1);
+        stem = concat(block, "#", parameter.substr(end));
+    }
+    std::string kind; // ".weight", ".bias", or none
+    if (auto const dot = stem.rfind('.'); stem.ends_with(".weight") || stem.ends_with(".bias")) {
+        kind = stem.substr(dot);
+        stem.resize(dot);
+    }
+    std::vector<WeightSource> found;
+    for (auto const& row : rows) {
+        if (row.ours != stem) {
+            continue;
+        }
+        if (!row.gpt2.empty()) {
+            bool const product =
+                row.gpt2.find(".c_") != std::string_view::npos && kind == ".weight";
+            auto const parts = row.gpt2.ends_with("c_attn") ? 3 : 1;
+            for (auto const* const prefix : {"", "transformer."}) {
+                found.push_back(
+                    {concat(prefix, numbered(row.gpt2, number), kind), product, row.part, parts});
+            }
+        }
+        for (auto const name : {row.llama, row.vit, row.later_vit}) {
+            if (!name.empty()) {
+                found.push_back({concat(numbered(name, number), kind)});
+            }
+        }
+    }
+    return found;
+}
+
+} // namespace lockstep::nn

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "lockstep/nn/model.hpp"
+
+#include <string>
+#include <vector>
+
+namespace lockstep::nn {
+
+/// What GPT-2, Llama and ViT of the `transformers` package call a parameter of our transformers.
+std::vector<WeightSource> names_elsewhere(std::string const& parameter);
+
+} // namespace lockstep::nn

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/config/deck.hpp"
+#include "train/generate_options.hpp"
+
+#include <functional>
+#include <string_view>
+
+namespace lockstep::train {
+
+/// Continues a text with the model of a file, token by token, until it has so many more, or the
+/// model ends it. The tokenizer is that of the deck's training set. Each token is drawn by a number
+/// that depends on the seed and the token's place alone. Not collective.
+///
+/// `say`    is given the text, in parts of whole characters; special tokens are left out
+/// Throws   Error 64 where the deck's model does not continue texts, 65 where its training set
+///          holds no tokenizer; as `load_weights` and `open_workload`
+void generate(config::Deck const& deck, checkpoint::VerifiedFile const& file,
+              GenerateOptions const& options, std::function<void(std::string_view)> const& say);
+
+} // namespace lockstep::train

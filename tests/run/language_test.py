@@ -1,0 +1,316 @@
+"""Texts become tokens and are learnt: the same files on any ranks, every token as its document has it, the same
+bits on any ranks and through a restart, losses as plain PyTorch computes them, weights under other programs'
+names; and what does not fit is told before the first step."""
+import json
+import math
+import random
+import time
+
+import h5py
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch.nn import functional as F
+
+from harness import LONG, SEED, SOURCE, Scratch, check, check_same, records, run
+
+SEQUENCE, WIDTH, HEADS, SHARED, LAYERS = 24, 32, 4, 2, 2
+DECK = """
+[run]
+device = cpu
+[data]
+train = {scratch}/texts.h5
+validation = {scratch}/few.h5
+sequence = {sequence}
+batch = 2
+[model]
+name = transformer
+layers = {layers}
+width = {width}
+heads = {heads}
+{model}
+[task]
+kind = language
+[checkpoint]
+every-steps = 4
+[monitor]
+log-every = 1
+weight-hash = true
+progress = plain
+plots = false
+[train]
+steps = 12
+"""
+LLAMA = f"key-value-heads = {SHARED}\ntied = false"
+GPT2 = "norm = layer\nactivation = gelu-tanh\nbias = true\npositions = learnt\ndropout = 0.1"
+
+
+def letters():
+    """Bytes by the letters that stand for them in tokenizer.json."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    rest = [byte for byte in range(256) if byte not in plain]
+    return {**{chr(byte): byte for byte in plain}, **{chr(256 + i): byte for i, byte in enumerate(rest)}}
+
+
+def texts_of(path):
+    """Documents, decoded with nothing but the tokenizer that the file holds."""
+    with h5py.File(path) as file:
+        vocabulary = json.loads(file["tokenizer"][()])["model"]["vocab"]
+        by_number = {number: bytes(letters()[each] for each in text) for text, number in vocabulary.items()}
+        tokens, offsets = file["inputs"][:], file["inputs_offsets"][:]
+        end = int(file.attrs["end_of_text"][0])
+        lengths = file["token_bytes"][:]
+    for token, length in enumerate(lengths):
+        check(length == len(by_number.get(token, b"")), f"token {token} has {length} bytes")
+    for first, last in zip(offsets, offsets[1:]):
+        check(tokens[last - 1] == end, "a document ends with the token for that")
+        yield b"".join(by_number[token] for token in tokens[first:last - 1])
+
+
+def test_import(scratch):
+    folder = scratch / "docs"
+    folder.mkdir()
+    pages = sorted(SOURCE.glob("docs/*.md"))[:6 if not LONG else None]
+    for number, page in enumerate(pages):
+        (folder / f"{number}.md").write_bytes(page.read_bytes())
+    (folder / "lines.jsonl").write_text('{"text": "eins zwei drei äöü 🙂"}\n\n{"text": ""}\n{"text": "\\n"}\n')
+    (folder / "empty.txt").write_text("")
+    (folder / "passed.csv").write_text("a,b\n")
+    options = ["--vocabulary", 400]
+    for ranks in (1, 3):
+        time.sleep(1)  # no time is written into the files
+        run(["data", "import", "text", folder, scratch / f"texts{ranks}.h5", *options], ranks).expect(
+            0, "skipped: 1 .csv")
+    check((scratch / "texts1.h5").read_bytes() == (scratch / "texts3.h5").read_bytes(), "files of 1 and 3 ranks")
+    wanted = [page.read_bytes() for page in pages] + [b"", "eins zwei drei äöü 🙂".encode(), b"", b"\n"]
+    check(sorted(texts_of(scratch / "texts1.h5")) == sorted(wanted), "every document is what it was")
+    (scratch / "texts1.h5").rename(scratch / "texts.h5")
+    tokenizer = scratch / "tokenizer.json"
+    with h5py.File(scratch / "texts.h5") as file:
+        tokenizer.write_bytes(file["tokenizer"][()])
+    run(["data", "import", "text", folder / "0.md", scratch / "few.h5", "--tokenizer", tokenizer]).expect(0)
+    run(["data", "verify", scratch / "texts.h5"]).expect(0, "every checksum is right")
+    run(["data", "info", scratch / "texts.h5"]).expect(0, "documents, of a vocabulary of 400")
+    sets = scratch / "sets"
+    run(["data", "import", "text", folder, sets, *options, "--split", "0.7,0.3", "--deflate", 3]).expect(0)
+    both = [*texts_of(sets / "train.h5"), *texts_of(sets / "validation.h5")]
+    check(sorted(both) == sorted(wanted), "a split has every document once")
+    return tokenizer
+
+
+def deck(scratch, name, model):
+    path = scratch / f"{name}.ini"
+    path.write_text(DECK.format(scratch=scratch, model=model, sequence=SEQUENCE, layers=LAYERS, width=WIDTH,
+                                heads=HEADS))
+    return path
+
+
+def windows(path):
+    """Every sample of a set: its tokens, and those that follow them; and whether a token ends a document."""
+    with h5py.File(path) as file:
+        tokens = torch.tensor(file["inputs"][:].astype("i8"))
+        end = int(file.attrs["end_of_text"][0])
+    count = (len(tokens) - 1) // SEQUENCE
+    cut = [tokens[shift:count * SEQUENCE + shift].view(count, SEQUENCE) for shift in (0, 1)]
+    return *cut, cut[0] == end
+
+
+def rotated(values):
+    half = values.shape[-1] // 2
+    angles = torch.arange(values.shape[2])[:, None] * 10000.0 ** (-torch.arange(half) / half)
+    left, right = values[..., :half], values[..., half:]
+    return torch.cat([left * angles.cos() - right * angles.sin(), right * angles.cos() + left * angles.sin()], -1)
+
+
+def logits_of(weights, tokens, ends):
+    """Plain PyTorch, from the papers."""
+    rotary = "positions.weight" not in weights
+    number = ends.long().cumsum(1) - ends.long()
+    seen = (number[:, :, None] == number[:, None, :]) & torch.ones(SEQUENCE, SEQUENCE, dtype=bool).tril()
+
+    def linear(name, values):
+        return F.linear(values, weights[f"{name}.weight"], weights.get(f"{name}.bias"))
+
+    def norm(name, values):
+        if f"{name}.bias" in weights:
+            return F.layer_norm(values, [WIDTH], weights[f"{name}.weight"], weights[f"{name}.bias"], 1e-5)
+        return values * (values.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt() * weights[f"{name}.weight"]
+
+    values = weights["embedding.weight"][tokens]
+    if not rotary:
+        values = values + weights["positions.weight"]
+    for layer in range(1, LAYERS + 1):
+        block = f"blocks.block{layer}"
+        normed = norm(f"{block}.attention_norm", values)
+        heads = []
+        for name in ("query", "key", "value"):
+            each = linear(f"{block}.{name}", normed).unflatten(2, (-1, WIDTH // HEADS)).transpose(1, 2)
+            each = rotated(each) if rotary and name != "value" else each
+            heads.append(each.repeat_interleave(HEADS // each.shape[1], 1))
+        scores = heads[0] @ heads[1].transpose(2, 3) / math.sqrt(WIDTH // HEADS)
+        found = scores.masked_fill(~seen[:, None], -math.inf).softmax(-1) @ heads[2]
+        values = values + linear(f"{block}.output", found.transpose(1, 2).flatten(2))
+        normed = norm(f"{block}.feed_forward_norm", values)
+        up = linear(f"{block}.up", normed)
+        up = F.silu(linear(f"{block}.gate", normed)) * up if rotary else F.gelu(up, approximate="tanh")
+        values = values + linear(f"{block}.down", up)
+    return F.linear(norm("blocks.norm", values), weights.get("output.weight", weights["embedding.weight"]))
+
+
+def test_loss(scratch, run_directory, path):
+    """Of the best model on the validation set, which several documents share."""
+    exported = scratch / f"{run_directory.name}.safetensors"
+    run(["checkpoint", "export", run_directory / "best.h5", exported]).expect(0)
+    weights = {name: each.double() for name, each in load_file(exported).items()}
+    tokens, following, ends = windows(scratch / "few.h5")
+    losses = F.cross_entropy(logits_of(weights, tokens, ends).transpose(1, 2), following, reduction="none")
+    losses = losses[~ends]
+    with h5py.File(scratch / "few.h5") as file:
+        in_bytes = float(file["token_bytes"][:][following[~ends].numpy()].sum())
+    told = run(["evaluate", path, run_directory]).expect(0).text
+    for name, value in (("loss", losses.mean()), ("perplexity", losses.mean().exp()),
+                        ("bits-per-byte", losses.sum() / math.log(2) / in_bytes)):
+        found = float(told.split(f"{name} ")[1].split(",")[0])
+        check(abs(found - value) < 1e-4 * value, f"{name} {found}, {value} by PyTorch")
+    return exported, told.split(": ", 1)[1]
+
+
+def as_gpt2(weights):
+    """The same weights as GPT-2 has them: products transposed, queries, keys and values in one."""
+    names = {"embedding": "wte", "positions": "wpe", "blocks.norm": "ln_f"}
+    other = {}
+    for layer in range(1, LAYERS + 1):
+        block, theirs = f"blocks.block{layer}", f"transformer.h.{layer - 1}"
+        names |= {f"{block}.attention_norm": f"h.{layer - 1}.ln_1", f"{block}.feed_forward_norm": f"h.{layer - 1}.ln_2"}
+        for kind in ("weight", "bias"):
+            joined = torch.cat([weights.pop(f"{block}.{name}.{kind}") for name in ("query", "key", "value")])
+            other[f"{theirs}.attn.c_attn.{kind}"] = joined.t().contiguous() if kind == "weight" else joined
+            for ours, name in (("output", "attn.c_proj"), ("up", "mlp.c_fc"), ("down", "mlp.c_proj")):
+                each = weights.pop(f"{block}.{ours}.{kind}")
+                other[f"{theirs}.{name}.{kind}"] = each.t().contiguous() if kind == "weight" else each
+    for ours, values in weights.items():
+        stem, kind = ours.rsplit(".", 1)
+        other[f"transformer.{names[stem]}.{kind}"] = values
+    return other
+
+
+def as_llama(weights):
+    names = {"embedding": "model.embed_tokens", "blocks.norm": "model.norm", "output": "lm_head"}
+    for layer in range(1, LAYERS + 1):
+        for ours, theirs in (("attention_norm", "input_layernorm"), ("query", "self_attn.q_proj"),
+                             ("key", "self_attn.k_proj"), ("value", "self_attn.v_proj"),
+                             ("output", "self_attn.o_proj"), ("feed_forward_norm", "post_attention_layernorm"),
+                             ("gate", "mlp.gate_proj"), ("up", "mlp.up_proj"), ("down", "mlp.down_proj")):
+            names[f"blocks.block{layer}.{ours}"] = f"model.layers.{layer - 1}.{theirs}"
+    return {names[ours.rsplit(".", 1)[0]] + ".weight": values for ours, values in weights.items()}
+
+
+def test_training(scratch, name, model, renamed):
+    path = deck(scratch, name, model)
+    first = scratch / f"{name}-1"
+    run(["train", path, "--run.replicas", 3, "--run.directory", first], 1).expect(0)
+    dice = random.Random(f"{SEED} {name}")
+    for ranks in (2, 3):
+        other = scratch / f"{name}-{ranks}"
+        words = ["train", path, "--run.replicas", 3, "--run.directory", other]
+        step = dice.randrange(2, 11)
+        killed = run(words, ranks, env={"LOCKSTEP_INJECT": f"kill:rank=1:step={step}"})
+        check(killed.code != 0, "killed")
+        run(words, 4 - ranks).expect(0)
+        check_same(first, other, f"{name}: 1 rank, and {ranks} killed at step {step}, then {4 - ranks}")
+    recomputed = scratch / f"{name}-recomputed"
+    run(["train", path, "--run.replicas", 3, "--run.directory", recomputed, "--precision.gradient-checkpointing",
+         "true"], 1).expect(0)
+    check_same(first, recomputed, f"{name}: blocks that are run again")
+    exported, told = test_loss(scratch, first, path)
+    others = scratch / f"{name}-others.safetensors"
+    save_file(renamed(load_file(exported)), others)
+    again = run(["evaluate", path, others]).expect(0).text
+    check(told in again, f"{name}: the same weights by other names: {told} {again}")
+    return path, first, exported
+
+
+def test_generate(scratch, path, directory, exported, tokenizer):
+    words = ["generate", path, directory, "--prompt", "The rank", "--tokens", 12]
+    texts = [run([*words, "--seed", seed]).expect(0).text for seed in (1, 1, 2)]
+    check(texts[0] == texts[1] and texts[0] != texts[2], "a seed gives a text")
+    check(all(text.startswith("The rank") for text in texts), "the prompt comes first")
+    greedy = run([*words, "--temperature", 0]).expect(0).text
+    check(greedy == run([*words, "--top-k", 1, "--seed", 5]).expect(0).text, "of one token there is one draw")
+    # With nothing remembered: the whole text again for each token.
+    run(["data", "import", "text", write(scratch / "prompt.txt", "The rank"), scratch / "prompt.h5",
+         "--tokenizer", tokenizer, "--overwrite"]).expect(0)
+    weights = {name: each.double() for name, each in load_file(exported).items()}
+    with h5py.File(scratch / "prompt.h5") as file:
+        tokens = file["inputs"][:-1].tolist()
+        vocabulary = json.loads(file["tokenizer"][()])["model"]["vocab"]
+    by_number = {number: bytes(letters()[each] for each in text) for text, number in vocabulary.items()}
+    for _ in range(12):
+        padded = torch.tensor([tokens + [0] * (SEQUENCE - len(tokens))])
+        tokens.append(int(logits_of(weights, padded, padded < 0)[0, len(tokens) - 1].argmax()))
+        if tokens[-1] not in by_number:
+            break
+    wanted = b"".join(by_number.get(token, b"") for token in tokens).decode(errors="replace")
+    check(greedy.rstrip("\n") == wanted.rstrip("\n"), f"{greedy!r}, {wanted!r} without a cache")
+    run(words, 2).expect(64, "a text is generated by one")
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+def test_refusals(scratch, path):
+    def refused(code, *phrases, keys=(), command="train"):
+        words = [command, path, "--run.directory", scratch / "refused", "--data.validation", "", *keys]
+        run(words, 2).expect(code, *phrases)
+
+    refused(64, "data.sequence = 1", "at least 2", keys=["--data.sequence", 1])
+    refused(65, "tokens, but a sample takes", keys=["--data.sequence", 1 << 20])
+    refused(64, "a sample must be a sequence of tokens", keys=["--data.sequence", 0, "--data.targets", "inputs"])
+    with h5py.File(scratch / "bare.h5", "w") as file:
+        file["inputs"] = np.arange(100, dtype="u2")
+        file["real"] = np.arange(100, dtype="f4")
+        file["inputs_offsets"] = [0, 100]
+    bare = ["--data.train", scratch / "bare.h5"]
+    refused(64, "task.vocabulary = 0", keys=bare)
+    refused(64, "model.vocabulary is not set", keys=[*bare, "--task.vocabulary", 100])
+    refused(65, "cuts one row of whole numbers", keys=[*bare, "--data.inputs", "real"])
+    refused(64, "task.vocabulary = 399", keys=["--task.vocabulary", 399])
+    with h5py.File(scratch / "texts.h5") as good, h5py.File(scratch / "wrong.h5", "w") as file:
+        for name in ("token_bytes", "inputs_offsets"):
+            file[name] = good[name][:]
+        tokens = good["inputs"][:]
+        tokens[::10] = 400
+        file["inputs"] = tokens
+    refused(65, "token 400 of sample", "the vocabulary has 400 tokens", keys=["--data.train", scratch / "wrong.h5"])
+    refused(64, "model.heads = 5", keys=["--model.heads", 5])
+    refused(64, "model.key-value-heads = 3", keys=["--model.key-value-heads", 3])
+    refused(64, "model.positions = learned", "rotary, learnt, none", keys=["--model.positions", "learned"])
+    refused(64, "model.max-positions is too small", keys=["--model.positions", "learnt", "--model.max-positions", 23])
+    folder = scratch / "wrong texts"
+    folder.mkdir()
+    latin = folder / "latin.txt"
+    latin.write_bytes(b"caf\xe9 au lait")
+    out = scratch / "no.h5"
+    run(["data", "import", "text", latin, out, "--tokenizer", scratch / "tokenizer.json"]).expect(65, "latin.txt")
+    run(["data", "import", "text", write(folder / "a.jsonl", '{"body": "x"}\n'), out]).expect(65, "a.jsonl:1", "text")
+    run(["data", "import", "text", write(folder / "b.jsonl", "nothing\n"), out]).expect(65, "no JSON object")
+    run(["data", "import", "text", latin, out, "--vocabulary", 12]).expect(64)
+    run(["data", "import", "text", latin, out, "--tokenizer", write(folder / "t.json", "{}")]).expect(65)
+    (folder / "none").mkdir()
+    run(["data", "import", "text", folder / "none", out]).expect(66, "no texts")
+    run(["generate", path, scratch / "llama-1", "--data.train", scratch / "bare.h5", "--model.vocabulary", 400,
+         "--task.vocabulary", 400]).expect(65, "no tokenizer")
+
+
+def main():
+    with Scratch() as scratch:
+        tokenizer = test_import(scratch)
+        path, directory, exported = test_training(scratch, "llama", LLAMA, as_llama)
+        test_generate(scratch, path, directory, exported, tokenizer)
+        test_training(scratch, "gpt2", GPT2, as_gpt2)
+        test_refusals(scratch, path)
+
+
+main()

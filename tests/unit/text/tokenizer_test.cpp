@@ -1,0 +1,122 @@
+#include "base/random.hpp"
+#include "base/text.hpp"
+#include "base/utf8.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "text/tokenizer.hpp"
+
+using namespace lockstep;
+using text::Token;
+using text::Tokenizer;
+
+namespace {
+
+Tokenizer learnt_from(std::vector<std::string> const& texts, std::int64_t tokens) {
+    return Tokenizer::learnt(tokens, [&](auto const& use) {
+        for (auto const& each : texts) {
+            use(each);
+        }
+    });
+}
+
+/// A tokenizer.json, with something of it replaced.
+std::string file_with(std::string const& old, std::string const& other) {
+    auto json = learnt_from({"low lower lowest"}, 262).json();
+    auto const at = json.find(old);
+    REQUIRE(at != std::string::npos);
+    return json.replace(at, old.size(), other);
+}
+
+ExitCode code_of(std::string const& json) {
+    try {
+        Tokenizer::of_json(json, "test");
+    } catch (Error const& error) {
+        return error.code();
+    }
+    return ExitCode::ok;
+}
+
+} // namespace
+
+TEST_CASE("the most frequent pair becomes a token, of equal ones that of the smaller numbers") {
+    // "low" three times, " low" in two of them: l o, then lo w, then the blank before it.
+    auto const tokenizer = learnt_from({"low low low"}, 260);
+    CHECK(tokenizer.tokens() == 260);
+    auto const tokens = tokenizer.encode("low low", "test");
+    CHECK(tokens.size() == 2);
+    CHECK(tokenizer.decode(tokens) == "low low");
+    CHECK(tokenizer.lengths()[static_cast<std::size_t>(tokens[0])] == 3);
+    CHECK(tokenizer.lengths()[static_cast<std::size_t>(tokens[1])] == 4);
+    CHECK(tokenizer.end_of_text() == 259);
+    CHECK(tokenizer.lengths().back() == 0);
+}
+
+TEST_CASE("fewer tokens than asked for are learnt where there is no pair left") {
+    CHECK(learnt_from({"ab"}, 300).tokens() == 258); // 256 bytes, a pair, and the end
+}
+
+TEST_CASE("any text is decoded as it was, and a tokenizer is read as it was written") {
+    std::vector<std::string> const texts{
+        "It's 12 o'clock,  and we'll see\n\n\tµ-waves… naïve café 日本語 🙂",
+        "words and more words, words again; wordy"};
+    auto const tokenizer = learnt_from(texts, 290);
+    auto const again = Tokenizer::of_json(tokenizer.json(), "test");
+    for (std::uint64_t i = 0; i < 200; ++i) {
+        std::string text;
+        for (std::uint64_t at = 0; at < i % 40; ++at) {
+            auto const draw = mixed(i * 1000 + at);
+            auto const point = draw % 5 == 0 ? 0x20 + draw % 0x10 : 0x20 + draw % 0x2000;
+            text +=
+                encoded(static_cast<char32_t>(point >= 0xD800 && point < 0xE000 ? 0x41 : point));
+        }
+        auto const tokens = tokenizer.encode(text, "test");
+        CHECK(tokenizer.decode(tokens) == text);
+        CHECK(again.encode(text, "test") == tokens);
+    }
+}
+
+TEST_CASE("special tokens are set apart wherever they stand, and stand for no text") {
+    auto const tokenizer = learnt_from({"some text"}, 270);
+    auto const end = tokenizer.end_of_text().value();
+    auto const tokens = tokenizer.encode("some<|endoftext|>text", "test");
+    CHECK(std::ranges::count(tokens, end) == 1);
+    CHECK(tokenizer.decode(tokens) == "sometext");
+    CHECK(tokenizer.encode("<|endoftext", "test").size() > 1);
+}
+
+TEST_CASE("a text that is not UTF-8 is refused") {
+    auto const tokenizer = learnt_from({"some text"}, 270);
+    CHECK_THROWS_AS(tokenizer.encode("\xff\xfe", "test"), Error);
+}
+
+TEST_CASE("what this tokenizer would do otherwise is refused by name") {
+    CHECK(code_of(file_with(R"("type":"BPE")", R"("type":"WordPiece")")) == ExitCode::usage);
+    CHECK(code_of(file_with(R"("normalizer":null)", R"("normalizer":{"type":"NFC"})")) ==
+          ExitCode::usage);
+    CHECK(code_of(file_with(R"("byte_fallback":false)", R"("byte_fallback":true)")) ==
+          ExitCode::usage);
+    CHECK(code_of(file_with(R"("lstrip":false)", R"("lstrip":true)")) == ExitCode::usage);
+    CHECK(code_of(file_with(R"("pre_tokenizer":{)", R"("pre_tokenizer":{"was":1,)")) ==
+          ExitCode::ok);
+    CHECK(code_of(file_with(R"("pre_tokenizer")", R"("no_tokenizer")")) == ExitCode::usage);
+}
+
+TEST_CASE("a damaged file is refused") {
+    CHECK(code_of("") == ExitCode::data);
+    CHECK(code_of("[]") == ExitCode::data);
+    CHECK(code_of("{}") == ExitCode::data);
+    CHECK(code_of(file_with(R"("l o")", R"("l ö o")")) == ExitCode::data);
+    CHECK(code_of(file_with(R"("id":)", R"("id":-)")) == ExitCode::data);
+    auto const whole = learnt_from({"some text"}, 270).json();
+    for (std::size_t cut = 1; cut < whole.size(); cut += 97) {
+        CHECK(code_of(whole.substr(0, whole.size() - cut)) == ExitCode::data);
+    }
+}
+
+TEST_CASE("fewer tokens than bytes cannot be learnt") {
+    CHECK_THROWS_AS(learnt_from({"some text"}, 256), Error);
+}
