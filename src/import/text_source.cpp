@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "data/format.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -77,12 +78,26 @@ class TextSource : public ImportSource {
             std::uint64_t bytes = 0;
             for (std::int64_t item = 0; item < documents_.count() && bytes < max_learnt_bytes;
                  item += step) {
-                auto const document = documents_.read(item);
+                auto const document = learnable(item);
                 auto const part = beginning_of(document, max_learnt_bytes - bytes);
                 bytes += part.size();
                 use(part);
             }
         });
+    }
+
+    /// Nothing of a document that the import will refuse, or skip, by its name.
+    std::string learnable(std::int64_t item) const {
+        try {
+            auto document = documents_.read(item);
+            static_cast<void>(decoded(document, name(item)));
+            return document;
+        } catch (Error const& error) {
+            if (error.code() != ExitCode::data) {
+                throw;
+            }
+            return {};
+        }
     }
 
     /// At most so many bytes, up to the end of a line.

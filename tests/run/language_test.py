@@ -294,6 +294,7 @@ def test_refusals(scratch, path):
     latin.write_bytes(b"caf\xe9 au lait")
     out = scratch / "no.h5"
     run(["data", "import", "text", latin, out, "--tokenizer", scratch / "tokenizer.json"]).expect(65, "latin.txt")
+    run(["data", "import", "text", latin, out]).expect(65, "latin.txt")
     run(["data", "import", "text", write(folder / "a.jsonl", '{"body": "x"}\n'), out]).expect(65, "a.jsonl:1", "text")
     run(["data", "import", "text", write(folder / "b.jsonl", "nothing\n"), out]).expect(65, "no JSON object")
     run(["data", "import", "text", latin, out, "--vocabulary", 12]).expect(64)

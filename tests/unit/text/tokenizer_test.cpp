@@ -120,3 +120,18 @@ TEST_CASE("a damaged file is refused") {
 TEST_CASE("fewer tokens than bytes cannot be learnt") {
     CHECK_THROWS_AS(learnt_from({"some text"}, 256), Error);
 }
+
+TEST_CASE("the merge that was learnt first comes first, wherever in a word its pair is") {
+    auto const tokenizer = learnt_from({"bc", "bc", "bc", "ab", "ab"}, 259);
+    auto const tokens = tokenizer.encode("abc", "test");
+    REQUIRE(tokens.size() == 2);
+    CHECK(tokenizer.decode(std::span(tokens).first(1)) == "a");
+}
+
+TEST_CASE("a text is cut into what matches and what lies between, before and behind") {
+    text::Pattern const digits("[0-9]+|x*"); // matches nothing, too
+    std::vector<std::string> parts;
+    digits.cut("añ12b3c", [&](std::string_view part) { parts.emplace_back(part); });
+    CHECK(parts == std::vector<std::string>{"añ", "12", "b", "3", "c"});
+    CHECK_THROWS_AS(text::Pattern("("), Error);
+}
