@@ -30,7 +30,8 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
 
     loss     of (outputs, *targets): a dict of sums over the batch; "loss" is minimised, divided by
              the sum named `weight`; count samples with labels.shape[0], since len() is not traced
-    metrics  name: (sum, sum), what validation reports besides the loss: ratios of sums
+    metrics  name: (sum, sum), what validation reports besides the loss: ratios of sums; the best model
+             may be chosen by them, and has the highest one, or the lowest: name: (sum, sum, "min")
     dynamic_shapes  as torch.export takes them, for more dimensions than the batch to vary
 
     Returns whether the exported program has the model's bits: two steps of training are compared, at
@@ -98,13 +99,16 @@ def _number(value):
 def _about_loss(module, examples, weight, metrics):
     with torch.no_grad():
         sums = copy.deepcopy(module).eval()(*examples)
-    wanted = {"loss", weight, *(name for pair in metrics.values() for name in pair)}
+    metrics = {name: (*ratio, "max")[:3] for name, ratio in metrics.items()}
+    if wrong := [name for name, ratio in metrics.items() if len(ratio) != 3 or ratio[2] not in ("max", "min")]:
+        raise ValueError(f"a metric is (sum, sum) or (sum, sum, \"max\" or \"min\"): {wrong}")
+    wanted = {"loss", weight, *(name for ratio in metrics.values() for name in ratio[:2])}
     if missing := wanted - sums.keys():
         raise ValueError(f"the loss returns no {sorted(missing)}, only {sorted(sums)}")
     if wrong := [name for name, value in sums.items() if value.dim()]:
         raise ValueError(f"sums over the batch must be single numbers: {wrong}")
     return {"sums": sorted(sums), "weight": weight,
-            "metrics": {name: list(pair) for name, pair in metrics.items()}}
+            "metrics": {name: list(ratio) for name, ratio in metrics.items()}}
 
 
 def _outputs(result):

@@ -47,8 +47,12 @@ std::optional<LossMetadata> read_loss_metadata(Archive const& archive) {
             if (name.empty() || name == "loss") {
                 archive.damaged("a metric has no name of its own");
             }
+            auto const better = ratio.size() > 2 ? ratio.at(2).get<std::string>() : "max";
+            if (better != "max" && better != "min") {
+                archive.damaged(concat("the metric ", name, " shall become ", better));
+            }
             result.metrics.push_back({name, place(ratio.at(0).get<std::string>()),
-                                      place(ratio.at(1).get<std::string>())});
+                                      place(ratio.at(1).get<std::string>()), better == "max"});
         }
         return result;
     } catch (Json::exception const& error) {

@@ -16,6 +16,7 @@ struct LossMetadata {
         std::string name;
         std::size_t dividend = 0; ///< which sum
         std::size_t divisor = 0;
+        bool more_is_better = true;
     };
 
     std::vector<std::string> sums; ///< names of what forward returns, in its order

@@ -82,6 +82,14 @@ TaskKind export_kind() {
             {{"loss", false}},
             [](config::OwnValues const& /*values*/, Samples const& samples) {
                 return std::make_unique<ExportedLoss>(samples.model_file);
+            },
+            nullptr,
+            [](std::string const& file) {
+                std::vector<MetricKind> metrics;
+                for (auto const& metric : loss_of(file).metrics) {
+                    metrics.push_back({metric.name, metric.more_is_better});
+                }
+                return metrics;
             }};
 }
 

@@ -74,21 +74,32 @@ std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& sampl
     return kind.make(values_of(chosen, kind), samples);
 }
 
+namespace {
+
+std::string model_file_of(config::Deck const& deck) {
+    auto const file = deck.model.own.find("file");
+    return file == deck.model.own.end() ? "" : file->second;
+}
+
+} // namespace
+
 std::unique_ptr<Task> make_task_of(config::Deck const& deck, Samples samples) {
-    if (auto const file = deck.model.own.find("file"); file != deck.model.own.end()) {
-        samples.model_file = file->second;
-    }
+    samples.model_file = model_file_of(deck);
     return make_task(deck.task, samples);
 }
 
-MetricKind metric_of(config::Task const& chosen, std::string const& key,
-                     std::string const& wanted) {
-    auto const kind = find_kind(chosen.kind);
+MetricKind metric_of(config::Deck const& deck, std::string const& key, std::string const& wanted) {
+    auto const kind = find_kind(deck.task.kind);
+    auto metrics = kind.metrics;
     if (wanted.empty()) {
-        return kind.metrics.front();
+        return metrics.front();
+    }
+    if (kind.metrics_of_file) {
+        auto const more = kind.metrics_of_file(model_file_of(deck));
+        metrics.insert(metrics.end(), more.begin(), more.end());
     }
     std::vector<std::string> names;
-    for (auto const& metric : kind.metrics) {
+    for (auto const& metric : metrics) {
         names.push_back(metric.name);
         if (metric.name == wanted) {
             return metric;

@@ -57,10 +57,10 @@ Workload open_workload_within(config::Deck const& deck, Datasets datasets, int r
 namespace {
 
 task::MetricKind best_metric(config::Deck const& deck) {
-    auto const chosen = task::metric_of(deck.task, "task.metric", deck.task.metric);
+    auto const chosen = task::metric_of(deck, "task.metric", deck.task.metric);
     return deck.checkpoint.best.empty()
                ? chosen
-               : task::metric_of(deck.task, "checkpoint.best", deck.checkpoint.best);
+               : task::metric_of(deck, "checkpoint.best", deck.checkpoint.best);
 }
 
 /// Whether `set` holds what is learnt from `train`: stored types may differ, and there may be fewer

@@ -142,7 +142,7 @@ def check_own_loss(scratch):
 
     def loss(scores, labels):
         return {"loss": F.cross_entropy(scores, labels, reduction="sum"), "samples": labels.shape[0],
-                "right": (scores.argmax(1) == labels).sum()}
+                "right": (scores.argmax(1) == labels).sum(), "wrong": (scores.argmax(1) != labels).sum()}
 
     def save(name, **how):
         lockstep_export.save(model, inputs[0][:4], scratch / f"{name}.pt2", loss=loss, targets=targets[:4], **how)
@@ -160,6 +160,15 @@ def check_own_loss(scratch):
                 for where in ("theirs", "own-1")]
     check(np.allclose(*measured, rtol=1e-6), f"the same validations: {measured}")
     run(["evaluate", scratch / "cnn.ini", scratch / "own-1/best.h5", *own], 2).expect(0, "accuracy")
+    save("graded", metrics={"accuracy": ("right", "samples"), "error": ("wrong", "samples", "min")})
+    graded = ["--model.file", scratch / "graded.pt2", *own[2:], "--train.validate-every", 2, "--checkpoint.best"]
+    for metric, best in (("accuracy", max), ("error", min)):
+        text = train(scratch, "cnn", f"best-{metric}", *graded, metric).expect(0).text
+        values = [each[metric] for each in records(scratch / f"best-{metric}", "validation")]
+        with h5py.File(scratch / f"best-{metric}/best.h5") as file:
+            kept = file["record"].attrs["best"]
+        check(kept == best(values) and len(set(values)) > 1, f"the best {metric} of {values} is {kept}: {text}")
+    train(scratch, "cnn", "no", *graded, "f1").expect(64, "export has loss, accuracy, error")
     # What does not fit together.
     train(scratch, "cnn", "no", *own[:2]).expect(64, "brings a loss of its own", "task.kind = export")
     train(scratch, "cnn", "no", *own[2:]).expect(64, "saved without a loss")

@@ -25,9 +25,9 @@ TABLE = {
     "run.replicas": (4, 3),
 }
 RANKS = (1, 2, 3, 4)
-# Torch chooses other kernels for these on devices (a whole LSTM cell), which round otherwise, and in 16 bits it casts
+# Torch chooses other kernels for these on devices (a whole LSTM cell; attention in parts), which round otherwise, and in 16 bits it casts
 # other operators: such rows are compared with one device alone.
-OWN_KERNELS = ("clstm-policy", "lstm-policy")
+OWN_KERNELS = ("clstm-policy", "lstm-policy", "transformer", "vit")
 COUNTS = ("launches", "waits", "host_waits", "races", "peers")  # of tests/sim/counts_file.hpp
 
 

@@ -107,6 +107,8 @@ struct TaskKind {
     std::function<std::unique_ptr<Task>(config::OwnValues const&, Samples const&)> make;
     /// Opens what the task acts in, with the files of data.train; null: it learns from data sets.
     std::function<rl::EnvironmentMaker(config::OwnValues const&, std::string const&)> environment{};
+    /// Metrics that the model's file describes, besides `metrics`; null: none.
+    std::function<std::vector<MetricKind>(std::string const& model_file)> metrics_of_file{};
 };
 
 /// All tasks, by name; without ppo in a program built without reinforcement learning.
@@ -137,7 +139,8 @@ rl::EnvironmentMaker open_environment(config::Task const& chosen, std::string co
 
 /// The metric of the deck's task that `key` of the deck wants; its first when `wanted` is empty.
 ///
-/// Throws  as require_known; Error 64 for a metric that it does not have
-MetricKind metric_of(config::Task const& chosen, std::string const& key, std::string const& wanted);
+/// Throws  as require_known; Error 64 for a metric that it does not have; 65 or 66 for a model's file
+///         that should describe some
+MetricKind metric_of(config::Deck const& deck, std::string const& key, std::string const& wanted);
 
 } // namespace lockstep::task

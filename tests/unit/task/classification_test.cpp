@@ -147,13 +147,14 @@ TEST_CASE("a class without samples weighs nothing and is no class to the others"
 }
 
 TEST_CASE("a metric is looked up in the deck's task, the first when none is named") {
-    config::Task const chosen{"classification", "", {}};
+    config::Deck chosen;
     CHECK(task::metric_of(chosen, "task.metric", "").name == "accuracy");
     CHECK(task::metric_of(chosen, "task.metric", "f1").more_is_better);
     CHECK_FALSE(task::metric_of(chosen, "task.metric", "loss").more_is_better);
     CHECK(test::error_of([&] { task::metric_of(chosen, "task.metric", "blue"); }).code() ==
           ExitCode::usage);
-    CHECK(task::metric_of({"regression", "", {}}, "task.metric", "").name == "mae");
+    chosen.task.kind = "regression";
+    CHECK(task::metric_of(chosen, "task.metric", "").name == "mae");
 }
 
 TEST_CASE("targets that are no labels are refused") {
