@@ -11,8 +11,8 @@
 namespace lockstep::task {
 
 std::vector<TaskKind> task_kinds() {
-    std::vector<TaskKind> kinds{classification_kind(), ctc_kind(), export_kind(), language_kind(),
-                                regression_kind(), segmentation_kind()};
+    std::vector<TaskKind> kinds{classification_kind(), ctc_kind(),        export_kind(),
+                                language_kind(),       regression_kind(), segmentation_kind()};
     if (auto ppo = ppo_kind()) {
         kinds.push_back(std::move(*ppo));
     }

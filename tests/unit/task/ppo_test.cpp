@@ -221,5 +221,7 @@ TEST_CASE("task ppo without an environment says what it learns from") {
     auto const error = test::error_of([] { task::make_task({"ppo", "", {}}, task::Samples{}); });
     CHECK(error.code() == ExitCode::usage);
     CHECK(test::says(error, "task.environment"));
-    CHECK(task::metric_of({"ppo", "", {}}, "task.metric", "").name == "return");
+    config::Deck deck;
+    deck.task.kind = "ppo";
+    CHECK(task::metric_of(deck, "task.metric", "").name == "return");
 }
