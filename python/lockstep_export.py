@@ -17,7 +17,13 @@ Needs PyTorch 2.9 or later, and nothing else.
 """
 import copy
 import json
+import operator
+import os
+import pathlib
+import platform
+import tempfile
 import warnings
+import zlib
 
 import torch
 
@@ -162,3 +168,197 @@ def _is_close(a, b):
     """Up to rounding, which is relative to the largest values that were added."""
     a, b = a.double().nan_to_num(), b.double().nan_to_num()
     return a.shape == b.shape and bool((a - b).abs().max() <= 1e-4 * a.abs().max() + 1e-7)
+
+
+def compile(path, *, segments=1, threads=1, processor=None):
+    """Compiles the training step of a file that was saved with a loss, and adds it to the file.
+
+    With model.compiled = require (or prefer), forward, loss and backward then run as native code, made
+    here by AOTInductor with the C++ compiler; where it runs, no compiler is needed. The bits of a
+    compiled step are its own, and the same for all who use the file. The file keeps its graph, which
+    evaluates, and trains where the compiled step cannot run.
+
+    segments   in how many parts the step is cut: the gradients of the last layers, those of the first
+               part, are sent while the next part runs
+    threads    run.threads of the deck
+    processor  the oldest that the step shall run on, as compilers name it; on x86 x86-64-v3 (AVX2)
+
+    Raises ValueError where the compiled step computes something else than the graph."""
+    machine = platform.machine()
+    processor = processor or ("x86-64-v3" if machine == "x86_64" else machine)
+    records = _read_records(path)
+    about = json.loads(records.get("extra/lockstep.json", b"{}"))
+    if "sums" not in about:
+        raise ValueError(f"{path} has no loss: save it with lockstep_export.save(..., loss=loss)")
+    from torch.export.pt2_archive._package import load_pt2
+    joint = _forward_and_backward(load_pt2(path).exported_programs["train"], about["sums"].index("loss"))
+    step = _meaning(joint)
+    values = _example_values(joint)
+    native = {"cpp.threads": threads, "fallback_random": True,
+              "cpp.march": None if processor == machine else processor,
+              "cpp.simdlen": {"x86-64-v2": 1, "x86-64-v3": 256}.get(processor)}
+    parts = {}
+    for number, (module, inputs, outputs) in enumerate(_cut(joint, segments)):
+        examples = tuple(values[name] for name in inputs)
+        with torch.no_grad(), torch.random.fork_rng():
+            files, results = _native_code(module, examples, native)
+        parts |= {f"data/lockstep/step{number}{suffix}": content for suffix, content in files.items()}
+        values |= dict(zip(outputs, results))  # laid out in memory as the next part will find them
+        step["segments"].append({"inputs": inputs, "outputs": outputs, "code": zlib.crc32(files[".so"])})
+    step |= {"format": FORMAT, "torch": torch.__version__.split("+")[0], "processor": processor,
+             "threads": threads, "graph": zlib.crc32(records["models/train.json"])}
+    kept = {name: content for name, content in records.items() if not name.startswith("data/lockstep/")}
+    _write_records(path, kept | parts | {"data/lockstep/step.json": json.dumps(step).encode()})
+
+
+def _forward_and_backward(program, loss):
+    """One graph of LibTorch's own operators: decompositions would change the gradients of attention."""
+    from torch.export.exported_program import _decompose_exported_program
+    return _decompose_exported_program(program, cia_to_decomp={}, python_decomp_table={},
+                                       joint_loss_index=loss, decompose_custom_triton_ops=False)
+
+
+def _meaning(joint):
+    """What the inputs and outputs of the step are, by their names in its graph: inputs are parameters,
+    buffers and constants by name, or numbers of the batch's tensors."""
+    given, outputs = 0, {"sums": [], "gradients": [], "buffers": []}
+    inputs = {}
+    for spec in joint.graph_signature.input_specs:
+        inputs[spec.arg.name] = spec.target if spec.target else given
+        given += not spec.target
+    for spec in joint.graph_signature.output_specs:
+        if spec.kind.name in ("LOSS_OUTPUT", "USER_OUTPUT"):
+            outputs["sums"].append(spec.arg.name)
+            if spec.kind.name == "LOSS_OUTPUT":
+                outputs["loss"] = spec.arg.name
+        elif spec.kind.name == "GRADIENT_TO_PARAMETER":
+            outputs["gradients"].append([spec.arg.name, spec.target])
+        elif spec.kind.name == "BUFFER_MUTATION":
+            outputs["buffers"].append([spec.arg.name, spec.target])
+        else:
+            raise ValueError(f"its step has an output of kind {spec.kind.name}: it cannot be compiled")
+    return {"inputs": inputs, **outputs, "segments": []}
+
+
+def _example_values(joint):
+    state = {**joint.state_dict, **joint.constants}
+    examples = iter(torch.utils._pytree.tree_leaves(joint.example_inputs))
+    return {spec.arg.name: (state[spec.target] if spec.target else next(examples)).detach().contiguous()
+            for spec in joint.graph_signature.input_specs}
+
+
+def _cut(joint, segments):
+    """The step in `segments` graphs, each with the names of its inputs and outputs: what forward
+    returns comes out of the first, with the gradients of the last layers."""
+    graph = joint.graph_module.graph
+    outputs = next(node for node in graph.nodes if node.op == "output").args[0]
+    kinds = [(spec.kind.name, spec.target) for spec in joint.graph_signature.output_specs]
+    order = [name for name, _ in reversed(list(joint.named_parameters()))]
+    sizes = {name: parameter.numel() for name, parameter in joint.named_parameters()}
+    share, before, part_of = max(1, sum(sizes.values())) / segments, 0, {}
+    for name in order:
+        part_of[name] = min(segments - 1, int(before / share))
+        before += sizes[name]
+    wanted = [[] for _ in range(segments)]
+    for (kind, target), node in zip(kinds, outputs):
+        part = part_of[target] if kind == "GRADIENT_TO_PARAMETER" else 0
+        if node not in wanted[part]:
+            wanted[part].append(node)
+    done, parts = set(), []
+    for each in filter(None, wanted):
+        needed = _needed(each, done)
+        done |= {node for node in needed if not _is_size(node)}
+        parts.append((each, needed))
+    return [_graph_of(joint, each, needed, [later for _, later in parts[number + 1:]])
+            for number, (each, needed) in enumerate(parts)]
+
+
+def _needed(wanted, done):
+    """The nodes that compute `wanted`; sizes are computed in every part."""
+    needed, waiting = set(), list(wanted)
+    while waiting:
+        node = waiting.pop()
+        if node not in needed and node not in done and node.op != "placeholder":
+            needed.add(node)
+            waiting += node.all_input_nodes
+    # Tuples do not cross to other parts, their elements do.
+    return needed | {user for node in needed for user in node.users
+                     if user.target is operator.getitem and user not in done}
+
+
+def _is_size(node):
+    return isinstance(node.meta.get("val"), (torch.SymInt, int))
+
+
+def _graph_of(joint, wanted, needed, later):
+    nodes = joint.graph_module.graph.nodes
+    used = [node for node in nodes
+            if node not in needed and any(user in needed for user in node.users)]
+    crossing = [node for node in nodes
+                if node in needed and node not in wanted and isinstance(node.meta.get("val"), torch.Tensor)
+                and any(user in part for user in node.users for part in later)]
+    graph, copies = torch.fx.Graph(), {}
+    for node in used:
+        copies[node] = graph.placeholder(node.name)
+        copies[node].meta = node.meta
+    for node in nodes:
+        if node in needed:
+            copies[node] = graph.node_copy(node, copies.__getitem__)
+    results = [*wanted, *crossing]
+    graph.output(tuple(copies[node] for node in results))
+    return (torch.fx.GraphModule(joint.graph_module, graph), [node.name for node in used],
+            [node.name for node in results])
+
+
+def _native_code(module, examples, options):
+    """Its files: the shared library, and the calls that it makes of operators by name, where there
+    are; and what it returns for `examples`."""
+    varying = [{at: torch.export.Dim.DYNAMIC for at, size in enumerate(node.meta["val"].shape)
+                if isinstance(size, torch.SymInt)}
+               for node in module.graph.nodes if node.op == "placeholder"]
+    program = torch.export.export(module, examples, dynamic_shapes=tuple(varying), strict=False)
+    with tempfile.TemporaryDirectory() as directory:
+        package = os.path.join(directory, "step.pt2")
+        torch._inductor.aoti_compile_and_package(program, package_path=package, inductor_configs=options)
+        files = {suffix: content for name, content in _read_records(package).items()
+                 for ending, suffix in ((".wrapper.so", ".so"), (".wrapper.json", ".json"))
+                 if name.endswith(ending)}
+        for suffix, content in files.items():
+            pathlib.Path(directory, "step" + suffix).write_bytes(content)
+        torch.manual_seed(0)
+        expected = module(*examples)
+        torch.manual_seed(0)
+        runner = torch._C._aoti.AOTIModelContainerRunnerCpu(os.path.join(directory, "step.so"), 1)
+        results = runner.run(list(examples))
+    _require_close(results, expected)
+    return files, results
+
+
+def _require_close(values, expected):
+    """Where rounding moves an activation across a kink, the gradients before it differ by some
+    thousandths; and some gradients are nothing but rounding, as a bias' before batch norm: they are
+    measured by the largest."""
+    largest = max(float(each.double().norm()) for each in expected)
+    wrong = [number for number, (value, right) in enumerate(zip(values, expected, strict=True))
+             if value.shape != right.shape or
+             (value.double() - right.double()).norm() > 0.02 * right.double().norm() + 1e-5 * largest]
+    if wrong:
+        raise ValueError(f"the compiled step differs from the graph in its results {wrong}: "
+                         "it is not added")
+
+
+def _read_records(path):
+    reader = torch._C.PyTorchFileReader(str(path))
+    return {name: reader.get_record(name) for name in reader.get_all_records()}
+
+
+def _write_records(path, records):
+    """In place of the file, whole or not at all."""
+    path = pathlib.Path(path)
+    partial = path.with_name(path.name + ".partial")
+    writer = torch._C.PyTorchFileWriter(str(partial))
+    for name, content in records.items():
+        if not name.startswith(".data/") and name not in ("version", "byteorder"):
+            writer.write_record(name, content, len(content))
+    writer.write_end_of_file()
+    os.replace(partial, path)

@@ -1,7 +1,10 @@
 #include "nn/exported.hpp"
 
+#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+
+#include <ATen/autocast_mode.h>
 
 #include <algorithm>
 #include <map>
@@ -9,6 +12,7 @@
 
 #include "foreign.hpp"
 #include "models.hpp"
+#include "program/compiled_step.hpp"
 #include "program/metadata.hpp"
 #include "program/program.hpp"
 
@@ -71,7 +75,7 @@ Programs programs_of(program::Archive const& archive) {
 class Exported : public Model {
   public:
     Exported(config::OwnValues const& values, Interface const& interface)
-        : Exported(program::Archive(exported_file(values)), interface) {}
+        : Exported(program::Archive(exported_file(values)), interface, values.text("compiled")) {}
 
     torch::Tensor forward(Fields const& inputs) override {
         if (has_loss_) {
@@ -101,15 +105,22 @@ class Exported : public Model {
     }
     bool has_loss() const { return has_loss_; }
 
-    void settle_buffers() const override { programs_.train.settle(); }
+    void settle_buffers() const override {
+        programs_.train.settle();
+        if (compiled_) {
+            compiled_->settle();
+        }
+    }
 
     /// Random numbers are of one generator, which threads would share.
     bool runs_on_threads() const override { return !programs_.train.draws(); }
 
     std::uint64_t fingerprint() const override { return hash_; }
+    std::string remark() const override { return remark_; }
 
   private:
-    Exported(program::Archive const& archive, Interface const& interface)
+    Exported(program::Archive const& archive, Interface const& interface,
+             std::string const& compiled)
         : file_(archive.path().string()), hash_(archive.hash()), outputs_(interface.outputs),
           has_loss_(interface.outputs == 0), programs_(programs_of(archive)) {
         require_own_layers(interface, "export");
@@ -119,12 +130,39 @@ class Exported : public Model {
         } catch (c10::Error const& error) {
             archive.damaged(split(error.what_without_backtrace(), '\n').front());
         }
+        use_compiled(archive, compiled);
         if (parameters().empty()) {
             throw Error(ExitCode::usage,
                         {concat(file_, " has no parameters"), "there is nothing to train",
                          "Export the model with its parameters"});
         }
         try_on(interface);
+    }
+
+    void use_compiled(program::Archive const& archive, std::string const& wish) {
+        if (wish != "none" && wish != "prefer" && wish != "require") {
+            throw Error(ExitCode::usage,
+                        {concat("model.compiled = ", wish), "it is one of none, prefer, require",
+                         "Choose one of them"});
+        }
+        if (wish == "none") {
+            return;
+        }
+        auto const misfit = has_loss_ ? program::CompiledStep::misfit(archive)
+                                      : "only files with a loss have compiled steps: set "
+                                        "task.kind = export";
+        if (misfit.empty()) {
+            compiled_.emplace(archive, programs_.train);
+            // Its bits are its own: a run continues with them alone.
+            hash_ = hash64(concat(hash_, " compiled"));
+        } else if (wish == "require") {
+            throw Error(ExitCode::usage,
+                        {concat(file_, " cannot be trained with model.compiled = require"), misfit,
+                         "Compile it for this place with lockstep_export.compile(FILE), or set "
+                         "model.compiled = none"});
+        } else {
+            remark_ = concat("model.compiled = prefer: the graph is run, since ", misfit);
+        }
     }
 
     /// Under their names in Python, through modules of those names.
@@ -183,6 +221,18 @@ class Exported : public Model {
         if (is_training() && programs_.train.draws()) {
             torch::manual_seed(random_key()->value); // exported operators have LibTorch's generator
         }
+        if (is_training() && compiled_ && torch::GradMode::is_enabled() &&
+            program::CompiledStep::takes(arguments)) {
+            programs_.train.require_fit(arguments);
+            if (at::autocast::is_autocast_enabled(at::kCPU)) {
+                throw Error(ExitCode::usage,
+                            {concat("the compiled step of ", file_, " computes as it was compiled"),
+                             "precision.compute asks for another precision",
+                             "Set precision.compute = fp32, or model.compiled = none"});
+            }
+            auto const sums = compiled_->run(arguments);
+            return {sums.begin(), sums.end()};
+        }
         auto& program =
             is_training() || !programs_.evaluation ? programs_.train : *programs_.evaluation;
         return program.run(arguments);
@@ -236,6 +286,7 @@ class Exported : public Model {
         }
         train();
         zero_grad();
+        settle_buffers(); // nothing of this trial is left for the first step
         auto const after = buffers();
         for (std::size_t at = 0; at < values.size(); ++at) {
             torch::Tensor(after[at]).copy_(values[at]);
@@ -247,6 +298,8 @@ class Exported : public Model {
     std::int64_t outputs_;
     bool has_loss_; ///< of the task export
     Programs programs_;
+    std::optional<program::CompiledStep> compiled_;
+    std::string remark_;
 };
 
 double exported_parameters(config::OwnValues const& values, Interface const& /*interface*/) {
@@ -273,7 +326,10 @@ std::vector<torch::Tensor> results_of(Model& model, Fields const& inputs, Fields
 ModelKind export_kind() {
     return {"export",
             "a program of torch.export",
-            {{"file", "", "program of torch.export (.pt2), as written by lockstep_export.save"}},
+            {{"file", "", "program of torch.export (.pt2), as written by lockstep_export.save"},
+             {"compiled", "none",
+              "the file's compiled step: none, prefer (else the graph) or require; it is native "
+              "code, so use files that you trust"}},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Exported>(values, interface);
             },

@@ -267,6 +267,11 @@ std::string Program::depends_on_mode() const {
 }
 
 void Program::require_fit(std::vector<at::Tensor> const& inputs) const {
+    if (inputs.size() != this->inputs() || inputs.empty()) {
+        refuse(concat(description_->name, " takes ", this->inputs(), " inputs"),
+               concat("it is given ", inputs.size()),
+               "Name as many datasets in data.inputs as its forward has arguments");
+    }
     constexpr char const* advice =
         "Export it with dynamic_shapes that name this dimension, as lockstep_export.save does";
     std::map<std::string, at::Tensor> named;
@@ -323,11 +328,6 @@ void Program::require_fit(std::vector<at::Tensor> const& inputs) const {
 }
 
 std::vector<c10::IValue> Program::run(std::vector<at::Tensor> const& inputs) {
-    if (inputs.size() != this->inputs() || inputs.empty()) {
-        refuse(concat(description_->name, " takes ", this->inputs(), " inputs"),
-               concat("it is given ", inputs.size()),
-               "Name as many datasets in data.inputs as its forward has arguments");
-    }
     require_fit(inputs);
     auto const device = inputs.front().device();
     std::vector<c10::IValue> values;

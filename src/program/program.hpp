@@ -32,6 +32,9 @@ class Program {
     std::vector<std::pair<std::string, at::Tensor>> parameters() const;
     std::vector<std::pair<std::string, at::Tensor>> buffers() const;
 
+    /// All of its tensors by their names; tied weights under each of theirs.
+    Tensors const& tensors() const { return tensors_; }
+
     std::size_t inputs() const;
     std::size_t outputs() const;
     /// Whether it draws random numbers.
@@ -47,13 +50,16 @@ class Program {
     /// Throws  Error 64 for inputs that it was not exported for; else as `execute`
     std::vector<c10::IValue> run(std::vector<at::Tensor> const& inputs);
 
+    /// Whether `run` would take them.
+    ///
+    /// Throws  Error 64 where it would not, and why
+    void require_fit(std::vector<at::Tensor> const& inputs) const;
+
     /// Gives buffers the values that `run` has returned for them. After backward, which may need
     /// those that they had.
     void settle() const;
 
   private:
-    void require_fit(std::vector<at::Tensor> const& inputs) const;
-
     std::shared_ptr<Description const> description_;
     Tensors tensors_;
     std::vector<std::pair<at::Tensor, at::Tensor>> mutable settled_; ///< buffers and new values

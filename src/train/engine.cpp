@@ -24,8 +24,9 @@ namespace lockstep::train {
 namespace {
 
 /// Throws  AgreedError 64 on every rank when one has other parameters than rank 0.
-void require_same_model(comm::Communicator const& world, Layout const& layout) {
-    auto const own = layout.text();
+void require_same_model(comm::Communicator const& world, Layout const& layout,
+                        nn::Model const& model) {
+    auto const own = concat(layout.text(), "code ", model.fingerprint());
     auto root = own;
     comm::broadcast_text(world, root);
     comm::agree(world, "comparing the models", [&] {
@@ -95,7 +96,7 @@ Engine::Engine(Parts parts)
       counts_(static_cast<int>(parts.task.training_counts())), layout_(Layout::of(parts.model)),
       nodes_(parts.nodes.empty() ? comm::subtrees_of_ranks(replicas_, world_.size()) : parts.nodes),
       buffers_(parts.model), kept_buffers_(kept_buffers(parts.model)), exchange_([&] {
-          require_same_model(world_, layout_);
+          require_same_model(world_, layout_, parts.model);
           return choose_exchange(world_, communication_, parts.device,
                                  needs_of(parts, nodes_, layout_, empty_sums().values().size(),
                                           buffers_.bytes().size()));

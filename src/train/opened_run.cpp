@@ -78,6 +78,7 @@ void OpenedRun::open_work() {
         if (auto const* task = dynamic_cast<task::Remarks const*>(work.task.get())) {
             remark(task->remark(deck().data, *work.model));
         }
+        remark(work.model->remark());
         for (auto& text : share_remarks(deck(), work)) {
             remark(std::move(text));
         }

@@ -1,5 +1,6 @@
 """Programs of torch.export train as eager PyTorch does, to the last bit on one replica, and to the same
 bits on any ranks and through a restart; and what does not fit is told before the first step."""
+import json
 import random
 import sys
 
@@ -182,6 +183,94 @@ def check_own_loss(scratch):
             check(False, f"{how} is refused")
 
 
+def rewrite_step(path, target, change):
+    """The file with another description of its compiled step, or other code."""
+    records = lockstep_export._read_records(path)
+    lockstep_export._write_records(target, {name: change(name, content) for name, content in records.items()})
+
+
+def compiled_for(**facts):
+    def change(name, content):
+        return json.dumps(json.loads(content) | facts).encode() if name.endswith("step.json") else content
+    return change
+
+
+def leaves(group):
+    found = []
+    group.visititems(lambda _, item: found.append(item.name) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def check_compiled(scratch):
+    """model.compiled: the bits are its own, the same on any ranks and through a kill, and those of the graph up
+    to rounding; where it does not fit, it is refused, or the graph is run."""
+    _, inputs, targets = write(scratch, "cnn", BATCH * STEPS)
+    model, _ = exported_models.make("cnn", 2)
+    model = torch.nn.Sequential(model, torch.nn.Dropout(0.3))
+
+    def loss(scores, labels):
+        return {"loss": F.cross_entropy(scores, labels, reduction="sum"), "samples": labels.shape[0],
+                "right": (scores.argmax(1) == labels).sum()}
+
+    file = scratch / "fast.pt2"
+    lockstep_export.save(model, inputs[0][:4], file, loss=loss, targets=targets[:4],
+                         metrics={"accuracy": ("right", "samples")})
+    own = ["--model.file", file, "--task.kind", "export", "--run.replicas", 4, "--data.batch", 2]
+    train(scratch, "cnn", "no", *own, "--model.compiled", "require").expect(64, "it has no compiled step")
+    train(scratch, "cnn", "graph", *own, "--model.compiled", "prefer").expect(0, "the graph is run, since it has no")
+    lockstep_export.compile(file, segments=2)
+    fast = [*own, "--model.compiled", "require"]
+    train(scratch, "cnn", "fast-1", *fast).expect(0)
+    train(scratch, "cnn", "fast-3", *fast, ranks=3).expect(0)
+    check_same(scratch / "fast-1", scratch / "fast-3", "3 ranks have the bits of 1, compiled")
+    killed = train(scratch, "cnn", "fast-cut", *fast, ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"})
+    check(killed.code != 0, "killed")
+    train(scratch, "cnn", "fast-cut", *fast, ranks=4).expect(0, "resumed from")
+    check_same(scratch / "fast-1", scratch / "fast-cut", "compiled, through a kill")
+    train(scratch, "cnn", "fast-dp", *fast, "--run.mode", "dp").expect(0)
+    hashes = {where: [each["weight_hash"] for each in records(scratch / where, "step")]
+              for where in ("graph", "fast-1", "fast-dp")}
+    check(hashes["fast-dp"] == hashes["fast-1"] != hashes["graph"], "threads have its bits, the graph has others")
+    losses = [[each["loss"] for each in records(scratch / where, "step")] for where in ("graph", "fast-1")]
+    check(np.allclose(*losses, rtol=1e-3), f"its losses are those of the graph: {losses}")
+    buffers = []
+    with (h5py.File(checkpoints(scratch / "graph")[-1]) as graph,
+          h5py.File(checkpoints(scratch / "fast-1")[-1]) as ours):
+        for name in ("num_batches_tracked", "running_mean", "running_var"):
+            found = [place for place in leaves(graph["model"]) if place.endswith(name)]
+            buffers += found
+            for place in found:
+                check(np.allclose(graph[place], ours[place], rtol=1e-3, atol=1e-4), f"{place} is the graph's")
+    check(len(buffers) >= 3, f"batch norm's buffers: {buffers}")
+    # The gradients of a scaled loss are scaled.
+    train(scratch, "cnn", "fast-scaled", *fast, "--communication.compression", "fp16").expect(0)
+    scaled = [each["loss"] for each in records(scratch / "fast-scaled", "step")]
+    check(np.allclose(scaled, losses[1], rtol=1e-3), f"{scaled} as {losses[1]}")
+    train(scratch, "cnn", "no", *fast, "--precision.compute", "bf16").expect(64, "Set precision.compute = fp32")
+    # A batch of one sample, for which nothing is compiled, has the bits of the graph.
+    for where, how in (("single", "require"), ("single-graph", "none")):
+        train(scratch, "cnn", where, *own[:4], "--run.replicas", 2, "--data.batch", 1, "--model.compiled",
+              how).expect(0)
+    check([each["weight_hash"] for each in records(scratch / "single", "step")]
+          == [each["weight_hash"] for each in records(scratch / "single-graph", "step")], "single samples")
+    # What it was not compiled for.
+    again = [*own[2:], "--model.file"]
+    train(scratch, "cnn", "fast-1", *own, "--train.steps", 30).expect(64, "model.compiled")
+    for facts, why in ((dict(torch="1.0.0"), "compiled for LibTorch 1.0.0"), (dict(threads=7), "run.threads = 7"),
+                       (dict(processor="pdp-11"), "processors of kind pdp-11"), (dict(graph=1), "another graph")):
+        rewrite_step(file, scratch / "other.pt2", compiled_for(**facts))
+        other = [*again, scratch / "other.pt2", "--model.compiled"]
+        train(scratch, "cnn", "no", *other, "require", ranks=2).expect(64, why)
+        train(scratch, "cnn", f"other-{why[-1]}", *other, "prefer").expect(0, why)
+    other = [*again, scratch / "other.pt2", "--model.compiled", "require"]
+    for facts in (dict(gradients=[]), dict(sums=["none"]), dict(segments=7), dict(buffers=[["x", "y"]]), dict(loss=3)):
+        rewrite_step(file, scratch / "other.pt2", compiled_for(**facts))
+        train(scratch, "cnn", "no", *other).expect(65, "other.pt2 is damaged")
+    rewrite_step(file, scratch / "other.pt2",
+                 lambda name, content: content[:5000] if name.endswith("step1.so") else content)
+    train(scratch, "cnn", "no", *other, ranks=2).expect(65, "step1.so is not what was compiled")
+
+
 if __name__ == "__main__":
     names = list(exported_models.FAMILIES)
     if not LONG:
@@ -193,4 +282,5 @@ if __name__ == "__main__":
                 compare_ranks(scratch, name)
         check_dropout(scratch)
         check_own_loss(scratch)
+        check_compiled(scratch)
     print(f"families: {', '.join(names)}")

@@ -55,6 +55,9 @@ class Model : public torch::nn::Module {
     /// continues with the same only.
     virtual std::uint64_t fingerprint() const { return 0; }
 
+    /// What it does otherwise than its deck asked for; empty: nothing.
+    virtual std::string remark() const { return {}; }
+
     /// Whether several instances may run at once on threads of one process.
     virtual bool runs_on_threads() const { return true; }
 

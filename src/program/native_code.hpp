@@ -1,0 +1,35 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "program/archive.hpp"
+
+namespace torch::inductor {
+class AOTIModelContainerRunner;
+} // namespace torch::inductor
+
+namespace lockstep::program {
+
+/// A shared library that AOTInductor made, loaded from an archive.
+class NativeCode {
+  public:
+    /// `record`: without its suffix, .so; beside it may be the calls that it makes (.json).
+    ///
+    /// Throws  Error 65 where the archive does not have it; 69 where it cannot be loaded
+    NativeCode(Archive const& archive, std::string const& record);
+    ~NativeCode();
+    NativeCode(NativeCode const&) = delete;
+    NativeCode& operator=(NativeCode const&) = delete;
+
+    /// Shape  contiguous tensors as it was compiled for: it does not check them
+    std::vector<at::Tensor> run(std::vector<at::Tensor> inputs);
+
+  private:
+    std::unique_ptr<torch::inductor::AOTIModelContainerRunner> runner_;
+};
+
+} // namespace lockstep::program
