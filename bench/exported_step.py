@@ -26,6 +26,7 @@ import lockstep_export  # noqa: E402
 
 CLASSES, VOCABULARY, SEQUENCE, WIDTH, HEADS, LAYERS = 10, 512, 128, 192, 6, 4
 WARM_UP = 5  # steps
+PROCESSOR = "x86-64-v4" if "AVX512" in torch.backends.cpu.get_cpu_capability() else None
 DECK = """
 [run]
 device = cpu
@@ -134,7 +135,7 @@ def write(scratch, name, steps):
         targets = torch.zeros(len(example), dtype=torch.int64)
         lockstep_export.save(model, (example,), scratch / f"{name}-loss.pt2", loss=loss, targets=(targets,),
                              metrics={"accuracy": ("correct", "samples")})
-        lockstep_export.compile(scratch / f"{name}-loss.pt2")
+        lockstep_export.compile(scratch / f"{name}-loss.pt2", processor=PROCESSOR)
     data, texts = scratch / f"{name}.h5", name == "transformer"
     with h5py.File(data, "w") as file:
         if texts:

@@ -246,7 +246,7 @@ def check_compiled(scratch):
     train(scratch, "cnn", "fast-scaled", *fast, "--communication.compression", "fp16").expect(0)
     scaled = [each["loss"] for each in records(scratch / "fast-scaled", "step")]
     check(np.allclose(scaled, losses[1], rtol=1e-3), f"{scaled} as {losses[1]}")
-    train(scratch, "cnn", "no", *fast, "--precision.compute", "bf16").expect(64, "Set precision.compute = fp32")
+    train(scratch, "cnn", "half", *fast, "--precision.compute", "bf16").expect(64, "Set precision.compute = fp32")
     # A batch of one sample, for which nothing is compiled, has the bits of the graph.
     for where, how in (("single", "require"), ("single-graph", "none")):
         train(scratch, "cnn", where, *own[:4], "--run.replicas", 2, "--data.batch", 1, "--model.compiled",
