@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <iostream>
 
@@ -31,15 +32,22 @@ bool names(std::string const& text, std::string const& word) {
     return false;
 }
 
-bool holds_files(std::string const& key) {
-    return key.starts_with("data.") || key == "model.weights" || key == "model.file" ||
-           key == "checkpoint.resume";
+/// Files, or datasets in them. The values of other keys are words that any sentence may have.
+bool holds_names(std::string const& key) {
+    constexpr std::array keys{"data.train",          "data.validation",  "data.test",
+                              "data.inputs",         "data.targets",     "data.sample-per-file",
+                              "data.sample-weights", "data.cache",       "model.weights",
+                              "model.file",          "checkpoint.resume"};
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
 bool names_a_file(std::string const& text, std::string const& files) {
     constexpr std::size_t least = 4; // a shorter value may stand in any sentence
     auto const parts = split(files, ',');
     return std::any_of(parts.begin(), parts.end(), [&](std::string const& part) {
+        if (part == "none" || part == "memory") {
+            return false; // no file
+        }
         return part.size() >= least ? names(text, part)
                                     : text.find(concat(" open ", part, ": ")) != std::string::npos;
     });
@@ -56,7 +64,7 @@ std::string places_text(std::map<std::string, config::Place> const& places, Erro
     for (auto const& [key, place] : places) {
         // A cure may name keys that nobody need have set.
         bool const about = names(place.is_set ? text : error.text().what, key) ||
-                           (holds_files(key) && names_a_file(text, place.value));
+                           (holds_names(key) && names_a_file(text, place.value));
         if (about && text.find(place.origin) == std::string::npos) {
             found.push_back(concat(key, ": ", place.origin));
         }

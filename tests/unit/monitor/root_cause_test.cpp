@@ -48,6 +48,20 @@ TEST_CASE("a cause whose text is no UTF-8 is told and recorded") {
     CHECK(record["cause"] == "rank 3");
 }
 
+TEST_CASE("a mistake is told with the places of the values that it is about, and of no others") {
+    RootCause cause;
+    cause.set_places({{"data.train", {"set.h5", "deck.ini:3", true}},
+                      {"data.shuffle", {"none", "deck.ini:4", true}},
+                      {"data.cache", {"none", "deck.ini:5", true}},
+                      {"model.name", {"mlp", "deck.ini:7", true}}});
+    Captured const captured;
+    cause.tell("", Error(ExitCode::usage, {"model.name was changed", "it was cnn",
+                                           "Start over with --checkpoint.resume none"}));
+    cause.tell("", Error(ExitCode::data, {"cannot read set.h5", "it is short", "Copy it"}));
+    CHECK(captured.text().find(" (model.name: deck.ini:7)\n") != std::string::npos);
+    CHECK(captured.text().find(" (data.train: deck.ini:3)\n") != std::string::npos);
+}
+
 TEST_CASE("a run directory that cannot be looked into costs the record, not the line") {
     test::ScratchDir const scratch;
     RootCause cause;
