@@ -2,6 +2,7 @@
 
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "config/kept_weights.hpp"
 #include "config/share.hpp"
 
 #include <algorithm>
@@ -76,6 +77,13 @@ void check_run_name(std::string const& text) {
             throw std::string(
                 "a name for the directory below runs/ (run.directory takes any path)");
         }
+    }
+}
+
+void check_pattern(std::string const& text) {
+    if (text != "none" && text != "unstructured" && !kept_weights(text)) {
+        throw std::string(
+            "none, unstructured, or N:M with N below M and M of at most 64, such as 2:4");
     }
 }
 

@@ -16,6 +16,7 @@
 #include "course.hpp"
 #include "decide.hpp"
 #include "make_data_module.hpp"
+#include "teacher.hpp"
 
 namespace lockstep::train {
 
@@ -64,6 +65,7 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
                                                             parts.data_module->max_steps())) /
                             static_cast<double>(steps_per_epoch);
     });
+    add_teacher(world, parts.deck, parts.device, parts.work);
     parts.engine = std::make_unique<Engine>(
         Engine::Parts{.world = world,
                       .deck = parts.deck,

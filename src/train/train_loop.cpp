@@ -64,6 +64,9 @@ void TrainLoop::run_epoch() {
 void TrainLoop::take_step() {
     Stopwatch watch;
     auto const outcome = one_step();
+    if (!outcome.pruned.empty()) {
+        parts_.observers.tell(Remark{outcome.pruned});
+    }
     parts_.records.end_step(outcome, watch.seconds());
     if (auto const pictures = pictured_->take(); !pictures.empty()) {
         parts_.observers.tell(Pictures{parts_.progress.step, pictures});
