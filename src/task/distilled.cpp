@@ -66,7 +66,7 @@ class Lent {
         torch::Tensor outputs;
         try {
             torch::NoGradGuard const no_grad;
-            outputs = model->forward(inputs);
+            outputs = model->forward(inputs).detach();
         } catch (...) {
             give(model);
             throw;
