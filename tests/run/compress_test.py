@@ -1,6 +1,5 @@
-"""Smaller models: learnt from a teacher, pruned, quantised. The same bits on any number of ranks and through a
+"""Smaller models: learnt from a teacher, pruned. The same bits on any number of ranks and through a
 kill; what cannot be is refused before the first step."""
-import pathlib
 import shutil
 
 import h5py
@@ -46,7 +45,7 @@ def distilled(scratch, teacher):
           teacher / "deck.ini").expect(0)
     losses = [[each["loss"] for each in records(path, "step")] for path in (run_, scratch / "tensors")]
     check(losses[0] == losses[1], f"a teacher as tensors: {losses}")
-    # Another teacher under the same name is noticed when the run goes on.
+    # Another teacher under the same name is noticed when the run is resumed.
     file = scratch / "teacher.h5"
     shutil.copy(teacher / "best.h5", file)
     kept = scratch / "kept"
@@ -86,7 +85,7 @@ def refused_teachers(scratch, teacher, tensors):
     write("wide.h5", (64, 30, 30), lambda n: np.arange(n) % 10, [str(i) for i in range(10)])
     write("few.h5", (64, 28, 28), lambda n: np.arange(n) % 3, list("abc"))
     write("reals.h5", (64, 28, 28), lambda n: generator.normal(size=(n, 10)).astype(np.float32), [])
-    others = (("wide", ()), ("few", ()), ("reals", ("--task.kind", "regression")))
+    others = (("wide", ()), ("few", ()), ("reals", ("--task.kind", "regression", "--task.metric", "mae")))
     for name, options in others:
         train(scratch / name, *SHORT, "--data.train", scratch / f"{name}.h5", "--data.validation", "",
               "--data.global-batch", 16, "--model.dropout", 0, "--train.steps", 2, *options).expect(0)
