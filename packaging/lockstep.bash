@@ -11,7 +11,7 @@ _lockstep() {
     local second=""
     case $command in
     data) second="import info verify" ;;
-    checkpoint) second="info verify diff prune export" ;;
+    checkpoint) second="info verify diff prune export quantise" ;;
     bench) second="allreduce step loader checkpoint" ;;
     esac
     if ((COMP_CWORD == 2)) && [[ -n $second ]]; then

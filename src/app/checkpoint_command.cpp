@@ -175,6 +175,7 @@ CommandGroup checkpoint_group() {
                          {"verify", verify_command, verify_help},
                          {"prune", prune_command, prune_help},
                          {"export", checkpoint_export_command, checkpoint_export_help},
+                         {"quantise", checkpoint_quantise_command, checkpoint_quantise_help},
                          {"diff", diff_command, diff_help}}};
 }
 

@@ -65,10 +65,16 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
                      "only torchscript traces the model and needs keys of the deck",
                      "Leave them out"});
     }
+    auto const weights = checkpoint::open_weights(file);
+    if (weights->quantised()) {
+        throw Error(ExitCode::usage, {concat(file.string(), " is a quantised model"),
+                                      "its layers are int8, for lockstep evaluate alone",
+                                      "Export the file that it was made from"});
+    }
     if (format == "safetensors") {
-        checkpoint::write_safetensors(out, *checkpoint::open_weights(file));
+        checkpoint::write_safetensors(out, *weights);
     } else {
-        checkpoint::write_model(out, *checkpoint::open_weights(file));
+        checkpoint::write_model(out, *weights);
     }
     std::cout << out.string() << ": the model of " << file.string() << "\n";
     return ExitCode::ok;

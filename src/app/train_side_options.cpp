@@ -101,6 +101,24 @@ Options generate_options(train::GenerateOptions& told) {
             .deck_keys = true};
 }
 
+Options quantise_options(train::QuantiseOptions& told) {
+    return {
+        .command = "lockstep checkpoint quantise",
+        .positions = {"FILE|RUN OUT", 2, 2},
+        .about = "Writes a model with int8 weights, which evaluate runs in int8 on CPUs. "
+                 "Inputs of its layers are calibrated with samples of data.train in the "
+                 "model's deck; --section.key VALUE changes a key of that deck. For a run, "
+                 "this is the model of its newest checkpoint; for its best model, name "
+                 "RUN/best.h5.",
+        .rows = {option::whole("--samples N", "number of samples to calibrate with", told.samples),
+                 option::one_of("--method", {"minmax", "percentile", "mse"},
+                                "range of a layer's inputs: all values, 99.99 % of them, or "
+                                "that of the least squared error",
+                                told.method),
+                 option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
+        .deck_keys = true};
+}
+
 Options bench_step_options(BenchStepTold& told) {
     return {
         .command = "lockstep bench step",

@@ -3,6 +3,7 @@
 #include "app/command.hpp"
 #include "measure/estimate_options.hpp"
 #include "train/generate_options.hpp"
+#include "train/quantise_options.hpp"
 
 #include <cstdint>
 #include <string>
@@ -43,6 +44,7 @@ Options check_options(CheckTold& told);
 Options estimate_options(measure::EstimateOptions& told);
 Options evaluate_options(NothingTold&);
 Options generate_options(train::GenerateOptions& told);
+Options quantise_options(train::QuantiseOptions& told);
 Options bench_step_options(BenchStepTold& told);
 Options models_options(NothingTold&);
 Options tasks_options(NothingTold&);

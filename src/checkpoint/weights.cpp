@@ -13,6 +13,7 @@ namespace lockstep::checkpoint {
 namespace {
 
 constexpr std::string_view model_group = "model/";
+constexpr std::string_view quantised_group = "quantised/";
 constexpr std::string_view averaged_group = "optimizer/ema/";
 
 /// "model/features/0/weight" as "features.0.weight".
@@ -32,6 +33,7 @@ class ModelWeights : public Weights {
     explicit ModelWeights(VerifiedFile const& file) : Weights(file.path()), file_(file) {
         record_ = file_.record();
         for (auto const& entry : file_.entries()) {
+            quantised_ = quantised_ || entry.path.starts_with(quantised_group);
             if (entry.path.starts_with(model_group)) {
                 entries_.push_back({name_of_path(entry.path), entry.type, entry.shape});
             }

@@ -29,6 +29,8 @@ class Weights {
 
     std::filesystem::path const& path() const noexcept { return path_; }
     std::vector<Entry> const& entries() const noexcept { return entries_; }
+    /// Whether layers are kept in int8, of which only an evaluation makes use: they are no entries.
+    bool quantised() const noexcept { return quantised_; }
     Record const& record() const noexcept {
         return record_;
     } ///< of the run; of others' files: none
@@ -48,6 +50,7 @@ class Weights {
     std::filesystem::path path_;
     std::vector<Entry> entries_;
     Record record_;
+    bool quantised_ = false;
 
   private:
     virtual void read_entry(std::size_t index, std::span<std::byte> into) const = 0;

@@ -12,6 +12,7 @@
 #include "train/configure_torch.hpp"
 #include "train/device.hpp"
 #include "train/evaluate.hpp"
+#include "train/quantised_file.hpp"
 
 #include <optional>
 
@@ -110,6 +111,13 @@ Measurable open_file_to_measure(comm::Communicator const& world, config::Data co
     return set;
 }
 
+void require_cpu(torch::Device device) {
+    if (!device.is_cpu()) {
+        throw Error(ExitCode::usage,
+                    {"a quantised model", "int8 layers run on CPUs only", "Set run.device = cpu"});
+    }
+}
+
 /// Collective  over `world`
 Measurable open_share_to_measure(comm::Communicator const& world, config::Deck const& deck) {
     auto const train = open_dataset_together(deck.data, deck.data.train, {}, world);
@@ -174,10 +182,15 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     comm::agree(world, opening, [&, &set = dataset, &learnt = samples] {
         task = task::make_task_of(deck, learnt);
         set->expect_classes(task->classes_of_places());
-        model = nn::make_model(deck.model, model_interface(deck, learnt, *task),
-                               static_cast<std::uint64_t>(deck.run.seed));
-        place(*model, device);
-        load_weights(*model, file);
+        auto const interface = model_interface(deck, learnt, *task);
+        model = nn::make_model(deck.model, interface, static_cast<std::uint64_t>(deck.run.seed));
+        if (is_quantised(file)) {
+            require_cpu(device);
+            model = open_quantised(std::move(model), interface, file);
+        } else {
+            place(*model, device);
+            load_weights(*model, file);
+        }
     });
     keep_near(deck.data, {dataset.get()}, world);
     comm::PhaseScope const phase(world, comm::Phase::test);

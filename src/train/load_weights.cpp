@@ -79,6 +79,11 @@ std::string fill(torch::Tensor const& tensor, std::string const& name, nn::Model
 std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile const& file) {
     torch::NoGradGuard const no_grad;
     auto const weights = checkpoint::open_weights(file);
+    if (weights->quantised()) {
+        throw Error(ExitCode::usage, {concat(file.path().string(), " is a quantised model"),
+                                      "its layers are int8, for lockstep evaluate alone",
+                                      "Name the file that it was made from"});
+    }
     std::set<std::string> known;
     for (auto const& item : model.named_parameters()) {
         known.insert(fill(item.value().detach(), item.key(), model, *weights));

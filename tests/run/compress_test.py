@@ -1,4 +1,4 @@
-"""Smaller models: learnt from a teacher, pruned. The same bits on any number of ranks and through a
+"""Smaller models: learnt from a teacher, pruned, quantised. The same bits on any number of ranks and through a
 kill; what cannot be is refused before the first step."""
 import shutil
 
@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import torch
 
-from harness import (DATA, DECK, LONG, Scratch, check, check_same, checkpoints, records, run, train)
+from harness import (DATA, DECK, LONG, Scratch, check, check_same, checkpoints, flip, records, run, train)
 
 SHORT = ("--train.steps", 8, "--train.validate-every", 8, "--optimizer.accumulate", 1, "--checkpoint.every-steps", 4)
 
@@ -147,8 +147,54 @@ def pruned(scratch):
         shutil.rmtree(scratch / "refused", ignore_errors=True)
 
 
+def measured(deck, file, *options, ranks=2):
+    text = run(["evaluate", deck, file, *options], ranks=ranks).expect(0).text
+    return [line for line in text.splitlines() if line.startswith("validation: ")][0]
+
+
+def quantised(scratch, teacher):
+    best, deck = teacher / "best.h5", teacher / "deck.ini"
+    exact = measured(deck, best)
+    for method in ("minmax", "percentile", "mse"):
+        small = scratch / f"{method}.h5"
+        run(["checkpoint", "quantise", best, small, "--method", method, "--samples", 200]).expect(0, "in int8")
+        run(["checkpoint", "verify", small]).expect(0, "every byte is right")
+        lines = {measured(deck, small, ranks=ranks) for ranks in ((1, 2, 4) if LONG or method == "mse" else (2,))}
+        check(len(lines) == 1, f"int8 has the same figures on any number of ranks: {lines}")
+        accuracies = [float(line.split("accuracy ")[1].split(",")[0]) for line in (exact, *lines)]
+        check(abs(accuracies[0] - accuracies[1]) < 0.02, f"{method}: {accuracies}")
+        check(lines != {exact}, "int8 was used")
+    again = scratch / "again.h5"
+    run(["checkpoint", "quantise", best, again, "--samples", 200]).expect(0)
+    check(again.read_bytes() == small.read_bytes(), "the same bytes when made twice")
+    run(["checkpoint", "quantise", best, again]).expect(73)
+    run(["checkpoint", "quantise", teacher, again, "--overwrite"]).expect(0)  # a checkpoint
+    check(again.stat().st_size < 0.5 * best.stat().st_size, "smaller, even where the record is most of the file")
+    # What cannot be.
+    for command, code in ((["evaluate", DECK, small, "--data.validation", DATA / "test.h5", "--data.train",
+                            DATA / "train.h5", "--model.channels", "8, 16, 32"], 65),
+                          (["checkpoint", "export", small, scratch / "no.safetensors"], 64),
+                          (["checkpoint", "export", small, scratch / "no.pt"], 64),
+                          (["checkpoint", "quantise", small, scratch / "no.h5"], 64),
+                          (["checkpoint", "quantise", best, scratch / "no.h5", "--method", "guess"], 64),
+                          (["checkpoint", "quantise", best, scratch / "no.h5", "--samples", 0], 64),
+                          (["checkpoint", "quantise", DECK, scratch / "no.h5"], 65),
+                          (["checkpoint", "quantise", best, scratch / "none/no.h5"], 73),
+                          (["checkpoint", "quantise", best, scratch / "no.h5", "--data.train", "none.h5"], 66)):
+        run(command).expect(code)
+    train(scratch / "refused", *SHORT, "--model.channels", "8, 16", "--model.weights", small).expect(64, "quantised")
+    shutil.rmtree(scratch / "refused", ignore_errors=True)
+    train(scratch / "refused", *SHORT, "--distill.teacher", small).expect(64, "quantised")
+    spoilt = scratch / "hurt.h5"
+    for at in range(5000, small.stat().st_size, small.stat().st_size // 8):
+        shutil.copy(small, spoilt)
+        flip(spoilt, at)
+        run(["evaluate", deck, spoilt]).expect(65)
+
+
 with Scratch() as scratch:
     teacher = scratch / "teacher"
     train(teacher, *SHORT, "--model.channels", "8, 16", "--train.steps", 16, "--train.validate-every", 16).expect(0)
     distilled(scratch, teacher)
     pruned(scratch)
+    quantised(scratch, teacher)

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "nn/layer_graph.hpp"
+#include "nn/quantiser.hpp"
+
+#include <torch/types.h>
+
+namespace lockstep::nn {
+
+/// A layer in whole numbers of 8 bits, as a file holds it.
+struct IntegerWeights {
+    QuantisedWeight weight;
+    torch::Tensor bias; ///< [outputs] float32
+    ByteScale inputs;
+};
+
+/// A convolution or a fully connected layer that oneDNN computes in int8: products of bytes, summed
+/// in 32 bits, and scaled to float32 at the end. The sums are exact: the same on any machine whose
+/// processor does not saturate in between (VNNI and later ones do not).
+class IntegerLayer {
+  public:
+    /// `layer` says how it computes; its values are not used.
+    ///
+    /// Throws  Error 69 when LibTorch was built without these operators
+    IntegerLayer(WeightLayer const& layer, IntegerWeights weights);
+
+    /// Shape  as the layer's, float32
+    torch::Tensor forward(torch::Tensor const& inputs) const;
+
+  private:
+    WeightLayer layer_;
+    IntegerWeights weights_;
+    torch::Tensor packed_; ///< the weight in oneDNN's own order
+    torch::Tensor zeros_;  ///< zero points of the weight
+};
+
+} // namespace lockstep::nn

@@ -1,0 +1,130 @@
+#include "nn/quantiser.hpp"
+
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace lockstep::nn {
+
+namespace {
+
+constexpr std::int64_t bins = 2048;
+constexpr double largest_byte = 255;
+
+torch::Tensor centres(double least, double most) {
+    auto const width = (most - least) / static_cast<double>(bins);
+    return (torch::arange(bins, torch::kFloat64) + 0.5) * width + least;
+}
+
+} // namespace
+
+QuantisedWeight quantised_weight(torch::Tensor const& weight) {
+    torch::NoGradGuard const no_grad;
+    constexpr double largest = 127;
+    auto const whole = weight.detach().to(torch::kFloat32).contiguous();
+    auto scales = whole.flatten(1).abs().amax(1) / largest;
+    scales = torch::where(scales == 0, torch::ones_like(scales), scales); // all are 0
+    std::vector<std::int64_t> shape(static_cast<std::size_t>(whole.dim()), 1);
+    shape.front() = whole.size(0);
+    auto const values = (whole / scales.view(shape)).round().clamp(-largest, largest);
+    return {values.to(torch::kChar), scales};
+}
+
+ByteScale byte_scale(double least, double most) {
+    least = std::min(least, 0.0);
+    most = std::max(most, 0.0);
+    if (!(most > least)) {
+        return {};
+    }
+    // A scale of float32, as it is kept.
+    auto const scale =
+        std::max(static_cast<double>(static_cast<float>((most - least) / largest_byte)),
+                 static_cast<double>(std::numeric_limits<float>::min()));
+    return {scale, std::clamp<std::int64_t>(std::llround(-least / scale), 0, 255)};
+}
+
+torch::Tensor to_bytes(torch::Tensor const& values, ByteScale const& scale) {
+    return (values * (1 / scale.scale))
+        .round_()
+        .add_(scale.zero)
+        .clamp_(0, largest_byte)
+        .to(torch::kByte);
+}
+
+Calibration calibration_named(std::string const& name) {
+    static std::map<std::string, Calibration> const all{{"minmax", Calibration::minmax},
+                                                        {"percentile", Calibration::percentile},
+                                                        {"mse", Calibration::mse}};
+    return all.at(name);
+}
+
+void Observed::widen(torch::Tensor const& values) {
+    if (values.numel() == 0) {
+        return;
+    }
+    auto const [low, high] = values.aminmax();
+    auto const least = low.item<double>();
+    auto const most = high.item<double>();
+    least_ = any_ ? std::min(least_, least) : least;
+    most_ = any_ ? std::max(most_, most) : most;
+    if (!std::isfinite(least) || !std::isfinite(most)) {
+        least_ = std::numeric_limits<double>::quiet_NaN(); // told when a scale is asked for
+    }
+    any_ = true;
+}
+
+void Observed::count(torch::Tensor const& values) {
+    if (!counts_.defined()) {
+        counts_ = torch::zeros({bins}, torch::kFloat64);
+    }
+    if (most_ > least_) {
+        counts_ += torch::histc(values.to(torch::kFloat64), bins, least_, most_);
+    }
+}
+
+ByteScale Observed::scale(Calibration how) const {
+    if (!any_ || !std::isfinite(least_) || !std::isfinite(most_)) {
+        throw Error(ExitCode::data,
+                    {"a layer cannot be calibrated",
+                     any_ ? "values that reach it are not finite" : "no value has reached it",
+                     "Look at the model and at the samples of data.train"});
+    }
+    if (how == Calibration::minmax || !counts_.defined() || !(most_ > least_)) {
+        return byte_scale(least_, most_);
+    }
+    return how == Calibration::percentile ? percentile() : of_min_error();
+}
+
+ByteScale Observed::percentile() const {
+    constexpr double outside = 0.00005; // at each end
+    auto const sums = counts_.cumsum(0) / counts_.sum();
+    auto const below = sums.lt(outside).sum().item<std::int64_t>();
+    auto const within = sums.lt(1 - outside).sum().item<std::int64_t>();
+    auto const width = (most_ - least_) / static_cast<double>(bins);
+    return byte_scale(least_ + width * static_cast<double>(below),
+                      least_ + width * static_cast<double>(std::min(within + 1, bins)));
+}
+
+ByteScale Observed::of_min_error() const {
+    constexpr int tries = 100;
+    auto const values = centres(least_, most_);
+    ByteScale best;
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = tries; i > tries / 5; --i) {
+        auto const share = static_cast<double>(i) / tries;
+        auto const scale = byte_scale(least_ * share, most_ * share);
+        auto const rounded =
+            (to_bytes(values, scale).to(torch::kFloat64) - scale.zero) * scale.scale;
+        auto const error = ((rounded - values).square() * counts_).sum().item<double>();
+        if (error < least) {
+            least = error;
+            best = scale;
+        }
+    }
+    return best;
+}
+
+} // namespace lockstep::nn

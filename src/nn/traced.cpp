@@ -1,0 +1,45 @@
+#include "traced.hpp"
+
+#include "base/text.hpp"
+
+#include <torch/csrc/jit/frontend/tracer.h>
+
+namespace lockstep::nn {
+
+namespace {
+
+/// The module's tensors, not copies of them, under the same names in a script without methods.
+torch::jit::Module skeleton(torch::nn::Module const& module, std::string const& name,
+                            std::shared_ptr<torch::jit::CompilationUnit> const& unit) {
+    torch::jit::Module script(c10::QualifiedName(concat("__torch__.lockstep.", name)), unit,
+                              /*shouldMangle=*/true);
+    for (auto const& item : module.named_parameters(/*recurse=*/false)) {
+        script.register_parameter(item.key(), item.value(), /*is_buffer=*/false);
+    }
+    for (auto const& item : module.named_buffers(/*recurse=*/false)) {
+        script.register_buffer(item.key(), item.value());
+    }
+    for (auto const& child : module.named_children()) {
+        script.register_module(child.key(), skeleton(*child.value(), "Part", unit));
+    }
+    return script;
+}
+
+} // namespace
+
+torch::jit::Module traced(Model& model, torch::Tensor const& inputs) {
+    auto script = skeleton(model, "Model", std::make_shared<torch::jit::CompilationUnit>());
+    auto const trace = torch::jit::tracer::trace(
+        {inputs},
+        [&](torch::jit::Stack const& stack) -> torch::jit::Stack {
+            return {model.forward(Fields(stack.front().toTensor()))};
+        },
+        [](torch::autograd::Variable const&) { return std::string(); },
+        /*strict=*/true, /*force_outplace=*/false, &script, {"inputs"});
+    auto* const forward = script._ivalue()->compilation_unit()->create_function(
+        c10::QualifiedName(*script.type()->name(), "forward"), trace.first->graph);
+    script.type()->addMethod(forward);
+    return script;
+}
+
+} // namespace lockstep::nn

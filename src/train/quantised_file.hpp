@@ -1,0 +1,32 @@
+#pragma once
+
+#include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/config/deck.hpp"
+#include "lockstep/nn/model.hpp"
+#include "train/quantise_options.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace lockstep::train {
+
+/// Writes the model of a file in int8: weights by output, batch norm folded into them, inputs of
+/// layers by a scale from samples of data.train. `deck` is the one that it was trained with.
+///
+/// Throws   Error as `load_weights` and `open_workload` do; 64 for a model that cannot be quantised
+/// Returns  what was written, for people
+std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile const& file,
+                          std::filesystem::path const& out, QuantiseOptions const& options);
+
+/// Whether `quantise_file` wrote it. Throws  Error as `checkpoint::open_weights`
+bool is_quantised(checkpoint::VerifiedFile const& file);
+
+/// The model of such a file; `model` is the deck's, on the CPU, with any weights.
+///
+/// Throws  Error 65 when the file is of another model; 69 as nn::IntegerLayer
+std::shared_ptr<nn::Model> open_quantised(std::shared_ptr<nn::Model> model,
+                                          nn::Interface const& interface,
+                                          checkpoint::VerifiedFile const& file);
+
+} // namespace lockstep::train
