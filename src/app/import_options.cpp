@@ -37,8 +37,8 @@ Option labels_option(import::LabelFile& labels) {
 
 ImportKind idx_kind(ImportTold& told) {
     return {.name = "idx",
-            .source = "a directory with train-images-idx3-ubyte[.gz], "
-                      "train-labels-idx1-ubyte[.gz] and the t10k- pair, or IMAGES,LABELS",
+            .source = "a directory with train-images-idx3-ubyte[.gz], train-labels-idx1-ubyte[.gz] "
+                      "and the same two files for t10k, or IMAGES,LABELS",
             .rows = {option::texts("--classes A,B,C", "names of the classes 0, 1, 2",
                                    told.idx.classes)},
             .make = [&told](auto const& source) {

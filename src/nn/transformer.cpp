@@ -66,7 +66,7 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     }
     if (plan.vocabulary < input.vocabulary) {
         refuse(concat("model.vocabulary = ", plan.vocabulary),
-               concat("the files have ", input.vocabulary, " tokens"), "Set at least that");
+               concat("the vocabulary of the files has ", input.vocabulary, " tokens"), "Set it to at least that number");
     }
     plan.row = plan.tokens ? 0 : static_cast<std::int64_t>(input.shape.back());
     auto const attention = values.text("attention");

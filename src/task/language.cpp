@@ -44,7 +44,7 @@ class Language : public Task {
                         {concat("task.vocabulary = ", vocabulary_),
                          tokens.vocabulary == 0
                              ? std::string("the files do not say how many tokens there are")
-                             : concat("the files have ", tokens.vocabulary, " tokens"),
+                             : concat("the vocabulary of the files has ", tokens.vocabulary, " tokens"),
                          "Set it to the number of tokens"});
         }
         auto const documents = values.text("documents");

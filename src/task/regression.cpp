@@ -83,8 +83,8 @@ class Regression : public Task {
                            torch::Tensor const& truth) const {
         auto given = model.forward(batch.inputs).to(torch::kFloat32);
         if (given.numel() != truth.numel()) {
-            throw Error(ExitCode::usage, {"the model of a regression",
-                                          concat("it gives ", nn::sizes_text(given.sizes()),
+            throw Error(ExitCode::usage, {"task.kind = regression",
+                                          concat("the model gives ", nn::sizes_text(given.sizes()),
                                                  ", but a sample has ", values_, " real values"),
                                           "Choose a model that gives [samples, real values]"});
         }

@@ -87,8 +87,8 @@ class Segmentation : public Task {
         expected.insert(expected.begin() + 1, classes_);
         if (logits.sizes() != torch::IntArrayRef(expected)) {
             throw Error(ExitCode::usage,
-                        {"the model of a segmentation",
-                         concat("it gives ", nn::sizes_text(logits.sizes()),
+                        {"task.kind = segmentation",
+                         concat("the model gives ", nn::sizes_text(logits.sizes()),
                                 ", but the targets are ", nn::sizes_text(truth.sizes())),
                          "Choose one that gives [samples, classes, places...], such as unet"});
         }

@@ -100,7 +100,7 @@ void require_known(Json const& file, std::string const& from) {
     for (auto const* const key :
          {"byte_fallback", "continuing_subword_prefix", "dropout", "end_of_word_suffix"}) {
         if (is_set(model, key) && model.at(key) != Json(0.0)) {
-            refuse(from, concat("its model has ", key));
+            refuse(from, concat("its model has ", key, ", which is not supported"));
         }
     }
     for (auto const& added : file.value("added_tokens", Json::array())) {
