@@ -17,7 +17,7 @@ class Regression : public Task {
     Regression(config::OwnValues const& values, Samples const& samples)
         : loss_(values.text("loss")), names_(samples.class_names) {
         if (samples.targets.size() != 1 || samples.targets.front().ragged) {
-            throw Error(ExitCode::data, {"the samples' targets",
+            throw Error(ExitCode::data, {"data.targets does not fit the task",
                                          "task.kind = regression learns one dataset of real "
                                          "values, with samples of one shape",
                                          "Name one such dataset in data.targets"});

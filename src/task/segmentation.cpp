@@ -30,7 +30,7 @@ class Segmentation : public Task {
         if (samples.targets.size() != 1 || samples.targets.front().ragged ||
             samples.targets.front().shape.empty()) {
             throw Error(ExitCode::data,
-                        {"the samples' targets",
+                        {"data.targets does not fit the task",
                          "task.kind = segmentation learns a class for each position in a sample",
                          "Name one dataset [samples, places...] in data.targets"});
         }
