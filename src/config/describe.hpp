@@ -186,9 +186,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "what to resume from: auto (the newest intact checkpoint), none, or a file");
     visit("checkpoint.best", deck.checkpoint.best, any(),
           "metric that decides which model best.h5 holds; default: task.metric");
-    visit(
-        "checkpoint.local", deck.checkpoint.local, such_as(check_run_directory),
-        "fast directory that checkpoints are written to first, then copied to the run's directory");
+    visit("checkpoint.local", deck.checkpoint.local, such_as(check_run_directory),
+          "fast directory for new checkpoints, which are then copied to the run's directory");
 
     visit("fault-tolerance.restarts", deck.fault_tolerance.restarts, at_least(0),
           "how many times in a row lockstep launch restarts after losing a rank, without progress "
