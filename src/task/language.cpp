@@ -40,12 +40,13 @@ class Language : public Task {
         vocabulary_ = values.integer("vocabulary", 0);
         vocabulary_ = vocabulary_ == 0 ? tokens.vocabulary : vocabulary_;
         if (vocabulary_ < std::max<std::int64_t>(tokens.vocabulary, 2)) {
-            throw Error(ExitCode::usage,
-                        {concat("task.vocabulary = ", vocabulary_),
-                         tokens.vocabulary == 0
-                             ? std::string("the files do not say how many tokens there are")
-                             : concat("the vocabulary of the files has ", tokens.vocabulary, " tokens"),
-                         "Set it to the number of tokens"});
+            throw Error(
+                ExitCode::usage,
+                {concat("task.vocabulary = ", vocabulary_),
+                 tokens.vocabulary == 0
+                     ? std::string("the files do not say how many tokens there are")
+                     : concat("the vocabulary of the files has ", tokens.vocabulary, " tokens"),
+                 "Set it to the number of tokens"});
         }
         auto const documents = values.text("documents");
         if (documents != "separate" && documents != "joined") {
