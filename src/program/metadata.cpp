@@ -17,7 +17,7 @@ std::size_t place_of(Archive const& archive, std::vector<std::string> const& sum
                      std::string const& name) {
     auto const found = std::find(sums.begin(), sums.end(), name);
     if (found == sums.end()) {
-        archive.damaged(concat("its loss returns no sum ", name));
+        archive.damaged(concat("its loss returns no sum named ", name));
     }
     return static_cast<std::size_t>(found - sums.begin());
 }
