@@ -66,7 +66,8 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     }
     if (plan.vocabulary < input.vocabulary) {
         refuse(concat("model.vocabulary = ", plan.vocabulary),
-               concat("the vocabulary of the files has ", input.vocabulary, " tokens"), "Set it to at least that number");
+               concat("the vocabulary of the files has ", input.vocabulary, " tokens"),
+               "Set it to at least that number");
     }
     plan.row = plan.tokens ? 0 : static_cast<std::int64_t>(input.shape.back());
     auto const attention = values.text("attention");
