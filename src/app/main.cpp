@@ -32,7 +32,7 @@ std::vector<Command> commands() {
         {"launch", launch_command, launch_help,
          "[--yes] [DECK]... [--devices N] [--restarts N] [--submit slurm|pbs]",
          "trains with one rank per device of this host or job; asks for what is missing, restarts "
-         "a lost run"},
+         "after the loss of a rank"},
         {"plan", [](Invocation const& i) { return train_side_command("plan", i); }, plan_help,
          "DECK [--ranks N]", "shows what train would do, without training"},
         {"check", [](Invocation const& i) { return train_side_command("check", i); }, check_help,

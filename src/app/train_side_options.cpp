@@ -85,20 +85,23 @@ Options evaluate_options(NothingTold&) {
 }
 
 Options generate_options(train::GenerateOptions& told) {
-    return {.command = "lockstep generate",
-            .positions = {"DECK CHECKPOINT|RUN", 2, 2},
-            .about = "Continues a text with a language model, token by token, with the tokenizer "
-                     "in data.train. The same seed gives the same text.",
-            .rows = {option::text("--prompt TEXT", "the beginning; default: that of a document",
-                                  told.prompt),
-                     option::whole("--tokens N", "number of tokens to add", told.tokens),
-                     option::real("--temperature T",
-                                  "below 1: more probable tokens; 0: always the most probable one",
-                                  told.temperature, {.least = 0}),
-                     option::whole("--top-k N", "draw from the N most probable tokens; 0: from all",
-                                   told.top_k, {.least = 0}),
-                     option::whole("--seed N", "random seed", told.seed, {.least = 0})},
-            .deck_keys = true};
+    return {
+        .command = "lockstep generate",
+        .positions = {"DECK CHECKPOINT|RUN", 2, 2},
+        .about = "Continues a text with a language model, token by token, with the tokenizer "
+                 "in data.train. The same seed gives the same text.",
+        .rows = {option::text(
+                     "--prompt TEXT",
+                     "beginning of the text; default: empty, as at the start of a document",
+                     told.prompt),
+                 option::whole("--tokens N", "number of tokens to add", told.tokens),
+                 option::real("--temperature T",
+                              "below 1: favours probable tokens; 0: always the most probable one",
+                              told.temperature, {.least = 0}),
+                 option::whole("--top-k N", "draw from the N most probable tokens; 0: from all",
+                               told.top_k, {.least = 0}),
+                 option::whole("--seed N", "random seed", told.seed, {.least = 0})},
+        .deck_keys = true};
 }
 
 Options bench_step_options(BenchStepTold& told) {

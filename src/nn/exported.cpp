@@ -59,14 +59,14 @@ Programs programs_of(program::Archive const& archive) {
                     {concat(file, " holds ", names.size(), " programs"),
                      names.empty() ? "there is none to train"
                                    : concat("they are named ", joined(names, ", "),
-                                            ": one alone, or train and eval, can be trained"),
+                                            "; it must hold one, or two named train and eval"),
                      "Save it with lockstep_export.save(model, inputs, FILE)"});
     }
     program::Program const only(archive, names.front(), {});
     if (auto const mode = only.depends_on_mode(); !mode.empty()) {
         throw Error(ExitCode::usage,
                     {concat(file, " holds one program, for training or for evaluation"),
-                     concat("operator ", mode, " works differently in the other"),
+                     concat("operator ", mode, " works differently in training and in evaluation"),
                      "Save both with lockstep_export.save(model, inputs, FILE)"});
     }
     return {only, std::nullopt};
@@ -80,8 +80,8 @@ class Exported : public Model {
     torch::Tensor forward(Fields const& inputs) override {
         if (has_loss_) {
             throw Error(ExitCode::usage,
-                        {concat(file_, " returns sums of a loss"),
-                         "there are no outputs for samples alone",
+                        {concat(file_, " was saved with a loss"),
+                         "it returns only sums of the loss, and no outputs for samples",
                          "Save the model without a loss, and train it with another task"});
         }
         return output_for(inputs);
@@ -94,10 +94,9 @@ class Exported : public Model {
         std::vector<torch::Tensor> sums;
         for (auto const& value : values) {
             if (!value.isTensor() || value.toTensor().dim() != 0) {
-                throw Error(ExitCode::usage,
-                            {concat(file_, " returns something else than single numbers"),
-                             concat("for a batch of ", forms_of(arguments)),
-                             "Let the loss return sums over the batch"});
+                throw Error(ExitCode::usage, {concat(file_, " does not return single numbers"),
+                                              concat("for a batch of ", forms_of(arguments)),
+                                              "Let the loss return sums over the batch"});
             }
             sums.push_back(value.toTensor());
         }
@@ -142,7 +141,7 @@ class Exported : public Model {
     void use_compiled(program::Archive const& archive, std::string const& wish) {
         if (wish != "none" && wish != "prefer" && wish != "require") {
             throw Error(ExitCode::usage,
-                        {concat("model.compiled = ", wish), "it is one of none, prefer, require",
+                        {concat("model.compiled = ", wish), "expected none, prefer or require",
                          "Choose one of them"});
         }
         if (wish == "none") {
@@ -156,10 +155,11 @@ class Exported : public Model {
             // Its bits are its own: a run continues with them alone.
             hash_ = hash64(concat(hash_, " compiled"));
         } else if (wish == "require") {
-            throw Error(ExitCode::usage,
-                        {concat(file_, " cannot be trained with model.compiled = require"), misfit,
-                         "Compile it for this place with lockstep_export.compile(FILE), or set "
-                         "model.compiled = none"});
+            throw Error(
+                ExitCode::usage,
+                {concat(file_, " cannot be trained with model.compiled = require"), misfit,
+                 "Compile it for this machine and deck with lockstep_export.compile(FILE), or set "
+                 "model.compiled = none"});
         } else {
             remark_ = concat("model.compiled = prefer: the graph is run, since ", misfit);
         }
@@ -200,7 +200,7 @@ class Exported : public Model {
             count != loss.value().sums.size()) { // the task has looked that it is there
             throw Error(ExitCode::data,
                         {concat(file_, " is damaged"),
-                         concat("it returns ", count, " sums, and names ", loss->sums.size()),
+                         concat("it returns ", count, " sums, but names ", loss->sums.size()),
                          "Save it again with lockstep_export.save"});
         }
         if (!has_loss_ && count != 1) {
@@ -226,7 +226,7 @@ class Exported : public Model {
             programs_.train.require_fit(arguments);
             if (at::autocast::is_autocast_enabled(at::kCPU)) {
                 throw Error(ExitCode::usage,
-                            {concat("the compiled step of ", file_, " computes as it was compiled"),
+                            {concat("the compiled step of ", file_, " cannot change its precision"),
                              "precision.compute asks for another precision",
                              "Set precision.compute = fp32, or model.compiled = none"});
             }
@@ -328,8 +328,8 @@ ModelKind export_kind() {
             "a program of torch.export",
             {{"file", "", "program of torch.export (.pt2), as written by lockstep_export.save"},
              {"compiled", "none",
-              "the file's compiled step: none, prefer (else the graph) or require; it is native "
-              "code, so use files that you trust"}},
+              "whether to use the file's compiled step: none, prefer (if it does not fit, the "
+              "graph is run) or require; it is native code: use only files that you trust"}},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Exported>(values, interface);
             },

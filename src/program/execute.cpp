@@ -123,10 +123,11 @@ class Execution {
             if (!device_.is_cpu() || why.find("memory") != std::string::npos) {
                 throw; // perhaps not of this operator, or not the program's fault
             }
-            throw Error(ExitCode::usage,
-                        {concat("operator ", node.target, " of the exported program failed",
-                                node.origin.empty() ? "" : concat(" (", node.origin, ")")),
-                         why, "Give it batches as it was exported for, or export it for these"});
+            throw Error(
+                ExitCode::usage,
+                {concat("operator ", node.target, " of the exported program failed",
+                        node.origin.empty() ? "" : concat(" (", node.origin, ")")),
+                 why, "Use batches like those that it was exported for, or export it for these"});
         }
     }
 

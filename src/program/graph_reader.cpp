@@ -85,7 +85,7 @@ class GraphReader {
     Argument slot(Json const& name) const {
         auto const found = names_.find(name.get<std::string>());
         if (found == names_.end()) {
-            damaged(concat("its graph uses ", name.dump(), " before it is there"));
+            damaged(concat("its graph uses ", name.dump(), " before it is computed"));
         }
         Argument argument;
         argument.kind = Argument::Kind::slot;
@@ -222,7 +222,7 @@ class GraphReader {
         }
         throw Error(ExitCode::usage, {concat("the exported program has an argument ", kind),
                                       "this version does not support that",
-                                      "Give operators tensors and numbers alone"});
+                                      "Give operators only tensors and numbers"});
     }
 
     /// As an operator wants it: `count` above 0 means a list that may be given as one number.
@@ -285,7 +285,7 @@ class GraphReader {
         auto const name = node.target.substr(higher_order.size());
         if (name != "wrap_with_set_grad_enabled" && name != "wrap_with_autocast") {
             refuse(node, concat("the higher-order operator ", name,
-                                " is not supported: no_grad and autocast alone are"));
+                                " is not supported: only no_grad and autocast are"));
         }
         arguments(node, json);
         auto const& given = node.arguments;
@@ -297,7 +297,7 @@ class GraphReader {
                    given[at].kind == Argument::Kind::device;
         }
         if (!fits) {
-            damaged(concat(node.target, " has other arguments than it takes"));
+            damaged(concat(node.target, " has arguments that do not fit it"));
         }
     }
     void operation(Node& node, Json const& json) {
@@ -364,7 +364,7 @@ class GraphReader {
             for (std::size_t at = 0; at < std::min(count, node.results.size()); ++at) {
                 bool const is_list = returns[at].type()->kind() == c10::TypeKind::ListType;
                 if (is_list != node.results[at].is_list) {
-                    damaged(concat(node.target, " returns something else"));
+                    damaged(concat(node.target, " has results that do not fit it"));
                 }
             }
         } else if (node.target.starts_with(higher_order)) {

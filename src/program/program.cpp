@@ -110,7 +110,7 @@ Input input_of(Json const& json, Json const& tensors) {
     }
     if (kind != "user_input" || !value.at("arg").contains("as_tensor")) {
         refuse(concat("the exported program has an input of kind ", kind),
-               "models are given tensors alone",
+               "models get only tensors",
                "Write a forward whose arguments are tensors, and export it again");
     }
     Input input{Input::Kind::user, value.at("arg").at("as_tensor").at("name").get<std::string>()};
@@ -149,7 +149,7 @@ void require_training_dialect(Json const& json) {
     if (!trains) {
         refuse("the exported program is decomposed",
                concat("its dialect is ", json.at("verifiers").dump(),
-                      ": operators that have no derivative, or another one, stand in it"),
+                      ", with operators that have no derivative, or a different one"),
                "Save what torch.export.export returns, without run_decompositions");
     }
 }
@@ -293,15 +293,15 @@ void Program::require_fit(std::vector<at::Tensor> const& inputs) const {
                    "Data sets give float32 (Float) and int64 (Long): export it with such inputs");
         }
         if (tensor.dim() != static_cast<std::int64_t>(input.sizes.size())) {
-            differs(input,
-                    concat("it has ", tensor.dim(), " dimensions; exported: ", input.sizes.size()));
+            differs(input, concat("it has ", tensor.dim(), " dimensions; exported with ",
+                                  input.sizes.size()));
         }
         for (std::size_t at = 0; at < input.sizes.size(); ++at) {
             auto const& wanted = input.sizes[at];
             auto const size = tensor.size(static_cast<std::int64_t>(at));
             if (wanted.kind == Size::Kind::fixed && size != wanted.value) {
-                differs(input, concat("dimension ", at, " is ", size, "; exported: ", wanted.value,
-                                      " alone"));
+                differs(input, concat("dimension ", at, " is ", size, "; exported for ",
+                                      wanted.value, " only"));
             }
             if (wanted.kind != Size::Kind::symbol) {
                 continue;
@@ -310,8 +310,8 @@ void Program::require_fit(std::vector<at::Tensor> const& inputs) const {
             auto const range = description_->bounds.find(wanted.symbol);
             auto const bounds = range == description_->bounds.end() ? Bounds{} : range->second;
             if (bound->second != size) {
-                differs(input, concat("dimension ", at, " is ", size, ", and must be ",
-                                      bound->second, " as another one"));
+                differs(input, concat("dimension ", at, " is ", size, ", but must be ",
+                                      bound->second, " like another one"));
             }
             if (size < bounds.minimum || size > bounds.maximum) {
                 differs(input, concat("dimension ", at, " is ", size, "; exported for ",

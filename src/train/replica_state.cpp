@@ -50,7 +50,7 @@ std::int64_t ReplicaState::place_in_state(Range range) const {
         before += owned.count();
     }
     throw Error(ExitCode::software, {"a shard of the optimizer's state is not on this rank",
-                                     "it should save or restore it", "Please report this"});
+                                     "this rank should save or restore it", "Please report this"});
 }
 
 torch::Tensor ReplicaState::values_of(comm::Carried const& carried) const {

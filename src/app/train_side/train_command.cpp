@@ -123,8 +123,8 @@ ExitCode train_command(Invocation const& invocation) {
             bool const nothing_to_do = ended.reason == "already finished";
             if (nothing_to_do && context.world.is_root() && !told.json) {
                 std::cout << "this run is finished at step " << ended.step
-                          << ": nothing to train. Raise train.epochs or train.steps, whichever is "
-                             "reached, to continue, or start over with --checkpoint.resume none"
+                          << ": nothing to train. To continue, raise train.epochs or train.steps, "
+                             "whichever was reached; to start over, add --checkpoint.resume none"
                           << std::endl;
             }
             return nothing_to_do || ended.reason == "finished" ? ExitCode::ok
