@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "federate/accountant.hpp"
 #include "federate/change.hpp"
+#include "federate/masks.hpp"
 #include "federate/noise.hpp"
 #include "federate/server_step.hpp"
 #include "lockstep/base/error.hpp"
@@ -72,7 +73,7 @@ std::vector<std::string> Coordinator::sites_of(std::int64_t round, std::string c
 }
 
 Roster Coordinator::roster(std::int64_t round) const {
-    return Roster::of_text(federation_.read_of_coordinator(round, phase::roster).text("sites"));
+    return Roster::of_text(federation_.read_of_coordinator(round, phase::roster).text("members"));
 }
 
 std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fingerprints) const {
@@ -233,7 +234,10 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
                  *fixed_octets<32>(hex_text(answer.octets("mask_key"))), *samples_of(answer)});
         }
     }
-    list.add_text("sites", phase == phase::roster ? sites.text() : lines_of(names));
+    list.add_text("sites", lines_of(names));
+    if (phase == phase::roster) {
+        list.add_text("members", sites.text());
+    }
     list.add_text("digests", lines_of(digests));
     say(list);
     progress.lines.push_back(
@@ -334,31 +338,7 @@ bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
     auto const counted_members = sites.part(counted);
     for (auto const& of : sites.part(sharers)) {
         bool const counts = std::ranges::find(counted, of.name) != counted.end();
-        auto const commitments =
-            federation_.read_of_site(round, phase::shares, of.name).octets("commitments");
-        std::vector<Share> shares;
-        for (auto const& [from, answer] : answers.messages) {
-            auto const place = sites.place_of(*sites.find(from));
-            auto const names = answer.names();
-            auto const part = concat("of/", of.name);
-            auto const share = std::ranges::find(names, part) == names.end()
-                                   ? std::nullopt
-                                   : fixed_octets<32>(hex_text(answer.octets(part)));
-            if (!share || shares.size() == threshold) {
-                continue;
-            }
-            auto const expected = std::span(commitments)
-                                      .subspan(2 * sizeof(Digest) * place +
-                                                   (counts ? sizeof(Digest) : 0),
-                                               sizeof(Digest));
-            if (std::ranges::equal(commitment_to(*share), expected)) {
-                shares.push_back({static_cast<std::uint8_t>(place + 1), *share});
-            } else {
-                progress.lines.push_back(concat("the share of ", of.name, " that ", from,
-                                                " has sent is refused: it is not the one that was "
-                                                "promised"));
-            }
-        }
+        auto const shares = good_shares(round, {of, counts}, answers, progress);
         if (shares.size() < threshold) {
             progress.lines.push_back(concat("only ", shares.size(), " of ", threshold,
                                             " shares of the key of ", of.name, " are good"));
@@ -378,6 +358,35 @@ bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
         }
     }
     return true;
+}
+
+/// As many as the threshold, each the one that its owner has promised.
+std::vector<Share> Coordinator::good_shares(std::int64_t round, SharedKey const& key,
+                                            Collected const& answers, Progress& progress) const {
+    auto const sites = roster(round);
+    auto const threshold = static_cast<std::size_t>(federation_.charter().threshold);
+    auto const commitments =
+        federation_.read_of_site(round, phase::shares, key.of.name).octets("commitments");
+    auto const part = concat("of/", key.of.name);
+    std::vector<Share> shares;
+    for (auto const& [from, answer] : answers.messages) {
+        auto const names = answer.names();
+        if (shares.size() == threshold || std::ranges::find(names, part) == names.end()) {
+            continue;
+        }
+        auto const place = sites.place_of(*sites.find(from));
+        auto const at = sizeof(Digest) * (2 * place + (key.of_self ? 1 : 0));
+        auto const expected = std::span(commitments).subspan(at, sizeof(Digest));
+        auto const share = fixed_octets<32>(hex_text(answer.octets(part)));
+        if (share && std::ranges::equal(commitment_to(*share), expected)) {
+            shares.push_back({static_cast<std::uint8_t>(place + 1), *share});
+        } else {
+            progress.lines.push_back(concat("the share of ", key.of.name, " that ", from,
+                                            " has sent is refused: it is not the one that was "
+                                            "promised"));
+        }
+    }
+    return shares;
 }
 
 std::vector<double> Coordinator::mean_change(std::int64_t round,

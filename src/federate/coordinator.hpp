@@ -2,6 +2,7 @@
 
 #include "federate/federation.hpp"
 #include "federate/roster.hpp"
+#include "federate/shamir.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -61,6 +62,13 @@ class Coordinator {
     std::string fault_of(std::int64_t round, std::string const& phase, std::string const& site,
                          Message const& message) const;
     bool finish_round(std::int64_t round, Progress& progress) const;
+    /// Which of a site's keys is put together: that of its own mask, or of its pair masks.
+    struct SharedKey {
+        Member const& of;
+        bool of_self = false;
+    };
+    std::vector<Share> good_shares(std::int64_t round, SharedKey const& key,
+                                   Collected const& answers, Progress& progress) const;
     bool unmask(std::int64_t round, std::vector<std::uint32_t>& sum, Progress& progress) const;
     std::vector<double> mean_change(std::int64_t round, std::vector<std::uint32_t> const& sum) const;
     void write_result(std::int64_t round, ModelVector const& model,

@@ -53,6 +53,10 @@ std::vector<Share> shares_of(Secret const& secret, std::size_t shared_with, std:
     return shares;
 }
 
+Digest commitment_to(Digest const& share) {
+    return Digester().add("share\n").add(std::as_bytes(std::span(share))).digest();
+}
+
 Secret joined_shares(std::span<Share const> shares) {
     Digest bytes{};
     for (auto const& share : shares) {

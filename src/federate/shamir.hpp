@@ -25,6 +25,9 @@ struct Share {
 std::vector<Share> shares_of(Secret const& secret, std::size_t shared_with, std::size_t threshold,
                              Secret const& randomness);
 
+/// What is said of a share beforehand, so that a wrong one is known: it tells nothing of it.
+Digest commitment_to(Digest const& share);
+
 /// The secret that as many shares as the threshold, at different places, give. Of wrong ones, or
 /// too few, another.
 Secret joined_shares(std::span<Share const> shares);

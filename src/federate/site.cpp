@@ -25,8 +25,7 @@ std::string use_of_shares(std::string const& round, std::string const& from,
     return concat("shares\n", round, "\n", from, "\n", to);
 }
 
-} // namespace
-
+/// What the shares of a site are encrypted with for another.
 Secret share_key_of(Secret const& own, Member const& other, std::string const& use) {
     auto const secret = agreed_secret(own, other.share_key, use);
     if (!secret) {
@@ -35,9 +34,7 @@ Secret share_key_of(Secret const& own, Member const& other, std::string const& u
     return *secret;
 }
 
-Digest commitment_to(Digest const& share) {
-    return Digester().add("share\n").add(std::as_bytes(std::span(share))).digest();
-}
+} // namespace
 
 Site::Site(Federation const& federation, PrivateKey const& key, std::filesystem::path local)
     : federation_(federation), key_(key), local_(std::move(local)) {
@@ -88,7 +85,7 @@ Roster Site::roster(std::int64_t round) const {
     auto const message = federation_.read_of_coordinator(round, phase::roster);
     key_.promise(federation_.charter().id, concat("roster-of-round-", round),
                  hex_text(message.digest()));
-    return Roster::of_text(message.text("sites"));
+    return Roster::of_text(message.text("members"));
 }
 
 std::vector<std::string> Site::listed(std::int64_t round, std::string const& phase) const {

@@ -69,8 +69,4 @@ class Site {
     std::filesystem::path local_;
 };
 
-/// What the shares of a site are encrypted with for another, and what it says of each beforehand.
-Secret share_key_of(Secret const& own, Member const& other, std::string const& use);
-Digest commitment_to(Digest const& share);
-
 } // namespace lockstep::federate
