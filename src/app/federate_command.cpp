@@ -1,13 +1,13 @@
 #include "base/text.hpp"
-#include "federate/coordinator.hpp"
-#include "federate/report.hpp"
-#include "federate/site.hpp"
 
 #include <algorithm>
 #include <iostream>
 
 #include "command_group.hpp"
 #include "commands.hpp"
+#include "federate/coordinator.hpp"
+#include "federate/report.hpp"
+#include "federate/site.hpp"
 #include "federate_options.hpp"
 
 namespace lockstep::app {
@@ -50,8 +50,7 @@ ExitCode coordinate(FederateRoundTold const& told, std::filesystem::path const& 
         return ExitCode::ok;
     }
     using Waiting = federate::Coordinator::Waiting;
-    auto const progress =
-        coordinator.advance(told.close ? Waiting::for_nobody : Waiting::for_all);
+    auto const progress = coordinator.advance(told.close ? Waiting::for_nobody : Waiting::for_all);
     for (auto const& line : progress.lines) {
         std::cout << line << "\n";
     }
@@ -92,17 +91,18 @@ ExitCode info_command(Invocation const& invocation) {
 }
 
 CommandGroup federate_group() {
-    return {.name = "federate",
-            .commands = {
-                {"init", [](Invocation const& i) { return train_side_command("federate init", i); },
-                 [](HelpWords const&) { return help_of(federate_init_options); }},
-                {"join", join_command, [](HelpWords const&) { return help_of(federate_join_options); }},
-                {"round", round_command,
-                 [](HelpWords const&) { return help_of(federate_round_options); }},
-                {"info", info_command, [](HelpWords const&) { return help_of(federate_info_options); }},
-                {"simulate",
-                 [](Invocation const& i) { return train_side_command("federate simulate", i); },
-                 [](HelpWords const&) { return help_of(federate_simulate_options); }}}};
+    return {
+        .name = "federate",
+        .commands = {
+            {"init", [](Invocation const& i) { return train_side_command("federate init", i); },
+             [](HelpWords const&) { return help_of(federate_init_options); }},
+            {"join", join_command, [](HelpWords const&) { return help_of(federate_join_options); }},
+            {"round", round_command,
+             [](HelpWords const&) { return help_of(federate_round_options); }},
+            {"info", info_command, [](HelpWords const&) { return help_of(federate_info_options); }},
+            {"simulate",
+             [](Invocation const& i) { return train_side_command("federate simulate", i); },
+             [](HelpWords const&) { return help_of(federate_simulate_options); }}}};
 }
 
 } // namespace

@@ -54,10 +54,11 @@ Options federate_init_options(FederateInitTold& told) {
     Options options{
         .command = "lockstep federate init",
         .positions = {"DIRECTORY DECK", 2, 2},
-        .about = "Starts a federation: writes its charter, signed by the coordinator, and the first "
-                 "global model. The deck's train.steps or train.epochs is the length of a site's "
-                 "training in one round. Without --weights, the first weights are drawn from the "
-                 "seed, and the deck must name data that looks like that of the sites.",
+        .about =
+            "Starts a federation: writes its charter, signed by the coordinator, and the first "
+            "global model. The deck's train.steps or train.epochs is the length of a site's "
+            "training in one round. Without --weights, the first weights are drawn from the "
+            "seed, and the deck must name data that looks like that of the sites.",
         .rows = {option::required(option::path(
                      "--key FILE", "file for the coordinator's private key, outside DIRECTORY",
                      told.key)),
@@ -70,44 +71,44 @@ Options federate_init_options(FederateInitTold& told) {
 }
 
 Options federate_join_options(FederateJoinTold& told) {
-    return {.command = "lockstep federate join",
-            .positions = {"DIRECTORY", 1, 1},
-            .about = "Makes a site's key pair, and puts its public key into the federation's "
-                     "directory. The coordinator must accept the site before it takes part.",
-            .rows = {option::required(option::text("--site NAME", "name of the site", told.site)),
-                     option::required(option::path(
-                         "--key FILE", "file for the site's private key, outside DIRECTORY",
-                         told.key)),
-                     option::text("--coordinator FINGERPRINT",
-                                  "the coordinator's public key, as init has printed it; default: "
-                                  "trust the one in DIRECTORY",
-                                  told.coordinator)}};
+    return {
+        .command = "lockstep federate join",
+        .positions = {"DIRECTORY", 1, 1},
+        .about = "Makes a site's key pair, and puts its public key into the federation's "
+                 "directory. The coordinator must accept the site before it takes part.",
+        .rows = {option::required(option::text("--site NAME", "name of the site", told.site)),
+                 option::required(option::path(
+                     "--key FILE", "file for the site's private key, outside DIRECTORY", told.key)),
+                 option::text("--coordinator FINGERPRINT",
+                              "the coordinator's public key, as init has printed it; default: "
+                              "trust the one in DIRECTORY",
+                              told.coordinator)}};
 }
 
 Options federate_round_options(FederateRoundTold& told) {
-    return {
-        .command = "lockstep federate round",
-        .positions = {"DIRECTORY", 1, 1},
-        .about = "For a site: does what the current round asks of it (announce itself, share keys, "
-                 "train, send the update, unmask), and exits; keys of the deck may name the site's "
-                 "own data. For the coordinator: evaluates what the sites have sent, opens the next "
-                 "phase or writes the new global model. Can be killed and repeated at any time.",
-        .rows = {option::text("--site NAME", "name of the site", told.site),
-                 option::flag("--coordinator", "act as coordinator", told.coordinator),
-                 option::required(option::path("--key FILE", "private key", told.key)),
-                 option::real("--wait SECONDS",
-                              "site: wait so long for the next phase before exiting", told.wait_s,
-                              {.most = 1e7}),
-                 option::texts("--accept FINGERPRINT,...",
-                               "coordinator: accept these sites, or all that have joined: all",
-                               told.accept),
-                 option::flag("--close",
-                              "coordinator: continue without sites that have not answered",
-                              told.close),
-                 option::flag("--abandon", "coordinator: end the round without a result",
-                              told.abandon)},
-        .exclusive = {"--close", "--abandon"},
-        .deck_keys = true};
+    return {.command = "lockstep federate round",
+            .positions = {"DIRECTORY", 1, 1},
+            .about =
+                "For a site: does what the current round asks of it (announce itself, share keys, "
+                "train, send the update, unmask), and exits; keys of the deck may name the site's "
+                "own data. For the coordinator: evaluates what the sites have sent, opens the next "
+                "phase or writes the new global model. Can be killed and repeated at any time.",
+            .rows = {option::text("--site NAME", "name of the site", told.site),
+                     option::flag("--coordinator", "act as coordinator", told.coordinator),
+                     option::required(option::path("--key FILE", "private key", told.key)),
+                     option::real("--wait SECONDS",
+                                  "site: wait so long for the next phase before exiting",
+                                  told.wait_s, {.most = 1e7}),
+                     option::texts("--accept FINGERPRINT,...",
+                                   "coordinator: accept these sites, or all that have joined: all",
+                                   told.accept),
+                     option::flag("--close",
+                                  "coordinator: continue without sites that have not answered",
+                                  told.close),
+                     option::flag("--abandon", "coordinator: end the round without a result",
+                                  told.abandon)},
+            .exclusive = {"--close", "--abandon"},
+            .deck_keys = true};
 }
 
 Options federate_info_options(FederateInfoTold& told) {
@@ -128,10 +129,11 @@ Options federate_simulate_options(FederateSimulateTold& told) {
                  "the job is interrupted, the same command continues.",
         .rows = {option::required(option::whole("--sites N", "number of sites", told.sites,
                                                 {.least = 1, .most = 100000})),
-                 option::real("--dirichlet A",
-                              "draw each class's shares of the sites from a Dirichlet distribution; "
-                              "small values make sites differ; default: even shares",
-                              told.dirichlet, {.least = 0, .most = 1e6})},
+                 option::real(
+                     "--dirichlet A",
+                     "draw each class's shares of the sites from a Dirichlet distribution; "
+                     "small values make sites differ; default: even shares",
+                     told.dirichlet, {.least = 0, .most = 1e6})},
         .deck_keys = true};
     std::ranges::move(charter_rows(told.charter, told.secure), std::back_inserter(options.rows));
     return options;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "app/command.hpp"
-#include "federate/charter.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "federate/charter.hpp"
 
 // What `lockstep federate …` can be told. Compiled into the program and into the training library,
 // as train_side_options.hpp.

@@ -40,10 +40,10 @@ double log_erfc(double x) {
 double log_moment_whole(SampledGaussian const& round, int order) {
     double total = -infinite;
     for (int k = 0; k <= order; ++k) {
-        total = log_sum(total, log_binomial(order, k) + k * std::log(round.rate) +
-                                   (order - k) * std::log1p(-round.rate) +
-                                   (static_cast<double>(k) * k - k) /
-                                       (2 * round.noise * round.noise));
+        total =
+            log_sum(total, log_binomial(order, k) + k * std::log(round.rate) +
+                               (order - k) * std::log1p(-round.rate) +
+                               (static_cast<double>(k) * k - k) / (2 * round.noise * round.noise));
     }
     return total;
 }

@@ -32,8 +32,8 @@ EncodedChange encoded_change(ModelVector const& from, ModelVector const& to,
     }
     auto const shrunk = form.clip > 0 && change.norm > form.clip ? form.clip / change.norm : 1.0;
     auto const& point = form.fixed_point;
-    auto const rounding = form.clip > 0 ? FixedPoint::Rounding::toward_zero
-                                        : FixedPoint::Rounding::nearest;
+    auto const rounding =
+        form.clip > 0 ? FixedPoint::Rounding::toward_zero : FixedPoint::Rounding::nearest;
     for (auto const value : values) {
         auto const within = std::clamp(value * shrunk, -point.range, point.range);
         change.clipped += within == value * shrunk ? 0 : 1;

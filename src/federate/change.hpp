@@ -1,10 +1,10 @@
 #pragma once
 
-#include "federate/fixed_point.hpp"
-#include "federate/model_vector.hpp"
-
 #include <cstdint>
 #include <vector>
+
+#include "federate/fixed_point.hpp"
+#include "federate/model_vector.hpp"
 
 namespace lockstep::federate {
 
@@ -18,8 +18,8 @@ struct ChangeForm {
 /// What a site has learnt in a round, as whole numbers modulo 2^32.
 struct EncodedChange {
     std::vector<std::uint32_t> words;
-    double norm = 0;             ///< before it was clipped
-    std::int64_t clipped = 0;    ///< values beyond the range
+    double norm = 0;          ///< before it was clipped
+    std::int64_t clipped = 0; ///< values beyond the range
 };
 
 /// The change of the values, scaled to the largest norm, clipped to the range, times the weight.

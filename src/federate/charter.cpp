@@ -3,8 +3,9 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
+
+#include <cmath>
 
 namespace lockstep::federate {
 
@@ -36,8 +37,7 @@ void for_each_field(SomeCharter& charter, Visit const& visit) {
     visit("expected_sites", charter.expected_sites);
 }
 
-void require(bool holds, std::string const& what, std::string const& why,
-             std::string const& next) {
+void require(bool holds, std::string const& what, std::string const& why, std::string const& next) {
     if (!holds) {
         throw Error(ExitCode::usage, {what, why, next});
     }
@@ -60,8 +60,8 @@ void Charter::require_sound() const {
     require(!is_private() || expected_sites > 0, concat("--noise ", noise),
             "the mean must be over a number of sites that tells nothing of who took part",
             "Add --expected-sites N, the number of sites that will join");
-    require(budget == 0 || is_private(), concat("--epsilon ", budget), "without noise it is infinite",
-            "Add --noise and --clip, or leave it out");
+    require(budget == 0 || is_private(), concat("--epsilon ", budget),
+            "without noise it is infinite", "Add --noise and --clip, or leave it out");
 }
 
 std::string Charter::text() const {
@@ -79,7 +79,8 @@ Charter Charter::of_text(std::string const& text) {
                          concat("this program knows ", version), "Use a newer program"});
         }
         Charter charter;
-        for_each_field(charter, [&](char const* name, auto& value) { json.at(name).get_to(value); });
+        for_each_field(charter,
+                       [&](char const* name, auto& value) { json.at(name).get_to(value); });
         return charter;
     } catch (Json::exception const& failure) {
         throw Error(ExitCode::data, {"the federation's charter cannot be read", failure.what(),

@@ -3,14 +3,15 @@
 #include "base/inject.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+
 #include "federate/accountant.hpp"
 #include "federate/change.hpp"
 #include "federate/masks.hpp"
 #include "federate/noise.hpp"
 #include "federate/server_step.hpp"
-#include "lockstep/base/error.hpp"
-
-#include <algorithm>
 
 namespace lockstep::federate {
 
@@ -18,7 +19,7 @@ namespace {
 
 /// What a list of the coordinator is made of: the phase that sites answered in before.
 char const* answered_before(std::string_view list) {
-    return list == phase::roster ? phase::announce
+    return list == phase::roster    ? phase::announce
            : list == phase::sharers ? phase::shares
                                     : phase::update;
 }
@@ -154,9 +155,8 @@ Coordinator::Collected Coordinator::collect(std::int64_t round, std::string cons
         try {
             auto message = federation_.read_of_site(round, phase, site);
             if (auto const fault = check(site, message); !fault.empty()) {
-                throw Error(ExitCode::data,
-                            {concat("what ", site, " has sent is refused"), fault,
-                             "The round can continue without that site (--close)"});
+                throw Error(ExitCode::data, {concat("what ", site, " has sent is refused"), fault,
+                                             "The round can continue without that site (--close)"});
             }
             collected.messages.emplace(site, std::move(message));
         } catch (Error const& error) {
@@ -170,8 +170,8 @@ Coordinator::Collected Coordinator::collect(std::int64_t round, std::string cons
     return collected;
 }
 
-std::string Coordinator::fault_of(std::int64_t round, std::string const& phase, std::string const& site,
-                                  Message const& message) const {
+std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
+                                  std::string const& site, Message const& message) const {
     auto const& charter = federation_.charter();
     if (phase == phase::announce) {
         bool const fits = message.octets("share_key").size() == sizeof(PublicKey) &&
@@ -187,11 +187,12 @@ std::string Coordinator::fault_of(std::int64_t round, std::string const& phase, 
     auto const words = message.words("change");
     auto const values = federation_.first_model(round).values.size();
     if (charter.is_secure()) { // masked: nothing can be seen but its length
-        return words.size() == values ? "" : concat("it has ", words.size(), " values, not ", values);
+        return words.size() == values ? ""
+                                      : concat("it has ", words.size(), " values, not ", values);
     }
-    return fault_of_change(words, values,
-                           {sites.fixed_point(charter), sites.weight_of(*sites.find(site), charter),
-                            charter.clip});
+    return fault_of_change(
+        words, values,
+        {sites.fixed_point(charter), sites.weight_of(*sites.find(site), charter), charter.clip});
 }
 
 /// Writes the list `phase` of who has answered, unless it waits for more. Whether it did.
@@ -199,9 +200,9 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
                               Progress& progress) const {
     auto const& charter = federation_.charter();
     std::string const answered = answered_before(phase);
-    std::string const before = phase == phase::roster    ? phase::plan
+    std::string const before = phase == phase::roster                            ? phase::plan
                                : phase == phase::sharers || !charter.is_secure() ? phase::roster
-                                                         : phase::sharers;
+                                                                                 : phase::sharers;
     auto const asked = sites_of(round, before);
     auto const collected =
         collect(round, answered, asked, [&](std::string const& site, Message const& message) {
@@ -212,14 +213,15 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
         progress.waiting = collected.missing;
         return false;
     }
-    auto const least = std::max(charter.is_private() ? charter.threshold : charter.min_sites,
-                                std::int64_t{1});
+    auto const least =
+        std::max(charter.is_private() ? charter.threshold : charter.min_sites, std::int64_t{1});
     if (std::cmp_less(collected.messages.size(), least)) {
         throw Error(ExitCode::no_input,
                     {concat("round ", round, " is refused: ", collected.messages.size(),
                             " sites have sent their ", answered),
-                     concat("it needs ", least), "Wait for more sites, or give the round up "
-                                                 "(--abandon)"});
+                     concat("it needs ", least),
+                     "Wait for more sites, or give the round up "
+                     "(--abandon)"});
     }
     auto list = message(round, phase);
     std::vector<std::string> names;
@@ -229,9 +231,9 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
         names.push_back(name);
         digests.push_back(hex_text(answer.digest()));
         if (phase == phase::roster) {
-            sites.members.push_back(
-                {name, *fixed_octets<32>(hex_text(answer.octets("share_key"))),
-                 *fixed_octets<32>(hex_text(answer.octets("mask_key"))), *samples_of(answer)});
+            sites.members.push_back({name, *fixed_octets<32>(hex_text(answer.octets("share_key"))),
+                                     *fixed_octets<32>(hex_text(answer.octets("mask_key"))),
+                                     *samples_of(answer)});
         }
     }
     list.add_text("sites", lines_of(names));
@@ -240,9 +242,9 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
     }
     list.add_text("digests", lines_of(digests));
     say(list);
-    progress.lines.push_back(
-        concat("round ", round, ": ", answered, " of ", joined(names, ", "),
-               collected.missing.empty() ? "" : concat("; without ", joined(collected.missing, ", "))));
+    progress.lines.push_back(concat(
+        "round ", round, ": ", answered, " of ", joined(names, ", "),
+        collected.missing.empty() ? "" : concat("; without ", joined(collected.missing, ", "))));
     return true;
 }
 
@@ -258,8 +260,8 @@ Progress Coordinator::advance(Waiting waiting) const {
         if (!said(round, phase::plan)) {
             auto const next = spent(federation_, 1).published;
             if (charter.budget > 0 && next > charter.budget) {
-                progress.lines.push_back(concat("stopped: round ", round, " would make epsilon ", next,
-                                                ", beyond the budget of ", charter.budget));
+                progress.lines.push_back(concat("stopped: round ", round, " would make epsilon ",
+                                                next, ", beyond the budget of ", charter.budget));
                 progress.finished = true;
                 return progress;
             }
@@ -301,10 +303,9 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
     for (std::size_t i = 0; i < counted.size(); ++i) {
         auto const update = federation_.read_of_site(round, phase::update, counted[i]);
         if (hex_text(update.digest()) != digests.at(i)) {
-            throw Error(ExitCode::data,
-                        {concat("the update of ", counted[i], " is refused"),
-                         concat("it is not the one that counts in round ", round),
-                         "Ask that site to send it again"});
+            throw Error(ExitCode::data, {concat("the update of ", counted[i], " is refused"),
+                                         concat("it is not the one that counts in round ", round),
+                                         "Ask that site to send it again"});
         }
         auto const words = update.words("change");
         for (std::size_t at = 0; at < sum.size(); ++at) {
@@ -327,9 +328,8 @@ bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
     auto const counted = sites_of(round, phase::survivors);
     auto const sharers = sites_of(round, phase::sharers);
     auto const threshold = static_cast<std::size_t>(federation_.charter().threshold);
-    auto const answers = collect(round, phase::unmask, counted, [](auto const&, auto const&) {
-        return std::string();
-    });
+    auto const answers = collect(round, phase::unmask, counted,
+                                 [](auto const&, auto const&) { return std::string(); });
     std::ranges::copy(answers.refused, std::back_inserter(progress.lines));
     if (answers.messages.size() < threshold) {
         progress.waiting = answers.missing;
@@ -351,10 +351,9 @@ bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
         } else if (exchange_key(secret) == of.mask_key) {
             take_pair_masks(sum, of, secret, counted_members);
         } else {
-            throw Error(ExitCode::data,
-                        {concat("the shares of ", of.name, " do not give its key"),
-                         "that site has shared another key than it announced",
-                         "Give the round up (--abandon), and ask that site why"});
+            throw Error(ExitCode::data, {concat("the shares of ", of.name, " do not give its key"),
+                                         "that site has shared another key than it announced",
+                                         "Give the round up (--abandon), and ask that site why"});
         }
     }
     return true;
@@ -431,8 +430,8 @@ void Coordinator::write_result(std::int64_t round, ModelVector const& model,
 std::string Coordinator::abandon() const {
     auto const round = federation_.current_round();
     if (round > federation_.charter().rounds || !said(round, phase::plan)) {
-        throw Error(ExitCode::usage, {"there is no round to give up",
-                                      "the next one has not begun", "Leave --abandon out"});
+        throw Error(ExitCode::usage, {"there is no round to give up", "the next one has not begun",
+                                      "Leave --abandon out"});
     }
     write_result(round, federation_.first_model(round), {});
     return concat("round ", round, " is given up: the model stays as it is");

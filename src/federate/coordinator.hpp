@@ -1,14 +1,14 @@
 #pragma once
 
-#include "federate/federation.hpp"
-#include "federate/roster.hpp"
-#include "federate/shamir.hpp"
-
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
+
+#include "federate/federation.hpp"
+#include "federate/roster.hpp"
+#include "federate/shamir.hpp"
 
 namespace lockstep::federate {
 
@@ -55,8 +55,8 @@ class Coordinator {
     std::vector<std::string> sites_of(std::int64_t round, std::string const& phase) const;
     Roster roster(std::int64_t round) const;
     void plan(std::int64_t round) const;
-    Collected collect(std::int64_t round, std::string const& phase, std::vector<std::string> const& sites,
-                      Check const& check) const;
+    Collected collect(std::int64_t round, std::string const& phase,
+                      std::vector<std::string> const& sites, Check const& check) const;
     bool close_phase(std::int64_t round, std::string const& phase, Waiting waiting,
                      Progress& progress) const;
     std::string fault_of(std::int64_t round, std::string const& phase, std::string const& site,
@@ -70,7 +70,8 @@ class Coordinator {
     std::vector<Share> good_shares(std::int64_t round, SharedKey const& key,
                                    Collected const& answers, Progress& progress) const;
     bool unmask(std::int64_t round, std::vector<std::uint32_t>& sum, Progress& progress) const;
-    std::vector<double> mean_change(std::int64_t round, std::vector<std::uint32_t> const& sum) const;
+    std::vector<double> mean_change(std::int64_t round,
+                                    std::vector<std::uint32_t> const& sum) const;
     void write_result(std::int64_t round, ModelVector const& model,
                       std::vector<std::string> const& counted) const;
 

@@ -26,9 +26,9 @@ std::map<std::string, PublicKey> keys_in(std::string const& text) {
         auto const words = split(line, ' ');
         auto const key = words.size() == 2 ? fixed_octets<32>(words[1]) : std::nullopt;
         if (!key) {
-            throw Error(ExitCode::data, {"the list of accepted sites cannot be read",
-                                         concat("a line of it is ", line),
-                                         "Ask the coordinator to copy it again"});
+            throw Error(ExitCode::data,
+                        {"the list of accepted sites cannot be read",
+                         concat("a line of it is ", line), "Ask the coordinator to copy it again"});
         }
         keys[words[0]] = *key;
     }
@@ -80,16 +80,16 @@ Federation::Federation(std::filesystem::path directory) : directory_(std::move(d
     require_cryptography();
     auto const path = directory_ / concat(phase::charter, ".h5");
     if (!std::filesystem::exists(path)) {
-        throw Error(ExitCode::no_input, {concat("no federation in ", directory_.string()),
-                                         concat("there is no ", path.filename().string()),
-                                         "Name the directory that lockstep federate init has made"});
+        throw Error(ExitCode::no_input,
+                    {concat("no federation in ", directory_.string()),
+                     concat("there is no ", path.filename().string()),
+                     "Name the directory that lockstep federate init has made"});
     }
     auto const message =
         Message::read_of_unknown(path, {"", 0, phase::charter, coordinator_name, ""});
     charter_ = Charter::of_text(message.text("charter"));
     coordinator_ = message.signer();
-    if (charter_.id != message.binding().federation ||
-        charter_.model != message.binding().model) {
+    if (charter_.id != message.binding().federation || charter_.model != message.binding().model) {
         throw Error(ExitCode::data, {concat(path.string(), " is refused"),
                                      "it is signed for another federation than it describes",
                                      "Ask the coordinator to copy it again"});
@@ -177,8 +177,8 @@ std::map<std::string, PublicKey> Federation::cards() const {
         }
         try {
             require_site_name(name);
-            keys[name] = Message::read_of_unknown(entry.path(), binding(0, phase::card, name))
-                             .signer();
+            keys[name] =
+                Message::read_of_unknown(entry.path(), binding(0, phase::card, name)).signer();
         } catch (Error const&) {
             continue; // no card: the site joins again
         }

@@ -1,10 +1,6 @@
 #pragma once
 
 #include "base/file_lock.hpp"
-#include "federate/charter.hpp"
-#include "federate/message.hpp"
-#include "federate/model_vector.hpp"
-#include "federate/private_key.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +8,11 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "federate/charter.hpp"
+#include "federate/message.hpp"
+#include "federate/model_vector.hpp"
+#include "federate/private_key.hpp"
 
 namespace lockstep::federate {
 
@@ -65,7 +66,8 @@ class Federation {
     bool has(Binding const& binding) const;
     /// Throws  Error 65 or 66 as Message::read
     Message read_of_coordinator(std::int64_t round, std::string const& phase) const;
-    Message read_of_site(std::int64_t round, std::string const& phase, std::string const& site) const;
+    Message read_of_site(std::int64_t round, std::string const& phase,
+                         std::string const& site) const;
     /// Where the same message, byte for byte in meaning, is there already, nothing is written.
     void write(Message const& message, PrivateKey const& key) const;
 

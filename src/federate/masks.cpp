@@ -23,7 +23,9 @@ Secret pair_secret(Secret const& own, Member const& other) {
 } // namespace
 
 RoundSecrets RoundSecrets::of(Secret const& private_key, std::string const& round) {
-    auto const made = [&](char const* use) { return private_key.derived(concat(use, "\n", round)); };
+    auto const made = [&](char const* use) {
+        return private_key.derived(concat(use, "\n", round));
+    };
     return {made("share"), made("mask"), made("self"), made("coefficients of mask"),
             made("coefficients of self")};
 }

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "federate/roster.hpp"
-#include "federate/shamir.hpp"
-
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "federate/roster.hpp"
+#include "federate/shamir.hpp"
 
 // Secure aggregation after Bonawitz et al., "Practical secure aggregation for privacy-preserving
 // machine learning" (CCS 2017), with an honest but curious server: section 4.0.1, figure 4 without
@@ -16,9 +16,9 @@ namespace lockstep::federate {
 /// A site's secrets of one round, made from its private key: the same again whenever a killed step
 /// is repeated.
 struct RoundSecrets {
-    Secret share; ///< X25519: decrypts shares
-    Secret mask;  ///< X25519: masks that cancel with those of other sites
-    Secret self;  ///< mask of this site alone
+    Secret share;                ///< X25519: decrypts shares
+    Secret mask;                 ///< X25519: masks that cancel with those of other sites
+    Secret self;                 ///< mask of this site alone
     Secret coefficients_of_mask; ///< of the polynomials that share `mask`
     Secret coefficients_of_self; ///< the same of `self`
 

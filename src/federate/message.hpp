@@ -1,6 +1,5 @@
 #pragma once
 
-#include "federate/keys.hpp"
 #include "lockstep/h5/storage.hpp"
 
 #include <cstddef>
@@ -11,15 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "federate/keys.hpp"
+
 namespace lockstep::federate {
 
 /// What a message belongs to: signed with it, so that it stands nowhere else.
 struct Binding {
-    std::string federation;   ///< its id
-    std::int64_t round = 0;   ///< 0: before the first
-    std::string phase;        ///< "update"
-    std::string sender;       ///< a site's name, or "coordinator"
-    std::string model;        ///< fingerprint of the names and shapes of the weights
+    std::string federation; ///< its id
+    std::int64_t round = 0; ///< 0: before the first
+    std::string phase;      ///< "update"
+    std::string sender;     ///< a site's name, or "coordinator"
+    std::string model;      ///< fingerprint of the names and shapes of the weights
 
     /// A line for each: what is signed begins with it.
     std::string text() const;

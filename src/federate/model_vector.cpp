@@ -2,9 +2,10 @@
 
 #include "base/text.hpp"
 #include "checkpoint/model_file.hpp"
-#include "federate/keys.hpp"
 
 #include <algorithm>
+
+#include "federate/keys.hpp"
 
 namespace lockstep::federate {
 
@@ -85,9 +86,8 @@ void ModelVector::write(std::filesystem::path const& path, std::int64_t round) c
     for (auto const& entry : entries_) {
         auto const count = is_real(entry) ? h5::elements(entry.shape) : 0;
         arrays.push_back({model_path(entry.name), entry.type, entry.shape,
-                          is_real(entry)
-                              ? std::as_bytes(std::span(values).subspan(first, count))
-                              : std::span<std::byte const>(wholes_[whole++])});
+                          is_real(entry) ? std::as_bytes(std::span(values).subspan(first, count))
+                                         : std::span<std::byte const>(wholes_[whole++])});
         first += count;
     }
     auto record = record_;
@@ -97,9 +97,13 @@ void ModelVector::write(std::filesystem::path const& path, std::int64_t round) c
     record.notes.erase("server_state");
     if (!first_moment.empty()) {
         record.notes["server_state"] = "fedadam";
-        arrays.push_back({first_name, h5::Type::f64, {first_moment.size()},
+        arrays.push_back({first_name,
+                          h5::Type::f64,
+                          {first_moment.size()},
                           std::as_bytes(std::span(first_moment))});
-        arrays.push_back({second_name, h5::Type::f64, {second_moment.size()},
+        arrays.push_back({second_name,
+                          h5::Type::f64,
+                          {second_moment.size()},
                           std::as_bytes(std::span(second_moment))});
     }
     checkpoint::write_model(path, arrays, record);

@@ -1,13 +1,13 @@
 #pragma once
 
-#include "federate/keys.hpp"
-
 #include <span>
+
+#include "federate/keys.hpp"
 
 namespace lockstep::federate {
 
-/// Adds a Gaussian random number to each value, drawn (Box, Muller 1958) from the ChaCha20 stream of
-/// a key: the same again when a killed step is repeated, since two noisy sums of one round would
+/// Adds a Gaussian random number to each value, drawn (Box, Muller 1958) from the ChaCha20 stream
+/// of a key: the same again when a killed step is repeated, since two noisy sums of one round would
 /// give the noise away.
 void add_gaussian_noise(std::span<double> values, Secret const& key, double standard_deviation);
 

@@ -1,7 +1,7 @@
 #include "federate/partition.hpp"
 
-#include "base/partial_file.hpp"
 #include "base/file.hpp"
+#include "base/partial_file.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "h5/element_type.hpp"
@@ -94,7 +94,8 @@ void copy_rows(h5::File const& whole, h5::DatasetInfo const& info,
     auto const type = info.readable_as.value_or(h5::Type::u8);
     auto const row_bytes = h5::elements(info.shape) / rows * h5::size_of(type);
     constexpr std::uint64_t block_bytes = std::uint64_t{8} << 20;
-    auto const block = std::max<std::uint64_t>(1, block_bytes / std::max<std::uint64_t>(1, row_bytes));
+    auto const block =
+        std::max<std::uint64_t>(1, block_bytes / std::max<std::uint64_t>(1, row_bytes));
     std::vector<std::byte> out(samples.size() * row_bytes);
     std::vector<std::byte> buffer;
     std::size_t next = 0;
@@ -120,9 +121,9 @@ void copy_rows(h5::File const& whole, h5::DatasetInfo const& info,
 std::vector<std::int64_t> sites_of_samples(std::span<std::int64_t const> labels,
                                            PartitionOptions const& options) {
     if (std::cmp_less(labels.size(), options.sites)) {
-        throw Error(ExitCode::usage, {concat("--sites ", options.sites),
-                                      concat("data.train has ", labels.size(), " samples"),
-                                      "Name fewer sites"});
+        throw Error(ExitCode::usage,
+                    {concat("--sites ", options.sites),
+                     concat("data.train has ", labels.size(), " samples"), "Name fewer sites"});
     }
     std::map<std::int64_t, std::vector<std::size_t>> of_class;
     for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -142,8 +143,8 @@ std::vector<std::int64_t> sites_of_samples(std::span<std::int64_t const> labels,
             before += parts[site];
             bool const last = site + 1 == parts.size();
             auto const end = last ? samples.size()
-                                  : static_cast<std::size_t>(std::llround(
-                                        before * static_cast<double>(samples.size())));
+                                  : static_cast<std::size_t>(
+                                        std::llround(before * static_cast<double>(samples.size())));
             while (next < std::min(end, samples.size())) {
                 owners[samples[next++]] = static_cast<std::int64_t>(site);
             }
@@ -166,7 +167,8 @@ void write_part(std::filesystem::path const& whole, FieldNames const& fields,
             file.set_attribute("/", "classes", *names);
         }
         for (auto const* const name : {"mean", "std"}) {
-            if (auto const values = source.number_attribute("/", name); values && !values->empty()) {
+            if (auto const values = source.number_attribute("/", name);
+                values && !values->empty()) {
                 file.set_attribute("/", name, *values);
             }
         }

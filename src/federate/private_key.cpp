@@ -29,7 +29,8 @@ void make_key_file(std::filesystem::path const& file, std::string const& text) {
     make_directories(directory_of(file));
     auto const partial = file.string() + concat(".partial-", ::getpid());
     {
-        Descriptor const made(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+        Descriptor const made(
+            ::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
         if (!made.is_open()) {
             throw creation_error(concat("cannot make ", partial), directory_of(file), errno);
         }
@@ -85,9 +86,9 @@ PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const
         throw no_key(file);
     }
     if (lines[1] != name) {
-        throw Error(ExitCode::usage, {concat(file.string(), " is the key of ", lines[1]),
-                                      concat("it is to be that of ", name),
-                                      "Name another file with --key"});
+        throw Error(ExitCode::usage,
+                    {concat(file.string(), " is the key of ", lines[1]),
+                     concat("it is to be that of ", name), "Name another file with --key"});
     }
     return {file, name, Secret(*secret)};
 }
@@ -99,12 +100,13 @@ void PrivateKey::promise(std::string const& federation, std::string const& what,
     if (std::filesystem::exists(journal)) {
         for (auto const& line : split(read_text(journal), '\n')) {
             if (line.starts_with(begin) && line != begin + digest) {
-                throw Error(ExitCode::data,
-                            {concat("another ", what, " than before"),
-                             concat(journal, " has noted that something else was said then: a second "
-                                             "answer could give secrets away"),
-                             "Bring back the files that were there before, or let the coordinator "
-                             "give the round up (--abandon)"});
+                throw Error(
+                    ExitCode::data,
+                    {concat("another ", what, " than before"),
+                     concat(journal, " has noted that something else was said then: a second "
+                                     "answer could give secrets away"),
+                     "Bring back the files that were there before, or let the coordinator "
+                     "give the round up (--abandon)"});
             }
             if (line == begin + digest) {
                 return;

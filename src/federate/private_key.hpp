@@ -1,10 +1,10 @@
 #pragma once
 
-#include "federate/keys.hpp"
-
 #include <cstdint>
 #include <filesystem>
 #include <string>
+
+#include "federate/keys.hpp"
 
 namespace lockstep::federate {
 

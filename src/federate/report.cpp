@@ -1,11 +1,12 @@
 #include "federate/report.hpp"
 
 #include "base/text.hpp"
-#include "federate/coordinator.hpp"
-#include "federate/roster.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <nlohmann/json.hpp>
+
+#include "federate/coordinator.hpp"
+#include "federate/roster.hpp"
 
 namespace lockstep::federate {
 
@@ -86,7 +87,8 @@ std::string report(Federation const& federation) {
                        "\n");
     }
     for (std::int64_t round = 1; has_begun(federation, round); ++round) {
-        bool const over = federation.has(federation.binding(round, phase::result, coordinator_name));
+        bool const over =
+            federation.has(federation.binding(round, phase::result, coordinator_name));
         auto const counted = listed(federation, round, phase::result, "counted");
         text += concat("round ", round, ": ",
                        !over             ? "under way"
@@ -99,8 +101,8 @@ std::string report(Federation const& federation) {
                 files.push_back(concat(sent.phase, " (", bytes_text(sent.bytes), ")",
                                        sent.fault.empty() ? "" : concat(" refused: ", sent.fault)));
             }
-            text += concat("  ", site, " has sent ", files.empty() ? "nothing" : joined(files, ", "),
-                           "\n");
+            text += concat("  ", site, " has sent ",
+                           files.empty() ? "nothing" : joined(files, ", "), "\n");
         }
     }
     return text;
@@ -117,11 +119,11 @@ std::string json_report(Federation const& federation) {
                     {{"phase", sent.phase}, {"bytes", sent.bytes}, {"refused", sent.fault}});
             }
         }
-        Json line{{"round", round},
-                  {"over", federation.has(
-                               federation.binding(round, phase::result, coordinator_name))},
-                  {"counted", listed(federation, round, phase::result, "counted")},
-                  {"sent", sites}};
+        Json line{
+            {"round", round},
+            {"over", federation.has(federation.binding(round, phase::result, coordinator_name))},
+            {"counted", listed(federation, round, phase::result, "counted")},
+            {"sent", sites}};
         if (auto const epsilon = listed(federation, round, phase::result, "epsilon");
             !epsilon.empty()) {
             auto const both = split(epsilon.front(), ' ');

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "federate/federation.hpp"
-
 #include <string>
+
+#include "federate/federation.hpp"
 
 namespace lockstep::federate {
 

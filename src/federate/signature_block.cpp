@@ -60,8 +60,9 @@ std::string SignatureBlock::field(std::string const& name) const {
 SignatureBlock read_signature_block(std::filesystem::path const& path) {
     auto const file = File::open_read(path);
     if (file.size() < signed_from) {
-        throw refused(path, concat("it has ", file.size(), " bytes: it was cut short, or is no "
-                                                           "message of a federation"));
+        throw refused(path, concat("it has ", file.size(),
+                                   " bytes: it was cut short, or is no "
+                                   "message of a federation"));
     }
     std::array<std::byte, block_bytes> bytes{};
     file.read_at(block_at, bytes);
@@ -70,8 +71,8 @@ SignatureBlock read_signature_block(std::filesystem::path const& path) {
     }
     if (auto const damages = checkpoint::verify(path); !damages.empty()) {
         auto const& first = damages.front();
-        throw refused(path, concat("bytes ", first.first_byte, " to ", first.last_byte, ": ",
-                                   first.what));
+        throw refused(
+            path, concat("bytes ", first.first_byte, " to ", first.last_byte, ": ", first.what));
     }
     SignatureBlock block;
     std::uint32_t length = 0;
@@ -89,8 +90,8 @@ SignatureBlock read_signature_block(std::filesystem::path const& path) {
 void require_signature(SignatureBlock const& block, std::filesystem::path const& path,
                        PublicKey const& key) {
     if (block.key != key) {
-        throw refused(path, concat("it is signed by ", hex_text(block.key), ", not by ",
-                                   hex_text(key)));
+        throw refused(path,
+                      concat("it is signed by ", hex_text(block.key), ", not by ", hex_text(key)));
     }
     if (!is_signed(block.text, block.signature, key)) {
         throw refused(path, "its signature is wrong: it was not written by the owner of its key, "
@@ -103,9 +104,11 @@ void require_signature(SignatureBlock const& block, std::filesystem::path const&
 
 void require_binding(SignatureBlock const& block, std::filesystem::path const& path,
                      Binding const& expected) {
-    for (auto const& [name, value] :
-         {std::pair{"federation", expected.federation}, {"round", std::to_string(expected.round)},
-          {"phase", expected.phase}, {"sender", expected.sender}, {"model", expected.model}}) {
+    for (auto const& [name, value] : {std::pair{"federation", expected.federation},
+                                      {"round", std::to_string(expected.round)},
+                                      {"phase", expected.phase},
+                                      {"sender", expected.sender},
+                                      {"model", expected.model}}) {
         if (auto const found = block.field(name); found != value) {
             throw refused(path, concat("it is signed for ", name, " ", found, ", not for ", value));
         }

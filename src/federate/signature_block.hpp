@@ -1,12 +1,13 @@
 #pragma once
 
 #include "base/partial_file.hpp"
-#include "federate/keys.hpp"
-#include "federate/message.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+
+#include "federate/keys.hpp"
+#include "federate/message.hpp"
 
 namespace lockstep::federate {
 

@@ -2,10 +2,11 @@
 
 #include "base/file.hpp"
 #include "base/text.hpp"
-#include "federate/change.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+
+#include "federate/change.hpp"
 
 namespace lockstep::federate {
 
@@ -16,8 +17,9 @@ bool contains(std::vector<std::string> const& names, std::string const& name) {
 }
 
 Error broken_share(std::string const& from, std::string const& why) {
-    return {ExitCode::data, {concat("the share of ", from, " is refused"), why,
-                             "Ask that site to copy its file again"}};
+    return {ExitCode::data,
+            {concat("the share of ", from, " is refused"), why,
+             "Ask that site to copy its file again"}};
 }
 
 std::string use_of_shares(std::string const& round, std::string const& from,
@@ -62,8 +64,8 @@ bool Site::has_sent(std::int64_t round, std::string const& phase) const {
         return false;
     }
     try {
-        static_cast<void>(Message::read(federation_.file(bound), bound,
-                                        key_.signing_key().public_key()));
+        static_cast<void>(
+            Message::read(federation_.file(bound), bound, key_.signing_key().public_key()));
         return true;
     } catch (Error const& error) {
         if (error.code() != ExitCode::data) {
@@ -111,8 +113,9 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
         return federation_.has(federation_.binding(round, phase, coordinator_name));
     };
     if (own == accepted.end() || own->second != key_.signing_key().public_key()) {
-        return standing(concat("the coordinator has not accepted this site yet; its fingerprint is ",
-                               hex_text(key_.signing_key().public_key())));
+        return standing(
+            concat("the coordinator has not accepted this site yet; its fingerprint is ",
+                   hex_text(key_.signing_key().public_key())));
     }
     if (round > charter.rounds) {
         return {Need::nothing, charter.rounds, "the federation has finished"};
@@ -196,7 +199,8 @@ void Site::send_shares(std::int64_t round) const {
         Octets both(of_mask[i].bytes.begin(), of_mask[i].bytes.end());
         both.insert(both.end(), of_self[i].bytes.begin(), of_self[i].bytes.end());
         auto const use = use_of_shares(round_name(round), key_.name(), to.name);
-        message.add_octets(concat("to/", to.name), encrypted(both, share_key_of(own.share, to, use)));
+        message.add_octets(concat("to/", to.name),
+                           encrypted(both, share_key_of(own.share, to, use)));
         for (auto const& share : {of_mask[i], of_self[i]}) {
             auto const commitment = commitment_to(share.bytes);
             commitments.insert(commitments.end(), commitment.begin(), commitment.end());
@@ -217,8 +221,9 @@ bool Site::send_kept_update(std::int64_t round) const {
         return false;
     }
     try {
-        auto const message = Message::read(kept, federation_.binding(round, phase::update, key_.name()),
-                                           key_.signing_key().public_key());
+        auto const message =
+            Message::read(kept, federation_.binding(round, phase::update, key_.name()),
+                          key_.signing_key().public_key());
         key_.promise(federation_.charter().id, concat("update-of-round-", round),
                      hex_text(message.digest()));
         send(message);
@@ -236,18 +241,18 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained) co
     auto const& charter = federation_.charter();
     auto const sites = roster(round);
     auto const& own = *sites.find(key_.name());
-    auto change = encoded_change(
-        federation_.first_model(round), trained,
-        {sites.fixed_point(charter), sites.weight_of(own, charter), charter.clip});
+    auto change =
+        encoded_change(federation_.first_model(round), trained,
+                       {sites.fixed_point(charter), sites.weight_of(own, charter), charter.clip});
     if (charter.is_secure()) {
         auto const sharers = federation_.read_of_coordinator(round, phase::sharers);
         key_.promise(charter.id, concat("sharers-of-round-", round), hex_text(sharers.digest()));
         auto const masked = sites.part(listed(round, phase::sharers));
         if (std::cmp_less(masked.size(), charter.threshold)) {
-            throw Error(ExitCode::data,
-                        {concat("round ", round, " is to be masked among ", masked.size(), " sites"),
-                         concat("it needs ", charter.threshold),
-                         "Ask the coordinator to give the round up (--abandon)"});
+            throw Error(ExitCode::data, {concat("round ", round, " is to be masked among ",
+                                                masked.size(), " sites"),
+                                         concat("it needs ", charter.threshold),
+                                         "Ask the coordinator to give the round up (--abandon)"});
         }
         add_masks(change.words, key_.name(), secrets(round), masked);
     }
@@ -289,11 +294,12 @@ void Site::send_unmasking(std::int64_t round) const {
     auto const sharers = listed(round, phase::sharers);
     bool const all_shared = std::ranges::includes(sharers, counted);
     if (!all_shared || std::cmp_less(counted.size(), federation_.charter().threshold)) {
-        throw Error(ExitCode::data,
-                    {concat("round ", round, " is to be unmasked for ", counted.size(), " sites"),
-                     all_shared ? concat("it needs ", federation_.charter().threshold)
-                                : std::string("some of them have not shared their keys"),
-                     "Nothing is given away. Ask the coordinator to give the round up (--abandon)"});
+        throw Error(
+            ExitCode::data,
+            {concat("round ", round, " is to be unmasked for ", counted.size(), " sites"),
+             all_shared ? concat("it needs ", federation_.charter().threshold)
+                        : std::string("some of them have not shared their keys"),
+             "Nothing is given away. Ask the coordinator to give the round up (--abandon)"});
     }
     key_.promise(federation_.charter().id, concat("survivors-of-round-", round),
                  hex_text(survivors.digest()));

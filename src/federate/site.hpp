@@ -1,13 +1,13 @@
 #pragma once
 
-#include "federate/federation.hpp"
-#include "federate/masks.hpp"
-
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "federate/federation.hpp"
+#include "federate/masks.hpp"
 
 namespace lockstep::federate {
 

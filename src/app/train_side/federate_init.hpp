@@ -1,12 +1,13 @@
 #pragma once
 
-#include "federate/charter.hpp"
-#include "federate/model_vector.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
 
 #include <filesystem>
+
+#include "federate/charter.hpp"
+#include "federate/model_vector.hpp"
 
 namespace lockstep::app {
 

@@ -1,9 +1,6 @@
-#include "federate_init.hpp"
-
 #include "base/text.hpp"
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
-#include "federate/federation.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "monitor/watchdog.hpp"
@@ -16,6 +13,8 @@
 #include "build_info.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
+#include "federate/federation.hpp"
+#include "federate_init.hpp"
 
 namespace lockstep::app {
 
@@ -53,8 +52,9 @@ void require_outside(std::filesystem::path const& key, std::filesystem::path con
     auto const inside = std::filesystem::weakly_canonical(key).lexically_relative(
         std::filesystem::weakly_canonical(directory));
     if (!inside.empty() && *inside.begin() != "..") {
-        throw Error(ExitCode::usage, {concat("--key ", key.string(), " lies in ", directory.string()),
-                                      "all sites see that directory", "Name a file elsewhere"});
+        throw Error(ExitCode::usage,
+                    {concat("--key ", key.string(), " lies in ", directory.string()),
+                     "all sites see that directory", "Name a file elsewhere"});
     }
 }
 
@@ -83,9 +83,10 @@ ExitCode federate_init_command(Invocation const& invocation) {
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(world, deck.run));
             deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);
-            auto const first = told.weights.empty()
-                                   ? first_weights(world, deck, directory / "first-weights", signals)
-                                   : federate::ModelVector();
+            auto const first =
+                told.weights.empty()
+                    ? first_weights(world, deck, directory / "first-weights", signals)
+                    : federate::ModelVector();
             comm::agree(world, "starting the federation", [&] {
                 if (!world.is_root()) {
                     return;

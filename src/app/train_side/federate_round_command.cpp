@@ -66,8 +66,8 @@ ExitCode federate_round_command(Invocation const& invocation) {
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const& world = context.world;
             FederateRoundTold told;
-            auto const words = agreed_words(world, federate_round_options(told),
-                                            invocation.arguments);
+            auto const words =
+                agreed_words(world, federate_round_options(told), invocation.arguments);
             std::string printed;
             comm::agree(world, "opening the federation", [&] {
                 federate::require_site_name(told.site);

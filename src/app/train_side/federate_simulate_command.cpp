@@ -4,11 +4,8 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "federate/coordinator.hpp"
-#include "federate/partition.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/train/trainer.hpp"
-#include "train/workload.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -17,6 +14,8 @@
 #include "../federate_options.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
+#include "federate/coordinator.hpp"
+#include "federate/partition.hpp"
 #include "federate_init.hpp"
 #include "federate_site.hpp"
 
@@ -56,13 +55,13 @@ class Simulation {
             federation_ = std::make_unique<federate::Federation>(federate::Federation::found(
                 federation_directory(), charter, first, *coordinator_key_));
         }
-        lock_ = std::make_unique<FileLock>(federate::sole_process(
-            federation_directory() / "coordinator.lock", "the coordinator"));
+        lock_ = std::make_unique<FileLock>(
+            federate::sole_process(federation_directory() / "coordinator.lock", "the coordinator"));
         coordinator_ = std::make_unique<federate::Coordinator>(*federation_, *coordinator_key_);
         for (std::size_t i = 0; std::cmp_less(i, told_.sites); ++i) {
             keys_.push_back(std::make_unique<federate::PrivateKey>(key_of(site_name(i))));
-            sites_.push_back(std::make_unique<federate::Site>(
-                *federation_, *keys_.back(), directory_ / "sites" / site_name(i)));
+            sites_.push_back(std::make_unique<federate::Site>(*federation_, *keys_.back(),
+                                                              directory_ / "sites" / site_name(i)));
             sites_.back()->join();
         }
         coordinator_->accept({"all"});
@@ -71,12 +70,12 @@ class Simulation {
     /// On rank 0: the samples of each site, in files of their own.
     void divide_data() const {
         auto const fields = fields_of_deck();
-        auto const whole = train::open_dataset(deck_.data, deck_.data.train);
-        std::vector<std::int64_t> labels(static_cast<std::size_t>(whole->samples()), 0);
-        if (whole->has_labels()) {
+        auto const whole = open_training_set(deck_.data);
+        std::vector<std::int64_t> labels(static_cast<std::size_t>(whole.samples()), 0);
+        if (whole.has_labels()) {
             std::vector<std::int64_t> all(labels.size());
             std::iota(all.begin(), all.end(), 0);
-            whole->read_targets(all, labels);
+            whole.read_targets(all, labels);
         } else if (told_.dirichlet > 0) {
             throw Error(ExitCode::usage, {concat("--dirichlet ", told_.dirichlet),
                                           "the samples have no classes", "Leave it out"});
@@ -154,7 +153,8 @@ class Simulation {
 /// What the global model of a round measures on the deck's test set, or its validation set.
 ///
 /// Collective  over `world`
-void tell_quality(comm::Communicator const& world, config::Deck const& deck, std::string const& file) {
+void tell_quality(comm::Communicator const& world, config::Deck const& deck,
+                  std::string const& file) {
     if (trimmed(deck.data.test).empty() && trimmed(deck.data.validation).empty()) {
         return;
     }
@@ -177,8 +177,7 @@ ExitCode run_rounds(monitor::CommandContext& context, config::Deck const& deck,
         comm::agree(world, "coordinating", [&] {
             if (auto const* const coordinator = simulation.coordinator()) {
                 auto const before = simulation.federation()->current_round();
-                auto const progress =
-                    coordinator->advance(federate::Coordinator::Waiting::for_all);
+                auto const progress = coordinator->advance(federate::Coordinator::Waiting::for_all);
                 for (auto const& line : progress.lines) {
                     std::cout << line << std::endl;
                 }

@@ -6,14 +6,13 @@
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "config/share.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/metrics_file.hpp"
 #include "lockstep/task/task.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "monitor/console.hpp"
 #include "monitor/watchdog.hpp"
-#include "train/validation_share.hpp"
-#include "train/workload.hpp"
 
 #include <array>
 #include <iostream>
@@ -62,9 +61,11 @@ std::int64_t count_samples(config::Deck const& deck) {
     if (task::is_played(deck.task)) {
         return 1;
     }
-    auto const sets = train::open_datasets(deck);
-    auto const share = train::divide(deck, *sets.train);
-    return share ? share->first.samples() : sets.train->samples();
+    auto const whole = open_training_set(deck.data);
+    auto const percent = config::share_of(deck.data.validation);
+    return percent
+               ? whole.divided(*percent, static_cast<std::uint64_t>(deck.run.seed)).first.samples()
+               : whole.samples();
 }
 
 /// Whether training came to its end.
@@ -90,6 +91,14 @@ bool train_round(monitor::CommandContext& context, config::Deck deck, LocalRun c
 }
 
 } // namespace
+
+data::Dataset open_training_set(config::Data const& data) {
+    return data::Dataset({.files = data.train,
+                          .inputs = data.inputs,
+                          .targets = data.targets,
+                          .sample_per_file = data.sample_per_file,
+                          .sequence = data.sequence});
+}
 
 std::optional<federate::Standing> take_part(monitor::CommandContext& context,
                                             federate::Federation const* federation,
@@ -130,9 +139,8 @@ std::optional<federate::Standing> take_part(monitor::CommandContext& context,
                                 {concat("no checkpoint in ", local.directory),
                                  "it was removed after training", "Start this round again"});
                 }
-                std::cout << site->send_update(
-                                 standing.round,
-                                 federate::ModelVector::read(newest.front().path))
+                std::cout << site->send_update(standing.round,
+                                               federate::ModelVector::read(newest.front().path))
                           << std::endl;
             }
         });

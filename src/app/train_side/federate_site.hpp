@@ -1,13 +1,20 @@
 #pragma once
 
-#include "federate/site.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/config/deck.hpp"
+#include "lockstep/data/dataset.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 
 #include <optional>
 
+#include "federate/site.hpp"
+
 namespace lockstep::app {
+
+/// The training set of a deck, whole, by this process alone.
+///
+/// Throws  Error as data::Dataset
+data::Dataset open_training_set(config::Data const& data);
 
 /// Does what the current round asks of a site, training by all ranks included. `site` is null
 /// elsewhere than on rank 0; `deck` is the federation's with the site's own data.

@@ -122,7 +122,7 @@ std::optional<Octets> decrypted(std::span<std::uint8_t const> box, Secret const&
 }
 
 void add_stream(std::span<std::uint32_t> words, Secret const& key, Sign sign) {
-    constexpr std::size_t block = 64;             // bytes of ChaCha20's counter
+    constexpr std::size_t block = 64;              // bytes of ChaCha20's counter
     std::array<std::uint32_t, 16 * 1024> stream{}; // stays in a core's own cache
     constexpr std::array<unsigned char, crypto_stream_chacha20_NONCEBYTES> nonce{};
     std::uint64_t counter = 0;
@@ -151,8 +151,8 @@ Digester::Digester() {
 }
 
 Digester& Digester::add(std::span<std::byte const> bytes) {
-    crypto_generichash_update(state_of(state_), reinterpret_cast<unsigned char const*>(bytes.data()),
-                              bytes.size());
+    crypto_generichash_update(state_of(state_),
+                              reinterpret_cast<unsigned char const*>(bytes.data()), bytes.size());
     return *this;
 }
 

@@ -1,13 +1,14 @@
-#include "federate/keys.hpp"
-
 #include "lockstep/base/error.hpp"
+
+#include "federate/keys.hpp"
 
 namespace lockstep::federate {
 
 void require_cryptography() {
     throw Error(ExitCode::unavailable,
-                {"this program was built without libsodium", "federated training needs it to sign "
-                                                             "and to encrypt what sites send",
+                {"this program was built without libsodium",
+                 "federated training needs it to sign "
+                 "and to encrypt what sites send",
                  "Install it (Debian: libsodium-dev), configure and build again"});
 }
 

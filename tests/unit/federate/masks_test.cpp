@@ -1,11 +1,10 @@
-#include "federate/masks.hpp"
-
 #include "base/random.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
 
 #include "catch.hpp"
+#include "federate/masks.hpp"
 
 using namespace lockstep;
 using namespace lockstep::federate;
@@ -28,8 +27,8 @@ struct Round {
         for (std::size_t i = 0; i < sites; ++i) {
             auto const name = concat("s", 100 + i);
             secrets.push_back(RoundSecrets::of(key_of(i), "test 1"));
-            roster.members.push_back({name, exchange_key(secrets[i].share),
-                                      exchange_key(secrets[i].mask), 1});
+            roster.members.push_back(
+                {name, exchange_key(secrets[i].share), exchange_key(secrets[i].mask), 1});
             auto& change = changes.emplace_back(values);
             for (std::size_t at = 0; at < values; ++at) {
                 change[at] = static_cast<std::uint32_t>(mixed(i * values + at));
@@ -118,9 +117,11 @@ TEST_CASE("a masked change is as even as noise, and so is a sum that lacks one m
 TEST_CASE("rounds and sites share no mask") {
     auto const one = RoundSecrets::of(key_of(0), "test 1");
     auto const other = RoundSecrets::of(key_of(0), "test 2");
-    for (auto const& [a, b] :
-         {std::pair{one.mask, other.mask}, {one.self, other.self}, {one.mask, one.self},
-          {one.self, one.share}, {one.coefficients_of_mask, one.coefficients_of_self}}) {
+    for (auto const& [a, b] : {std::pair{one.mask, other.mask},
+                               {one.self, other.self},
+                               {one.mask, one.self},
+                               {one.self, one.share},
+                               {one.coefficients_of_mask, one.coefficients_of_self}}) {
         CHECK_FALSE(std::ranges::equal(a.bytes(), b.bytes()));
     }
     CHECK_FALSE(agreed_secret(one.mask, PublicKey{}, "test"));

@@ -1,12 +1,12 @@
 #include "base/file.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
-#include "federate/message.hpp"
 
 #include <cstdlib>
 
 #include "catch.hpp"
 #include "error_of.hpp"
+#include "federate/message.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
@@ -58,8 +58,7 @@ TEST_CASE("a message of another federation, round, phase, site, model or key is 
     auto const key = key_of("anna");
     example().write(path, key);
     auto const refused = [&](Binding const& expected, char const* why) {
-        auto const error =
-            test::error_of([&] { Message::read(path, expected, key.public_key()); });
+        auto const error = test::error_of([&] { Message::read(path, expected, key.public_key()); });
         CHECK(error.code() == ExitCode::data);
         CHECK(test::says(error, why));
     };
@@ -78,8 +77,8 @@ TEST_CASE("a message of another federation, round, phase, site, model or key is 
     other = bound;
     other.model = "babe";
     refused(other, "model cafe, not for babe");
-    auto const error = test::error_of(
-        [&] { Message::read(path, bound, key_of("bert").public_key()); });
+    auto const error =
+        test::error_of([&] { Message::read(path, bound, key_of("bert").public_key()); });
     CHECK(test::says(error, "is signed by"));
 }
 
@@ -115,8 +114,7 @@ TEST_CASE("every changed byte is found, with checksums made right again, too") {
     auto mixed = read_text(anothers);
     mixed.replace(4096, 4096, good, 4096, 4096);
     write_text_durably(forger, mixed);
-    CHECK(test::code_of([&] { Message::read(forger, bound, key.public_key()); }) ==
-          ExitCode::data);
+    CHECK(test::code_of([&] { Message::read(forger, bound, key.public_key()); }) == ExitCode::data);
 }
 
 TEST_CASE("a signature is of its text and key alone") {

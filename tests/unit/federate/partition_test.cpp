@@ -1,5 +1,3 @@
-#include "federate/partition.hpp"
-
 #include "h5/file.hpp"
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
+#include "federate/partition.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;

@@ -1,9 +1,6 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/model_file.hpp"
-#include "federate/change.hpp"
-#include "federate/coordinator.hpp"
-#include "federate/site.hpp"
 
 #include <array>
 #include <cmath>
@@ -12,6 +9,9 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
+#include "federate/change.hpp"
+#include "federate/coordinator.hpp"
+#include "federate/site.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
@@ -32,10 +32,9 @@ struct World {
 
     World(Charter charter, std::size_t sites) {
         std::array<float, values> const weights{1, 2, 3, 4, 5, 6};
-        checkpoint::write_model(scratch / "first.h5",
-                                {{"model/layer/weight", h5::Type::f32, {2, 3},
-                                  std::as_bytes(std::span(weights))}},
-                                {});
+        checkpoint::write_model(
+            scratch / "first.h5",
+            {{"model/layer/weight", h5::Type::f32, {2, 3}, std::as_bytes(std::span(weights))}}, {});
         auto const first = ModelVector::read(scratch / "first.h5");
         charter.id = "0123";
         charter.model = first.fingerprint();
@@ -375,14 +374,13 @@ TEST_CASE("a key's file is for its owner alone") {
     auto const key = PrivateKey::open_or_make(path, "anna");
     CHECK((std::filesystem::status(path).permissions() & std::filesystem::perms::mask) ==
           (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
-    CHECK(std::ranges::equal(PrivateKey::open(path, "anna").secret().bytes(),
-                             key.secret().bytes()));
+    CHECK(
+        std::ranges::equal(PrivateKey::open(path, "anna").secret().bytes(), key.secret().bytes()));
     CHECK(test::code_of([&] { PrivateKey::open(path, "bert"); }) == ExitCode::usage);
     std::filesystem::permissions(path, std::filesystem::perms::group_read,
                                  std::filesystem::perm_options::add);
     CHECK(test::code_of([&] { PrivateKey::open(path, "anna"); }) == ExitCode::usage);
-    CHECK(test::code_of([&] { PrivateKey::open(scratch / "none", "anna"); }) ==
-          ExitCode::no_input);
+    CHECK(test::code_of([&] { PrivateKey::open(scratch / "none", "anna"); }) == ExitCode::no_input);
     key.promise("f", "update-of-round-1", "aa");
     key.promise("f", "update-of-round-1", "aa");
     key.promise("g", "update-of-round-1", "bb");
