@@ -1,6 +1,5 @@
 #include "checkpoint/space.hpp"
 
-
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"

@@ -44,7 +44,8 @@ LocalRun local_run(federate::Federation const& federation, federate::Site const&
     static_cast<void>(federation.first_model(round)); // it is the one that the round begins with
     auto const key = random_key(static_cast<std::uint64_t>(deck.run.seed), Stream::order,
                                 {static_cast<std::uint64_t>(round), hash64(site.name())});
-    return {site.run_directory(round).string(), federation.global_file(round - 1).string(),
+    return {site.run_directory(round).string(),
+            std::filesystem::absolute(federation.global_file(round - 1)).string(),
             static_cast<std::int64_t>(key >> 2)};
 }
 
