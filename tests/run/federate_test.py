@@ -17,7 +17,7 @@ SITES = [f"site-{number:05}" for number in (1, 2, 3)]
 LAST = f"round-{SETTINGS[1]:04}.h5"
 # Where a site and the coordinator are killed: before and after each file that they write.
 SITE_KILLS = {"announce": ["announce written"], "shares": ["shares"], "update": ["update"], "unmask": ["unmask written"]}
-LIST_KILLS = {"plan": ["plan"], "roster": ["roster written"], "sharers": ["sharers"], "survivors": ["survivors written"],
+LIST_KILLS = {"roster": ["roster written"], "sharers": ["sharers"], "survivors": ["survivors written"],
               "result": ["global", "global written", "result"]}
 if LONG:
     SITE_KILLS = {phase: [phase, f"{phase} written"] for phase in SITE_KILLS}
@@ -43,6 +43,10 @@ def simulate(directory, ranks, *options):
     return run(words, ranks)
 
 
+def inject(phase):
+    return {"LOCKSTEP_INJECT": f"kill:rank=0:phase=federate {phase}"}
+
+
 class Federation:
     """Of real sites, whose data is that of the simulation's sites."""
 
@@ -53,7 +57,9 @@ class Federation:
              "--data.train", DATA / "train.h5", *options]).expect(0, "fingerprint")
         for site in SITES:
             run(["federate", "join", self.directory, "--site", site, "--key", self.keys / site]).expect(0, "joined")
-        self.coordinate("--accept", "all").expect(0, "accepted site-00001")
+        for kill in ("accepted written", "plan", "plan written"):
+            check(self.coordinate("--accept", "all", env=inject(kill)).code == -9, f"killed at {kill}")
+        self.coordinate("--accept", "all").expect(0, "waits for site-00001, site-00002, site-00003")
 
     def coordinate(self, *options, env=None):
         return run(["federate", "round", self.directory, "--coordinator", "--key", self.keys / "coordinator",
@@ -69,10 +75,6 @@ class Federation:
     def waiting(self, site):
         """A site whose job takes part for as long as it is there."""
         return subprocess.Popen([LOCKSTEP, *map(str, self.words(site, "--wait", 600))], stdout=subprocess.DEVNULL)
-
-
-def inject(phase):
-    return {"LOCKSTEP_INJECT": f"kill:rank=0:phase=federate {phase}"}
 
 
 def killed(call, phase):
@@ -98,7 +100,6 @@ def disturbed_round(federation):
             killed(lambda env: federation.site(SITES[0], env=env), kill)
         federation.site(SITES[0]).expect(0)
 
-    coordinate("plan")
     take_part("announce")
     coordinate("roster")
     take_part("shares")
@@ -140,7 +141,6 @@ with Scratch() as scratch:
 
     # What a hand, a forger or a mistake may do.
     simple = Federation(scratch / "simple", scratch / "n1/data", "--clip", 0.01)
-    simple.coordinate().expect(0, "waits for site-00001, site-00002, site-00003")
     for site in SITES[:2]:
         simple.site(site).expect(0, "announced")
     simple.coordinate("--close").expect(0, "without site-00003", "waits for site-00001, site-00002")
