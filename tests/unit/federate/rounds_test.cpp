@@ -2,6 +2,7 @@
 #include "base/text.hpp"
 #include "checkpoint/model_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -337,6 +338,29 @@ TEST_CASE("a second list of survivors is not answered, and too short a one neith
         world.federation->write(other, *world.key);
         CHECK(test::code_of([&] { site.proceed(1); }) == ExitCode::data);
     }
+}
+
+TEST_CASE("a wrong share is refused, and the round ends right by those of others") {
+    World const world(charter_of(2), 3);
+    world.advance();
+    for (int i = 0; i < 3; ++i) {
+        world.answer();
+        world.advance();
+    }
+    auto const liar = world.key_of("site0");
+    Message lie(world.federation->binding(1, phase::unmask, "site0"));
+    for (auto const& name : world.names) {
+        lie.add_octets("of/" + name, Octets(sizeof(Digest), 7));
+    }
+    world.federation->write(lie, liar);
+    world.answer({"site0"});
+    auto const progress = world.advance();
+    CHECK(std::ranges::count_if(progress.lines, [](std::string const& line) {
+              return line.find("that site0 has sent is refused") != std::string::npos;
+          }) == 3);
+    CHECK(world.federation->current_round() == 2);
+    CHECK(world.global(1) ==
+          world.expected({"site0", "site1", "site2"}, {"site0", "site1", "site2"}));
 }
 
 TEST_CASE("noise is the same again, of the size that was asked for, and epsilon stops the rounds") {
