@@ -34,6 +34,8 @@ ExitCode bench_loader_command(Invocation const& invocation);
 std::string bench_loader_help(HelpWords const&);
 ExitCode bench_allreduce_command(Invocation const& invocation);
 std::string bench_allreduce_help(HelpWords const&);
+ExitCode federate_command(Invocation const& invocation);
+std::string federate_help(HelpWords const& words);
 ExitCode report_command(Invocation const& invocation);
 std::string report_help(HelpWords const&);
 ExitCode watch_command(Invocation const& invocation);

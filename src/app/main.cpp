@@ -57,6 +57,8 @@ std::vector<Command> commands() {
          "shows, verifies, compares and prunes checkpoints; exports the model to other formats"},
         {"bench", bench_command, bench_help, "allreduce | step | loader | checkpoint",
          "measures the exchange, the training step, the loader, checkpoints"},
+        {"federate", federate_command, federate_help, "init | join | round | info | simulate",
+         "trains over sites that share no data, by files and ordinary jobs"},
         {"report", report_command, report_help,
          "RUN... [--output DIRECTORY] [--format png,pdf,svg] [--price-per-hour P]",
          "draws pictures of runs, and a table that compares them"},

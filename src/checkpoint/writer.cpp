@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
 #include "checkpoint/record.hpp"
+#include "checkpoint/space.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "h5/element_type.hpp"
@@ -20,7 +21,6 @@
 #include <thread>
 
 #include "layout.hpp"
-#include "space.hpp"
 #include "transfer.hpp"
 
 namespace lockstep::checkpoint {

@@ -105,6 +105,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "(*.weight); or none");
     visit("optimizer.ema", optimizer.ema, between(0, below_1, fixed),
           "decay of the averaged weights (EMA), which are evaluated and exported; 0: off");
+    visit("optimizer.proximal", optimizer.proximal, at_least(0, fixed),
+          "strength of a pull to the first weights, added to the gradient (FedProx); 0: off");
     visit("optimizer.momentum", optimizer.momentum, between(0, below_1, fixed),
           "momentum of sgd and lars");
     visit("optimizer.nesterov", optimizer.nesterov, any(fixed), "Nesterov momentum in sgd");

@@ -74,6 +74,7 @@ struct Optimizer {
     double weight_decay = 0.01;               ///< of all but what no_decay exempts
     std::string no_decay = "biases, norms";   ///< exempt: biases, norms, name patterns; or none
     double ema = 0;                           ///< decay of the averaged weights; 0: off
+    double proximal = 0;                      ///< strength of the pull to the first weights
     double momentum = 0;                      ///< of sgd and lars
     bool nesterov = false;                    ///< of sgd
     std::vector<double> betas = {0.9, 0.999}; ///< of both moments; adamw, adam, lamb

@@ -12,6 +12,9 @@ ExitCode export_script_command(Invocation const& invocation);
 ExitCode plan_command(Invocation const& invocation);
 ExitCode check_command(Invocation const& invocation);
 ExitCode estimate_command(Invocation const& invocation);
+ExitCode federate_init_command(Invocation const& invocation);
+ExitCode federate_round_command(Invocation const& invocation);
+ExitCode federate_simulate_command(Invocation const& invocation);
 ExitCode models_command(Invocation const& invocation);
 ExitCode tasks_command(Invocation const& invocation);
 

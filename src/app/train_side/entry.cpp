@@ -20,6 +20,9 @@ extern "C" int lockstep_train_side(char const* name, lockstep::app::Invocation c
             {"generate", generate_command},     {"plan", plan_command},
             {"check", check_command},           {"estimate", estimate_command},
             {"bench step", bench_step_command}, {"checkpoint export", export_script_command},
+            {"federate init", federate_init_command},
+            {"federate round", federate_round_command},
+            {"federate simulate", federate_simulate_command},
             {"models", models_command},         {"tasks", tasks_command}};
         return static_cast<int>(commands.at(name)(*invocation));
     } catch (...) {

@@ -17,6 +17,7 @@ ROOMS = {
     "text": ["base"],
     "import": ["base", "comm", "h5", "data", "text"],
     "checkpoint": ["base", "comm", "h5"],
+    "federate": ["base", "config", "comm", "h5", "checkpoint"],
     "rl": ["base", "config", "comm", "h5"],
     "program": ["base"],
     "nn": ["base", "config", "comm", "h5", "data", "program"],
@@ -27,7 +28,7 @@ ROOMS = {
     "launch": ["base", "config", "comm", "monitor"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
                 "monitor"],
-    "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "rl", "nn", "task",
+    "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn", "task",
             "train", "monitor", "report", "launch", "measure"],
 }
 
