@@ -2,7 +2,7 @@
 _lockstep() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-}
     local commands="train launch plan check estimate evaluate generate verify-resume data checkpoint bench
-                    report watch models tasks --help --version"
+                    report watch export models tasks --help --version"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
@@ -12,6 +12,7 @@ _lockstep() {
     case $command in
     data) second="import info verify" ;;
     checkpoint) second="info verify diff prune export" ;;
+    export) second="check" ;;
     bench) second="allreduce step loader checkpoint" ;;
     esac
     if ((COMP_CWORD == 2)) && [[ -n $second ]]; then

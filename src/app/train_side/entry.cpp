@@ -16,11 +16,18 @@ extern "C" int lockstep_train_side(char const* name, lockstep::app::Invocation c
     try {
         using Run = ExitCode (*)(Invocation const&);
         std::map<std::string_view, Run> const commands{
-            {"train", train_command},           {"evaluate", evaluate_command},
-            {"generate", generate_command},     {"plan", plan_command},
-            {"check", check_command},           {"estimate", estimate_command},
-            {"bench step", bench_step_command}, {"checkpoint export", export_script_command},
-            {"models", models_command},         {"tasks", tasks_command}};
+            {"train", train_command},
+            {"evaluate", evaluate_command},
+            {"generate", generate_command},
+            {"plan", plan_command},
+            {"check", check_command},
+            {"estimate", estimate_command},
+            {"bench step", bench_step_command},
+            {"checkpoint export", export_script_command},
+            {"checkpoint export graph", export_graph_command},
+            {"export check", export_check_command},
+            {"models", models_command},
+            {"tasks", tasks_command}};
         return static_cast<int>(commands.at(name)(*invocation));
     } catch (...) {
         auto const error = current_error();
