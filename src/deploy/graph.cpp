@@ -92,7 +92,9 @@ TensorId Graph::input(std::string name, Element element, Shape shape) {
 
 TensorId Graph::constant(std::string name, Element element, Shape shape,
                          std::vector<std::byte> values) {
-    if (name.empty()) {
+    bool const taken =
+        std::ranges::any_of(tensors_, [&](Tensor const& tensor) { return tensor.name == name; });
+    if (name.empty() || taken || name == "outputs") {
         name = "/c" + std::to_string(tensors_.size());
     }
     tensors_.push_back({std::move(name), element, std::move(shape), std::move(values), true});

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "deploy/graph.hpp"
-
 #include <cstddef>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "deploy/graph.hpp"
 
 namespace lockstep::deploy {
 

@@ -185,23 +185,6 @@ Id GraphParts::wholes(std::vector<std::int64_t> const& values) {
                            {bytes.begin(), bytes.end()});
 }
 
-Id GraphParts::transposed_constant(Id matrix) {
-    auto const from = graph_[matrix]; // the list of tensors grows
-    auto const rows = static_cast<std::size_t>(from.shape[0].count);
-    auto const columns = static_cast<std::size_t>(from.shape[1].count);
-    auto const values = from.reals();
-    std::vector<float> turned(values.size());
-    for (std::size_t row = 0; row < rows; ++row) {
-        for (std::size_t column = 0; column < columns; ++column) {
-            turned[column * rows + row] = values[row * columns + column];
-        }
-    }
-    auto const bytes = std::as_bytes(std::span(turned));
-    auto const named = from.name.starts_with('/') ? std::string() : from.name + "/transposed";
-    return graph_.constant(named, Element::f32, {from.shape[1], from.shape[0]},
-                           {bytes.begin(), bytes.end()});
-}
-
 void GraphParts::require_own(Id a, std::int64_t axis) const {
     if (shape(a).at(static_cast<std::size_t>(axis)).batch) {
         refuse_export("it joins, cuts or sums along the batch",

@@ -154,6 +154,26 @@ std::vector<Id> LoweredCall::tensors(std::size_t at) {
     return ids;
 }
 
+Id LoweredCall::transposed_constant(Id matrix) {
+    if (auto const found = table_.transposed.find(matrix); found != table_.transposed.end()) {
+        return found->second;
+    }
+    auto const from = (*this)[matrix]; // the list of tensors grows
+    auto const rows = static_cast<std::size_t>(from.shape[0].count);
+    auto const columns = static_cast<std::size_t>(from.shape[1].count);
+    auto const values = from.reals();
+    std::vector<float> turned(values.size());
+    for (std::size_t row = 0; row < rows; ++row) {
+        for (std::size_t column = 0; column < columns; ++column) {
+            turned[column * rows + row] = values[row * columns + column];
+        }
+    }
+    auto const bytes = std::as_bytes(std::span(turned));
+    auto const named = from.name.starts_with('/') ? std::string() : from.name + "/transposed";
+    return table_.transposed[matrix] = graph().constant(
+               named, Element::f32, {from.shape[1], from.shape[0]}, {bytes.begin(), bytes.end()});
+}
+
 std::int64_t LoweredCall::whole(std::size_t at) const {
     auto const two = two_.arguments.at(at).toInt();
     if (two != three_.arguments.at(at).toInt()) {

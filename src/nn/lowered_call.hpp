@@ -36,9 +36,6 @@ class GraphParts {
     Id expanded(Id a, deploy::Shape const& shape);
     Id gather(Id values, Id indices, std::int64_t axis);
     Id wholes(std::vector<std::int64_t> const& values);
-    /// A constant matrix, turned over.
-    Id transposed_constant(Id matrix);
-
     /// Throws  Error 64 where the axis is the batch: samples would be mixed
     void require_own(Id a, std::int64_t axis) const;
 
@@ -52,6 +49,7 @@ struct ValueTable {
     std::vector<deploy::TensorId> values;              ///< by their number
     std::map<void const*, deploy::TensorId> constants; ///< parameters, by their implementation
     std::map<void const*, std::string> names;          ///< the same
+    std::map<deploy::TensorId, deploy::TensorId> transposed; ///< constants, turned over
 };
 
 /// One operator that was recorded with batches of 2 and 3 samples, as it becomes part of a graph.
@@ -69,6 +67,8 @@ class LoweredCall : public GraphParts {
     bool is_tensor(std::size_t at) const;
     Id tensor(std::size_t at);
     std::vector<Id> tensors(std::size_t at);
+    /// A constant matrix, turned over; of each the same one.
+    Id transposed_constant(Id matrix);
     std::int64_t whole(std::size_t at) const;
     std::vector<std::int64_t> wholes_of(std::size_t at) const; ///< a number counts as a list
     double number(std::size_t at) const;

@@ -1,7 +1,6 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/check_export.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -9,6 +8,7 @@
 #include <iostream>
 
 #include "../train_side_options.hpp"
+#include "check_export.hpp"
 #include "commands.hpp"
 #include "deploy/wire.hpp"
 #include "saved_deck.hpp"
@@ -62,7 +62,7 @@ ExitCode export_check_command(Invocation const& invocation) {
     auto deck = saved_deck(saved_file, words.keys);
     auto const saved = train::open_saved_model(deck, saved_file, facts.rows);
     deck.data.test = told.data;
-    auto const found = train::compare_export(file, saved, deck.data, told.samples);
+    auto const found = compare_export(file, saved, deck.data, told.samples);
     bool const same =
         found.largest_relative <= told.tolerance && std::isfinite(found.largest_relative);
     std::cout << file.string() << ": " << count_text(found.samples)

@@ -1,5 +1,3 @@
-#include "train/check_export.hpp"
-
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
@@ -9,9 +7,9 @@
 #include <numeric>
 
 #include "deploy/run_exported.hpp"
-#include "workload.hpp"
+#include "check_export.hpp"
 
-namespace lockstep::train {
+namespace lockstep::app {
 
 namespace {
 
@@ -78,7 +76,8 @@ std::vector<std::byte> raw_inputs(data::Dataset const& unscaled, nn::ExportInput
     return bytes_from(bytes);
 }
 
-torch::Tensor our_outputs(SavedModel const& saved, data::Dataset const& set, std::int64_t samples) {
+torch::Tensor our_outputs(train::SavedModel const& saved, data::Dataset const& set,
+                          std::int64_t samples) {
     torch::NoGradGuard const no_grad;
     nn::EvaluationMode const evaluation(*saved.model);
     auto shape = saved.inputs.sample();
@@ -98,26 +97,12 @@ torch::Tensor our_outputs(SavedModel const& saved, data::Dataset const& set, std
     return torch::cat(parts).contiguous();
 }
 
-std::unique_ptr<data::Dataset> opened(config::Data const& data, SavedModel const& saved) {
-    auto set = open_dataset(data, data.test);
-    auto const& inputs = set->inputs();
-    auto const& own = saved.inputs.info;
-    if (inputs.size() != 1 || inputs.front().shape != own.shape ||
-        inputs.front().type != own.type || inputs.front().ragged != own.ragged) {
-        throw Error(ExitCode::usage,
-                    {concat("--data ", data.test), "its inputs are not those of the model",
-                     "Name a set that was imported as the one that the model was trained on"});
-    }
-    return set;
-}
-
 } // namespace
 
-ExportDifference compare_export(std::filesystem::path const& file, SavedModel const& saved,
+ExportDifference compare_export(std::filesystem::path const& file, train::SavedModel const& saved,
                                 config::Data const& data, std::int64_t samples) {
-    auto const scaled = opened(data, saved);
-    scaled->scale_as(saved.inputs.mean, saved.inputs.std);
-    auto const unscaled = opened(data, saved);
+    auto const scaled = train::samples_for(saved, data, data.test);
+    auto const unscaled = train::samples_for(saved, data, data.test);
     unscaled->scale_as({}, {});
     ExportDifference found;
     found.samples = std::min(samples, scaled->samples());
@@ -150,4 +135,4 @@ double export_latency(std::filesystem::path const& file, nn::ExportInputs const&
     return deploy::run_exported(file, {zeros, 1, inputs.element(), 20}).seconds_per_sample;
 }
 
-} // namespace lockstep::train
+} // namespace lockstep::app

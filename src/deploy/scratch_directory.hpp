@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-namespace lockstep {
+namespace lockstep::deploy {
 
 /// A new directory for this user alone, which goes with all that is in it.
 class ScratchDirectory {
@@ -19,4 +19,4 @@ class ScratchDirectory {
     std::filesystem::path path_;
 };
 
-} // namespace lockstep
+} // namespace lockstep::deploy

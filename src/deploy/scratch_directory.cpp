@@ -1,4 +1,4 @@
-#include "base/scratch_directory.hpp"
+#include "deploy/scratch_directory.hpp"
 
 #include "base/file.hpp"
 #include "base/text.hpp"
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::deploy {
 
 ScratchDirectory::ScratchDirectory() {
     std::error_code unknown;
@@ -24,4 +24,4 @@ ScratchDirectory::~ScratchDirectory() {
     std::filesystem::remove_all(path_, ignored);
 }
 
-} // namespace lockstep
+} // namespace lockstep::deploy

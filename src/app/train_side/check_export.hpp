@@ -1,13 +1,13 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "train/exported_graph.hpp"
+#include "train/saved_model.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 
-namespace lockstep::train {
+namespace lockstep::app {
 
 /// How an exported file compares with the model that it was made from.
 struct ExportDifference {
@@ -24,7 +24,7 @@ struct ExportDifference {
 ///
 /// Throws  Error 64 where the set has other inputs than the model; as data::Dataset and
 ///         deploy::run_exported do
-ExportDifference compare_export(std::filesystem::path const& file, SavedModel const& saved,
+ExportDifference compare_export(std::filesystem::path const& file, train::SavedModel const& saved,
                                 config::Data const& data, std::int64_t samples);
 
 /// Seconds that an exported file needs for one sample of zeros, on one core.
@@ -32,4 +32,4 @@ ExportDifference compare_export(std::filesystem::path const& file, SavedModel co
 /// Throws  as deploy::run_exported
 double export_latency(std::filesystem::path const& file, nn::ExportInputs const& inputs);
 
-} // namespace lockstep::train
+} // namespace lockstep::app
