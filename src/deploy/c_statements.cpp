@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <span>
 
 namespace lockstep::deploy {
 
@@ -143,12 +144,10 @@ Operand CStatements::repeated(TensorId id, std::vector<std::int64_t> const& to) 
 std::string CStatements::element_by_element(Node const& node, std::string const& expression) const {
     auto const to = extents(node.output);
     std::vector<Operand> operands{whole(node.output)};
-    for (auto const id : node.inputs) {
+    auto const read = node.kind == "ExpandAs" ? 1 : node.inputs.size(); // the other is the batch's
+    for (auto const id : std::span(node.inputs).first(read)) {
         operands.push_back(node.kind == "Reshape" ? Operand{pointer(id), strides_of(to)}
                                                   : repeated(id, to));
-    }
-    if (node.kind == "ExpandAs") {
-        operands.resize(2);
     }
     return loops(to, operands, concat("{0} = ", expression, ";"));
 }

@@ -2,7 +2,7 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/check_export.hpp"
+#include "train/saved_model.hpp"
 
 #include <nlohmann/json.hpp>
 
