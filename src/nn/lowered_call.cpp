@@ -211,7 +211,8 @@ bool LoweredCall::flag(std::size_t at) const {
 }
 
 std::string LoweredCall::text(std::size_t at) const {
-    return has(at) ? std::string(two_.arguments[at].toStringRef()) : std::string();
+    return has(at) && two_.arguments[at].isString() ? two_.arguments[at].toStringRef()
+                                                    : std::string();
 }
 
 std::int64_t LoweredCall::axis(std::size_t at, std::size_t rank) const {
