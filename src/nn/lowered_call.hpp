@@ -73,7 +73,7 @@ class LoweredCall : public GraphParts {
     std::vector<std::int64_t> wholes_of(std::size_t at) const; ///< a number counts as a list
     double number(std::size_t at) const;
     bool flag(std::size_t at) const;
-    std::string text(std::size_t at) const; ///< empty where it is none
+    std::string text(std::size_t at) const;
     /// An axis from 0.
     std::int64_t axis(std::size_t at, std::size_t rank) const;
     /// A tensor or a number, as `element`.
