@@ -83,7 +83,10 @@ LoweredCall::LoweredCall(deploy::Graph& graph, ValueTable& table, RecordedCall c
     : GraphParts(graph), table_(table), two_(two), three_(three) {}
 
 bool LoweredCall::has(std::size_t at) const {
-    return at < two_.arguments.size() && !two_.arguments[at].isNone();
+    if (at >= two_.arguments.size() || two_.arguments[at].isNone()) {
+        return false;
+    }
+    return !two_.arguments[at].isTensor() || two_.arguments[at].toTensor().defined();
 }
 
 bool LoweredCall::is_tensor(std::size_t at) const {
