@@ -24,6 +24,8 @@ ExitCode checkpoint_info_command(Invocation const& invocation);
 std::string checkpoint_info_help(HelpWords const&);
 ExitCode checkpoint_export_command(Invocation const& invocation);
 std::string checkpoint_export_help(HelpWords const&);
+ExitCode export_command(Invocation const& invocation);
+std::string export_help(HelpWords const& words);
 ExitCode verify_resume_command(Invocation const& invocation);
 std::string verify_resume_help(HelpWords const&);
 ExitCode bench_command(Invocation const& invocation);

@@ -55,6 +55,8 @@ std::vector<Command> commands() {
         {"checkpoint", checkpoint_command, checkpoint_help,
          "info FILE|RUN | verify FILE|RUN | diff A B | prune RUN --keep N | export FILE OUT",
          "shows, verifies, compares and prunes checkpoints; exports the model to other formats"},
+        {"export", export_command, export_help, "check FILE --data SET",
+         "runs an exported model and compares it with the checkpoint that it was made from"},
         {"bench", bench_command, bench_help, "allreduce | step | loader | checkpoint",
          "measures the exchange, the training step, the loader, checkpoints"},
         {"federate", federate_command, federate_help, "init | join | round | info | simulate",

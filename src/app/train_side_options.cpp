@@ -123,6 +123,25 @@ Options bench_step_options(BenchStepTold& told) {
             option::flag("--json", "print one line of JSON", told.json)}};
 }
 
+Options export_check_options(ExportCheckTold& told) {
+    return {
+        .command = "lockstep export check",
+        .positions = {"FILE", 1, 1},
+        .about = "Runs an ONNX or C file of lockstep checkpoint export, and the checkpoint that "
+                 "it was made from, on the same samples. Exits with 1 if outputs differ by more "
+                 "than the tolerance. C files are compiled with cc; ONNX files need a python3 "
+                 "with onnxruntime.",
+        .rows = {option::required(
+                     option::text("--data SET", "samples, as data.test names them", told.data)),
+                 option::whole("--samples N", "number of samples", told.samples),
+                 option::path("--checkpoint FILE",
+                              "to compare with; default: the one that FILE names", told.checkpoint),
+                 option::real("--tolerance D",
+                              "largest difference allowed, relative to 1 + the output's size",
+                              told.tolerance)},
+        .deck_keys = true};
+}
+
 Options models_options(NothingTold&) {
     return {.command = "lockstep models",
             .positions = {"[NAME]", 0, 1},
@@ -162,6 +181,10 @@ std::string generate_help(HelpWords const&) {
 
 std::string bench_step_help(HelpWords const&) {
     return help_of(bench_step_options);
+}
+
+std::string export_check_help(HelpWords const&) {
+    return help_of(export_check_options);
 }
 
 std::string models_help(HelpWords const&) {

@@ -5,6 +5,7 @@
 #include "train/generate_options.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "commands.hpp"
@@ -37,6 +38,13 @@ struct BenchStepTold {
     bool json = false;
 };
 
+struct ExportCheckTold {
+    std::string data;
+    std::int64_t samples = 256;
+    std::filesystem::path checkpoint;
+    double tolerance = 1e-5;
+};
+
 Options train_options(TrainTold& told);
 Options plan_options(PlanTold& told);
 Options check_options(CheckTold& told);
@@ -44,6 +52,7 @@ Options estimate_options(measure::EstimateOptions& told);
 Options evaluate_options(NothingTold&);
 Options generate_options(train::GenerateOptions& told);
 Options bench_step_options(BenchStepTold& told);
+Options export_check_options(ExportCheckTold& told);
 Options models_options(NothingTold&);
 Options tasks_options(NothingTold&);
 
@@ -54,6 +63,7 @@ std::string estimate_help(HelpWords const&);
 std::string evaluate_help(HelpWords const&);
 std::string generate_help(HelpWords const&);
 std::string bench_step_help(HelpWords const&);
+std::string export_check_help(HelpWords const&);
 std::string models_help(HelpWords const&);
 std::string tasks_help(HelpWords const&);
 

@@ -9,6 +9,8 @@ ExitCode evaluate_command(Invocation const& invocation);
 ExitCode generate_command(Invocation const& invocation);
 ExitCode bench_step_command(Invocation const& invocation);
 ExitCode export_script_command(Invocation const& invocation);
+ExitCode export_graph_command(Invocation const& invocation);
+ExitCode export_check_command(Invocation const& invocation);
 ExitCode plan_command(Invocation const& invocation);
 ExitCode check_command(Invocation const& invocation);
 ExitCode estimate_command(Invocation const& invocation);

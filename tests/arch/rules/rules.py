@@ -20,16 +20,18 @@ ROOMS = {
     "federate": ["base", "config", "comm", "h5", "checkpoint"],
     "rl": ["base", "config", "comm", "h5"],
     "program": ["base"],
-    "nn": ["base", "config", "comm", "h5", "data", "program"],
+    "deploy": ["base"],
+    "nn": ["base", "config", "comm", "h5", "data", "program", "deploy"],
     "task": ["base", "config", "comm", "h5", "data", "rl", "program", "nn"],
-    "train": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "rl", "nn", "task"],
+    "train": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "rl", "nn", "task",
+              "deploy"],
     "monitor": ["base", "config", "comm", "train"],
     "report": ["base", "config", "comm", "train", "monitor"],
     "launch": ["base", "config", "comm", "monitor"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
                 "monitor"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn", "task",
-            "train", "monitor", "report", "launch", "measure"],
+            "train", "monitor", "report", "launch", "measure", "deploy"],
 }
 
 # Where of a room below some files alone may be included.
