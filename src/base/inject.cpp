@@ -37,7 +37,7 @@ constexpr std::array<std::pair<std::string_view, Deed>, 9> deeds{{{"kill", Deed:
                                                                   {"bitflip", Deed::bit_flip},
                                                                   {"slow", Deed::slow},
                                                                   {"oom", Deed::out_of_memory},
- {"clock", Deed::clock}}};
+                                                                  {"clock", Deed::clock}}};
 
 /// What the table has under this name; `none` of its kind where it has nothing.
 template <class Kind, std::size_t count>
@@ -96,7 +96,8 @@ Error unknown(std::string const& text) {
     return {ExitCode::usage,
             {concat("LOCKSTEP_INJECT = ", text),
              "expected kill, stop, throw, hang, nan, bitflip, slow or oom, with "
-             ":rank=R:step=S or :rank=R:phase=P, clock:rank=R:seconds=S, or disk-full, slow-disk, torn-checkpoint or "
+             ":rank=R:step=S or :rank=R:phase=P, clock:rank=R:seconds=S, or disk-full, slow-disk, "
+             "torn-checkpoint or "
              "corrupt-checkpoint with :step=S",
              "Correct or unset it"}};
 }
@@ -147,10 +148,10 @@ void require_known_fault() {
     auto const fault = parse(text);
     int words = 0;
     for (auto const& part : split(text, ':')) {
-        bool const names_place = part == "rank=all" || is_numbered(part, "rank=") ||
-                                 is_numbered(part, "step=") || part.starts_with("phase=") ||
-                                 (part.starts_with("seconds=") &&
-                                  number_of<double>(part.substr(8)));
+        bool const names_place =
+            part == "rank=all" || is_numbered(part, "rank=") || is_numbered(part, "step=") ||
+            part.starts_with("phase=") ||
+            (part.starts_with("seconds=") && number_of<double>(part.substr(8)));
         words += names_place ? 0 : 1;
     }
     if ((fault.disk == DiskFault::none && fault.deed == Deed::none) || words != 1) {

@@ -105,8 +105,8 @@ std::optional<double> Nvml::utilization(Device device) const {
 
 std::optional<double> Nvml::joules(Device device) const {
     unsigned long long millijoules = 0;
-    bool const known = device != nullptr && library_.call("nvmlDeviceGetTotalEnergyConsumption",
-                                                          device, &millijoules);
+    bool const known = device != nullptr &&
+                       library_.call("nvmlDeviceGetTotalEnergyConsumption", device, &millijoules);
     return known ? std::optional(1e-3 * static_cast<double>(millijoules)) : std::nullopt;
 }
 

@@ -97,8 +97,8 @@ class Recorder::Ring {
     }
 
   private:
-    /// A scope as it lies in a ring. Each word is stored after the one before, and read likewise: who
-    /// sees a word of a newer scope sees how many scopes there were before it, too.
+    /// A scope as it lies in a ring. Each word is stored after the one before, and read likewise:
+    /// who sees a word of a newer scope sees how many scopes there were before it, too.
     struct Entry {
         std::atomic<std::int64_t> begin_ns{0};
         std::atomic<std::int64_t> end_ns{0};
@@ -117,7 +117,8 @@ class Recorder::Ring {
         }
         void copy_name(Entry const& other) noexcept {
             for (std::size_t i = 0; i < name.size(); ++i) {
-                name[i].store(other.name[i].load(std::memory_order_relaxed), std::memory_order_release);
+                name[i].store(other.name[i].load(std::memory_order_relaxed),
+                              std::memory_order_release);
             }
         }
         RecordedScope read() const {

@@ -103,6 +103,7 @@ class Recorder::Join {
     friend class Recorder;
     friend class Scope;
     friend void record_scope(std::string_view, RecordedScope const&) noexcept;
+    friend std::int64_t recorder_now_ns() noexcept;
 };
 
 /// Records what the calling thread does while the object exists. Names are cut to 31 characters.

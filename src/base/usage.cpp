@@ -13,7 +13,7 @@ namespace lockstep {
 
 namespace {
 
-double seconds_of(timeval const& time) {
+double processor_seconds(timeval const& time) {
     return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
@@ -29,8 +29,8 @@ Usage process_usage() {
     for (auto const who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
         rusage used{};
         if (::getrusage(who, &used) == 0) {
-            usage.user_s += seconds_of(used.ru_utime);
-            usage.system_s += seconds_of(used.ru_stime);
+            usage.user_s += processor_seconds(used.ru_utime);
+            usage.system_s += processor_seconds(used.ru_stime);
         }
     }
     usage.memory_peak = static_cast<double>(peak_memory());
@@ -44,7 +44,8 @@ double network_bytes(std::string const& text) {
     double bytes = 0;
     for (auto const& line : split(text, '\n')) {
         auto const colon = line.find(':');
-        if (colon == std::string::npos || trimmed(std::string_view(line).substr(0, colon)) == "lo") {
+        if (colon == std::string::npos ||
+            trimmed(std::string_view(line).substr(0, colon)) == "lo") {
             continue;
         }
         constexpr int sent_at = 8; // after eight numbers on what was received
@@ -63,9 +64,9 @@ PackageEnergy::PackageEnergy(std::filesystem::path const& root) {
         auto const name = proc_text(entry.path() / "name");
         auto const value = microjoules_in(entry.path() / "energy_uj");
         if (name.starts_with("package") && value) {
-            counters_.push_back(
-                {entry.path() / "energy_uj",
-                 microjoules_in(entry.path() / "max_energy_range_uj").value_or(0), *value});
+            counters_.push_back({entry.path() / "energy_uj",
+                                 microjoules_in(entry.path() / "max_energy_range_uj").value_or(0),
+                                 *value});
         }
     }
 }

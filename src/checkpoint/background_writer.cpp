@@ -101,8 +101,7 @@ void BackgroundWriter::start(Snapshot const& snapshot, Store const& store, std::
     std::promise<Outcome> promise;
     outcome_ = promise.get_future();
     thread_ = std::jthread([work = work_, store, step, attempt, stall_s = watch.seconds(),
-                            promise = std::move(promise),
-                            recorder = Recorder::of_this_thread(),
+                            promise = std::move(promise), recorder = Recorder::of_this_thread(),
                             speaker = comm::SpeakerScope(work_->comm)]() mutable {
         Recorder::Join const joined(std::move(recorder), "checkpoint");
         try {

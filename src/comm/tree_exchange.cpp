@@ -88,9 +88,9 @@ class TreeExchange : public Exchange {
     Arrivals arrivals_;
     HostReduction between_;
 
-    std::uint32_t start_ = 0; ///< arrivals of this rank when the step began
-    int announced_ = 0;       ///< buckets that this rank has given
-    int summed_ = 0;          ///< buckets summed on this host
+    std::uint32_t start_ = 0;                ///< arrivals of this rank when the step began
+    int announced_ = 0;                      ///< buckets that this rank has given
+    int summed_ = 0;                         ///< buckets summed on this host
     std::vector<std::int64_t> summed_at_ns_; ///< by bucket, of the recorder's clock
     bool in_backward_ = false;
     bool odd_step_ = false;

@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
+
 #include "trace/trace_text.hpp"
 
 namespace lockstep::monitor {

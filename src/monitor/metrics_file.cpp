@@ -1,9 +1,9 @@
 #include "lockstep/monitor/metrics_file.hpp"
 
 #include "base/clock.hpp"
+#include "base/device_gauge.hpp"
 #include "base/file.hpp"
 #include "base/memory.hpp"
-#include "base/device_gauge.hpp"
 
 #include <nlohmann/json.hpp>
 

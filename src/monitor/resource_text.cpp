@@ -62,9 +62,9 @@ Json added_resources(Json const& before, Json const& after) {
         return before.is_object() ? before : after;
     }
     Json sum = Json::object();
-    for (char const* const key : {"seconds", "core_hours", "user_s", "system_s", "disk_read_bytes",
-                                  "disk_written_bytes", "exchanged_bytes", "network_bytes",
-                                  "processor_joules", "device_joules"}) {
+    for (char const* const key :
+         {"seconds", "core_hours", "user_s", "system_s", "disk_read_bytes", "disk_written_bytes",
+          "exchanged_bytes", "network_bytes", "processor_joules", "device_joules"}) {
         auto const number = [key](Json const& of) {
             auto const found = of.find(key);
             return found != of.end() && found->is_number() ? found->get<double>() : 0.0;

@@ -368,9 +368,9 @@ void Watchdog::write_flight() noexcept {
     if (auto const directory = root_cause_.attempt_directory(); !directory.empty()) {
         auto const& own = heartbeats_->own();
         record_flight(*recorder, {.directory = directory,
-                                 .rank = own.rank.load(),
-                                 .step = own.step.load(),
-                                 .host = host_});
+                                  .rank = own.rank.load(),
+                                  .step = own.step.load(),
+                                  .host = host_});
     }
     heartbeats_->flight_written();
 }

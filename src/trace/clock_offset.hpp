@@ -17,13 +17,14 @@ struct PingPong {
 
 /// By how much another clock is ahead of the own one.
 struct ClockOffset {
-    std::int64_t at_ns = 0;     ///< by the other clock
+    std::int64_t at_ns = 0; ///< by the other clock
     std::int64_t offset_ns = 0;
     std::int64_t error_ns = 0; ///< at most: half of the round trip
 };
 
 /// The offset in the exchange of the shortest round trip, the middle of which is when the other
-/// clock was read (Cristian 1989): what delayed longer ones has delayed one way more than the other.
+/// clock was read (Cristian 1989): what delayed longer ones has delayed one way more than the
+/// other.
 ClockOffset estimated_offset(std::span<PingPong const> exchanges);
 
 /// Times of a clock as another one has them, which was compared with it twice: clocks of two hosts

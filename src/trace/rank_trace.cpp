@@ -53,8 +53,8 @@ void add_bucket_arrows(TraceText& text, RankActivity const& activity, int rank,
     for (auto const& thread : activity.threads) {
         for (auto const& scope : thread.scopes) {
             if (scope.kind == ScopeKind::handed_over) {
-                ready[{index_of(steps, scope.begin_ns), scope.number}] = {
-                    row_of(thread, scope), scope.begin_ns};
+                ready[{index_of(steps, scope.begin_ns), scope.number}] = {row_of(thread, scope),
+                                                                          scope.begin_ns};
             }
         }
     }
@@ -104,8 +104,7 @@ void add_operators(TraceText& text, std::vector<Operator> operators, std::size_t
             arguments = concat("\"device\":", each.device, ",\"stream\":", each.stream);
         }
         if (each.correlation != 0) {
-            arguments += concat(arguments.empty() ? "" : ",", "\"correlation\":",
-                                each.correlation);
+            arguments += concat(arguments.empty() ? "" : ",", "\"correlation\":", each.correlation);
         }
         text.add(TraceText::Slice{.name = each.name,
                                   .category = each.category,
@@ -140,9 +139,10 @@ class MemoryKinds {
             return 4;
         }
         auto const& name = (*std::prev(after))->name;
-        return name == "forward" ? 0 : name == "backward" ? 1
-               : name == name_of(comm::Phase::data)       ? 2
-                                                          : 3;
+        return name == "forward"                    ? 0
+               : name == "backward"                 ? 1
+               : name == name_of(comm::Phase::data) ? 2
+                                                    : 3;
     }
 
     static constexpr std::array names{"activations (forward)", "gradients (backward)", "batches",
@@ -218,8 +218,8 @@ std::vector<OperatorTotal> top_operators(std::vector<Operator> operators, std::s
     std::map<std::pair<std::string, bool>, OperatorTotal> totals;
     std::vector<Operator const*> open;
     for (auto const& each : operators) {
-        while (!open.empty() && (open.back()->row != each.row ||
-                                 open.back()->end_ns <= each.begin_ns)) {
+        while (!open.empty() &&
+               (open.back()->row != each.row || open.back()->end_ns <= each.begin_ns)) {
             open.pop_back();
         }
         auto const spent = each.end_ns - each.begin_ns;

@@ -5,7 +5,8 @@
 #include "comm/agree.hpp"
 #include "comm/messages.hpp"
 #include "lockstep/base/error.hpp"
-#include "trace/trace_text.hpp"
+
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -13,7 +14,8 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <zlib.h>
+
+#include "trace/trace_text.hpp"
 
 namespace lockstep::trace {
 

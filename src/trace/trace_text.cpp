@@ -2,10 +2,11 @@
 
 #include "base/text.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 namespace lockstep::trace {
 
@@ -49,7 +50,7 @@ char const* number_name(ScopeKind kind) {
 
 } // namespace
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
     // Names of devices, files and operators may hold what is no UTF-8.
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -62,17 +63,17 @@ std::string rank_name(int rank) {
 
 TraceText::TraceText(Of of) : of_(std::move(of)) {
     begin_event("process_name", 'M', of_.rank, 0);
-    auto const words = of_.host.empty() ? concat("rank ", of_.rank)
-                                        : concat("rank ", of_.rank, " (", of_.host, ", ",
-                                                 of_.device, ")");
-    text_ += concat(",\"args\":{\"name\":", quoted(words), "}}");
+    auto const words = of_.host.empty()
+                           ? concat("rank ", of_.rank)
+                           : concat("rank ", of_.rank, " (", of_.host, ", ", of_.device, ")");
+    text_ += concat(",\"args\":{\"name\":", json_text(words), "}}");
     begin_event("process_sort_index", 'M', of_.rank, 0);
     text_ += concat(",\"args\":{\"sort_index\":", of_.rank, "}}");
 }
 
 void TraceText::begin_event(std::string_view name, char kind, int rank, std::int64_t row) {
     text_ += text_.empty() ? "" : ",\n";
-    text_ += concat("{\"name\":", quoted(name), ",\"ph\":\"", kind, "\",\"pid\":", rank,
+    text_ += concat("{\"name\":", json_text(name), ",\"ph\":\"", kind, "\",\"pid\":", rank,
                     ",\"tid\":", row);
 }
 
@@ -92,7 +93,7 @@ void TraceText::name_row(std::int64_t row, std::string const& name) {
     }
     named_.push_back(row);
     begin_event("thread_name", 'M', of_.rank, row);
-    text_ += concat(",\"args\":{\"name\":", quoted(name), "}}");
+    text_ += concat(",\"args\":{\"name\":", json_text(name), "}}");
     begin_event("thread_sort_index", 'M', of_.rank, row);
     text_ += concat(",\"args\":{\"sort_index\":", row, "}}");
 }
@@ -125,7 +126,7 @@ void TraceText::add(RecordedThread const& thread) {
 
 void TraceText::add(Slice const& slice) {
     begin_event(slice.name, 'X', of_.rank, slice.row);
-    text_ += concat(",\"cat\":", quoted(slice.category), ",\"ts\":");
+    text_ += concat(",\"cat\":", json_text(slice.category), ",\"ts\":");
     append_time(slice.begin_ns - of_.origin_ns);
     text_ += ",\"dur\":";
     append_time(std::max<std::int64_t>(slice.end_ns - slice.begin_ns, 0));
@@ -135,11 +136,11 @@ void TraceText::add(Slice const& slice) {
 void TraceText::add_arrow(std::string const& name, std::string const& id, Point const& from,
                           Point const& to) {
     begin_event(name, 's', from.rank, from.row);
-    text_ += concat(",\"cat\":\"arrow\",\"id\":", quoted(id), ",\"ts\":");
+    text_ += concat(",\"cat\":\"arrow\",\"id\":", json_text(id), ",\"ts\":");
     append_time(from.time_ns - of_.origin_ns);
     text_ += "}";
     begin_event(name, 'f', to.rank, to.row);
-    text_ += concat(",\"cat\":\"arrow\",\"bp\":\"e\",\"id\":", quoted(id), ",\"ts\":");
+    text_ += concat(",\"cat\":\"arrow\",\"bp\":\"e\",\"id\":", json_text(id), ",\"ts\":");
     append_time(to.time_ns - of_.origin_ns);
     text_ += "}";
 }
@@ -151,7 +152,8 @@ void TraceText::add_counter(std::string const& name, std::int64_t time_ns,
     append_time(time_ns - of_.origin_ns);
     text_ += ",\"args\":{";
     for (std::size_t i = 0; i < values.size(); ++i) {
-        text_ += concat(i == 0 ? "" : ",", quoted(values[i].first), ":", fixed(values[i].second, 0));
+        text_ +=
+            concat(i == 0 ? "" : ",", json_text(values[i].first), ":", fixed(values[i].second, 0));
     }
     text_ += "}}";
 }
@@ -163,17 +165,17 @@ std::string trace_head() {
 std::string trace_tail(std::vector<std::pair<std::string, std::string>> const& facts) {
     std::string text = "\n],\"otherData\":{";
     for (std::size_t i = 0; i < facts.size(); ++i) {
-        text += concat(i == 0 ? "" : ",", quoted(facts[i].first), ":", quoted(facts[i].second));
+        text +=
+            concat(i == 0 ? "" : ",", json_text(facts[i].first), ":", json_text(facts[i].second));
     }
     return text + "}}\n";
 }
 
-std::string
-TraceText::whole_of_rank(std::vector<std::pair<std::string, std::string>> const& facts,
-                         int ranks) const {
-    return concat("{\"schemaVersion\":1,\"distributedInfo\":{\"backend\":\"mpi\",\"rank\":", of_.rank,
-                  ",\"world_size\":", ranks, "},", trace_head().substr(1), text_,
-                  trace_tail(facts));
+std::string TraceText::whole_of_rank(std::vector<std::pair<std::string, std::string>> const& facts,
+                                     int ranks) const {
+    return concat(
+        "{\"schemaVersion\":1,\"distributedInfo\":{\"backend\":\"mpi\",\"rank\":", of_.rank,
+        ",\"world_size\":", ranks, "},", trace_head().substr(1), text_, trace_tail(facts));
 }
 
 std::string TraceText::whole(std::vector<std::pair<std::string, std::string>> const& facts) const {

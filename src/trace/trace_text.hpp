@@ -39,7 +39,7 @@ class TraceText {
     };
 
     /// Rows of threads that recorded scopes: the main thread's is 0.
-    static constexpr std::int64_t travelling_row = 100; ///< of bucket 0; each has its own
+    static constexpr std::int64_t travelling_row = 100;  ///< of bucket 0; each has its own
     static constexpr std::int64_t operators_row = 10000; ///< of LibTorch's first thread
 
     explicit TraceText(Of of);
@@ -73,7 +73,7 @@ class TraceText {
 };
 
 /// A text in double quotes, as JSON has it.
-std::string quoted(std::string_view text);
+std::string json_text(std::string_view text);
 
 /// What is written around the events of all ranks.
 std::string trace_head();

@@ -82,14 +82,12 @@ void record_exchange(std::int64_t begin_ns, double imbalance_s) {
     auto const end_ns = recorder_now_ns();
     auto const arrived_ns =
         std::clamp(begin_ns + static_cast<std::int64_t>(1e9 * imbalance_s), begin_ns, end_ns);
-    record_scope("waiting for slower ranks", {.begin_ns = begin_ns,
-                                              .end_ns = arrived_ns,
-                                              .kind = ScopeKind::imbalance,
-                                              .name = {}});
-    record_scope("exposed exchange", {.begin_ns = arrived_ns,
-                                      .end_ns = end_ns,
-                                      .kind = ScopeKind::communication,
-                                      .name = {}});
+    record_scope(
+        "waiting for slower ranks",
+        {.begin_ns = begin_ns, .end_ns = arrived_ns, .kind = ScopeKind::imbalance, .name = {}});
+    record_scope(
+        "exposed exchange",
+        {.begin_ns = arrived_ns, .end_ns = end_ns, .kind = ScopeKind::communication, .name = {}});
 }
 
 /// A power of two that makes a sum over all samples of a step about as large as their mean: the

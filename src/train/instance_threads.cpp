@@ -12,12 +12,11 @@ namespace lockstep::train {
 // Delegated, so that the threads there are end where the host gives no more.
 InstanceThreads::InstanceThreads(int instances) : InstanceThreads() {
     for (int instance = 0; instance < instances; ++instance) {
-        threads_.emplace_back(
-            [this, instance, threads = torch::get_num_threads(),
-             recorder = Recorder::of_this_thread()] {
-                Recorder::Join const joined(recorder, concat("replica ", instance));
-                play(instance, threads);
-            });
+        threads_.emplace_back([this, instance, threads = torch::get_num_threads(),
+                               recorder = Recorder::of_this_thread()] {
+            Recorder::Join const joined(recorder, concat("replica ", instance));
+            play(instance, threads);
+        });
     }
 }
 

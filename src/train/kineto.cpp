@@ -100,8 +100,7 @@ class Rows {
 };
 
 using Result = torch::profiler::impl::Result;
-using Allocation =
-    torch::profiler::impl::ExtraFields<torch::profiler::impl::EventType::Allocation>;
+using Allocation = torch::profiler::impl::ExtraFields<torch::profiler::impl::EventType::Allocation>;
 
 void add_allocations(std::vector<std::shared_ptr<Result>> const& results, std::int64_t ahead_ns,
                      std::vector<trace::MemoryChange>& into) {

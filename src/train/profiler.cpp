@@ -4,30 +4,37 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "trace/trace_file.hpp"
 #include "train/device.hpp"
 #include "train/kineto.hpp"
-#include "train/profile_request.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "trace/request.hpp"
+#include "trace/trace_file.hpp"
 
 namespace lockstep::train {
 
 namespace {
 
-constexpr std::size_t max_operators = 200'000;   ///< in a rank's file
+constexpr std::size_t max_operators = 200'000;    ///< in a rank's file
 constexpr std::size_t operators_of_all = 400'000; ///< in that of all ranks
-constexpr std::size_t max_scopes = 1'000'000;    ///< of a rank
-constexpr std::size_t max_listed_operators = 20;
-constexpr std::size_t max_listed_ranks = 32;
+constexpr std::size_t max_scopes = 1'000'000;     ///< of a rank
+constexpr std::size_t max_told_operators = 20;
+constexpr std::size_t max_told_ranks = 32;
 constexpr double look_every_s = 1;
 
 double seconds_of(std::int64_t ns) {
     return 1e-9 * static_cast<double>(ns);
+}
+
+/// LibTorch's messages continue with where in LibTorch they come from.
+std::string first_line(std::string_view text) {
+    return std::string(text.substr(0, text.find('\n')));
 }
 
 /// Adds scopes to those of the same threads.
@@ -42,7 +49,7 @@ void append(std::vector<RecordedThread>& all, std::vector<RecordedThread> const&
     }
 }
 
-std::string text_of(Profiled::RankTimes const& e) {
+std::string times_text(Profiled::RankTimes const& e) {
     return nlohmann::json{e.rank,     e.steps_s,    e.data_s,          e.compute_s,
                           e.waited_s, e.waited_for, e.communication_s, e.update_s}
         .dump();
@@ -50,9 +57,14 @@ std::string text_of(Profiled::RankTimes const& e) {
 
 Profiled::RankTimes times_from(std::string const& text) {
     auto const json = nlohmann::json::parse(text);
-    return {.rank = json.at(0),     .steps_s = json.at(1),         .data_s = json.at(2),
-            .compute_s = json.at(3), .waited_s = json.at(4),        .waited_for = json.at(5),
-            .communication_s = json.at(6), .update_s = json.at(7)};
+    return {.rank = json.at(0),
+            .steps_s = json.at(1),
+            .data_s = json.at(2),
+            .compute_s = json.at(3),
+            .waited_s = json.at(4),
+            .waited_for = json.at(5),
+            .communication_s = json.at(6),
+            .update_s = json.at(7)};
 }
 
 } // namespace
@@ -80,7 +92,7 @@ std::int64_t Profiler::asked() {
         return 0;
     }
     since_looked_.restart();
-    return take_profile_request(parts_.run.deck().run.directory);
+    return trace::take_request(parts_.run.deck().run.directory, config::max_profiled_steps);
 }
 
 bool Profiler::is_due() const {
@@ -102,7 +114,7 @@ void Profiler::start() {
         window_->kineto = std::make_unique<Kineto>(*recorder_, parts_.run.device,
                                                    parts_.run.deck().profile.memory);
     } catch (std::exception const& error) {
-        window_->without = split(error.what(), '\n').front();
+        window_->without = first_line(error.what());
     }
     window_->first_offset = trace::measure_clock_offset(parts_.run.world, *recorder_);
     window_->cursor = recorder_->newest();
@@ -112,7 +124,7 @@ void Profiler::start() {
         }
     } catch (std::exception const& error) {
         window_->kineto.reset();
-        window_->without = split(error.what(), '\n').front();
+        window_->without = first_line(error.what());
     }
     window_->seconds = watch.seconds();
 }
@@ -140,7 +152,7 @@ void Profiler::finish() {
             window->kineto->stop(window->activity);
         }
     } catch (std::exception const& error) {
-        window->without = split(error.what(), '\n').front();
+        window->without = first_line(error.what());
     }
     window->last_offset = trace::measure_clock_offset(parts_.run.world, *recorder_);
     window->seconds += watch.seconds();
@@ -151,8 +163,8 @@ std::vector<trace::LastToArrive>
 Profiler::last_to_arrive(std::vector<trace::StepTimes> const& steps) const {
     auto const& world = parts_.run.world;
     // All ranks have the same steps, unless one has recorded more than its memory holds.
-    auto const count = comm::all_reduce(world, static_cast<std::int64_t>(steps.size()),
-                                        comm::Reduce::minimum);
+    auto const count =
+        comm::all_reduce(world, static_cast<std::int64_t>(steps.size()), comm::Reduce::minimum);
     std::vector<std::int64_t> latest;
     for (std::int64_t at = 0; at < count; ++at) {
         latest.push_back(steps[static_cast<std::size_t>(at)].arrived);
@@ -186,7 +198,8 @@ Profiled::RankTimes Profiler::own_times(std::vector<trace::StepTimes> const& ste
             waited_for[last[at].rank] += step.waited;
         }
     }
-    auto const most = std::ranges::max_element(waited_for, {}, [](auto const& e) { return e.second; });
+    auto const most =
+        std::ranges::max_element(waited_for, {}, [](auto const& e) { return e.second; });
     times.waited_for = most == waited_for.end() || most->second == 0 ? -1 : most->first;
     return times;
 }
@@ -195,8 +208,8 @@ void Profiler::write(Window& window) {
     Stopwatch const watch;
     auto const& world = parts_.run.world;
     trace::correct(window.activity, {window.first_offset, window.last_offset});
-    auto const main = std::ranges::find(window.activity.threads, std::size_t{0},
-                                        &RecordedThread::index);
+    auto const main =
+        std::ranges::find(window.activity.threads, std::size_t{0}, &RecordedThread::index);
     auto const steps = main == window.activity.threads.end() ? std::vector<trace::StepTimes>{}
                                                              : trace::step_times(*main);
     auto const last = last_to_arrive(steps);
@@ -217,8 +230,9 @@ void Profiler::write(Window& window) {
         {"ranks", std::to_string(world.size())},
         {"attempt", setup.attempt},
         {"clock error in microseconds",
-         fixed(1e6 * comm::all_reduce(world, seconds_of(std::max(window.first_offset.error_ns,
-                                                                 window.last_offset.error_ns)),
+         fixed(1e6 * comm::all_reduce(world,
+                                      seconds_of(std::max(window.first_offset.error_ns,
+                                                          window.last_offset.error_ns)),
                                       comm::Reduce::maximum),
                3)}};
     auto own = trace::rank_trace(of, window.activity, last, max_operators);
@@ -236,25 +250,24 @@ void Profiler::write(Window& window) {
                             trace::trace_tail(facts));
     });
     failure = merged ? merged : failure;
-    auto const failures = comm::all_gather_text(
-        world, failure ? std::string(failure->what()) : std::string());
+    auto const failures =
+        comm::all_gather_text(world, failure ? std::string(failure->what()) : std::string());
     auto const without = comm::all_gather_text(world, window.without);
 
     Profiled profiled{.first = window.steps.first,
                       .last = window.steps.last,
                       .file = concat("profile/", name, ".json.gz")};
     profiled.clock_error_s = std::stod(facts.back().second) * 1e-6;
-    for (auto const& text : comm::all_gather_text(world, text_of(own_times(steps, last)))) {
+    for (auto const& text : comm::all_gather_text(world, times_text(own_times(steps, last)))) {
         profiled.rank_times.push_back(times_from(text));
     }
     std::ranges::stable_sort(profiled.rank_times, std::greater<>(), &Profiled::RankTimes::waited_s);
-    profiled.rank_times.resize(std::min(profiled.rank_times.size(), max_listed_ranks));
+    profiled.rank_times.resize(std::min(profiled.rank_times.size(), max_told_ranks));
     profiled.clock_offset_s = comm::all_gather(world, seconds_of(window.last_offset.offset_ns));
-    if (profiled.clock_offset_s.size() > max_listed_ranks) {
-        profiled.clock_offset_s.resize(max_listed_ranks);
+    if (profiled.clock_offset_s.size() > max_told_ranks) {
+        profiled.clock_offset_s.resize(max_told_ranks);
     }
-    for (auto const& each :
-         trace::top_operators(window.activity.operators, max_listed_operators)) {
+    for (auto const& each : trace::top_operators(window.activity.operators, max_told_operators)) {
         profiled.operators.push_back({each.name, each.calls, seconds_of(each.total_ns),
                                       seconds_of(each.self_ns), each.on_device});
     }
@@ -263,8 +276,8 @@ void Profiler::write(Window& window) {
     auto const say = [&](std::string const& what, std::vector<std::string> const& of_rank) {
         auto const first = std::ranges::find_if(of_rank, [](auto const& e) { return !e.empty(); });
         if (first != of_rank.end()) {
-            parts_.observers.tell(
-                Remark{concat("warning: ", what, " (rank ", first - of_rank.begin(), "): ", *first)});
+            parts_.observers.tell(Remark{
+                concat("warning: ", what, " (rank ", first - of_rank.begin(), "): ", *first)});
         }
         return first != of_rank.end();
     };

@@ -3,8 +3,6 @@
 #include "base/clock.hpp"
 #include "base/recorder.hpp"
 #include "config/steps.hpp"
-#include "trace/clock_offset.hpp"
-#include "trace/rank_trace.hpp"
 
 #include <memory>
 #include <optional>
@@ -14,6 +12,8 @@
 #include "observers.hpp"
 #include "opened_run.hpp"
 #include "progress.hpp"
+#include "trace/clock_offset.hpp"
+#include "trace/rank_trace.hpp"
 
 namespace lockstep::train {
 
@@ -53,7 +53,8 @@ class Profiler {
     void start();
     void finish();
     void write(Window& window);
-    std::vector<trace::LastToArrive> last_to_arrive(std::vector<trace::StepTimes> const& steps) const;
+    std::vector<trace::LastToArrive>
+    last_to_arrive(std::vector<trace::StepTimes> const& steps) const;
     Profiled::RankTimes own_times(std::vector<trace::StepTimes> const& steps,
                                   std::vector<trace::LastToArrive> const& last) const;
 

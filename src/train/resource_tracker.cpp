@@ -89,7 +89,8 @@ Resources ResourceTracker::gathered(Values const& own, double seconds) const {
     for (std::size_t rank = 0; rank <= ranks; ++rank) {
         bounds.push_back(static_cast<std::int64_t>(rank * values));
     }
-    auto const place = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(world_.rank()) * values);
+    auto const place =
+        static_cast<std::ptrdiff_t>(static_cast<std::size_t>(world_.rank()) * values);
     std::copy(own.begin(), own.end(), all.begin() + place);
     comm::all_gather_slices(world_, std::span(all), bounds);
 
@@ -121,8 +122,8 @@ Resources ResourceTracker::gathered(Values const& own, double seconds) const {
                         .hosts_with_energy = static_cast<int>(sums[has_package_joules]),
                         .memory_peak = most(&RankResources::memory_peak),
                         .busiest = most(&RankResources::processor_s),
-                        .idlest = *std::ranges::min_element(of_rank, {},
-                                                            &RankResources::processor_s)};
+                        .idlest =
+                            *std::ranges::min_element(of_rank, {}, &RankResources::processor_s)};
     if (sums[has_package_joules] > 0) {
         resources.processor_joules = sums[package_joules];
     }

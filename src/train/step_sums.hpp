@@ -13,8 +13,8 @@ namespace lockstep::train {
 
 /// What all ranks tell each other in a step, as sums that are the same in any order, whatever the
 /// number of ranks and replicas: the loss, its weight and the task's figures; on how many ranks a
-/// signal has come; what rank 0 has to say; the task's counts; and for each parameter on how many ranks it
-/// got a gradient. Who it was is asked afterwards, where it matters.
+/// signal has come; what rank 0 has to say; the task's counts; and for each parameter on how many
+/// ranks it got a gradient. Who it was is asked afterwards, where it matters.
 class StepSums {
   public:
     struct Form {

@@ -121,15 +121,15 @@ struct Resources {
     double disk_written = 0;
     double exchanged = 0;
     double network = 0; ///< bytes that the hosts' interfaces received and sent, for whomever
-    std::optional<double> processor_joules;  ///< of the hosts' processor packages (RAPL)
-    std::optional<double> device_joules;     ///< of the ranks' devices (NVML)
-    int hosts = 0;                           ///< of them
-    int hosts_with_energy = 0;               ///< that say how much their packages take
-    std::optional<double> device_utilization; ///< per cent, mean over ranks and logged steps
-    RankResources memory_peak;               ///< the rank that used most memory
-    RankResources busiest;                   ///< the most processor time
-    RankResources idlest;                    ///< the least
-    std::vector<RankResources> of_rank;      ///< all of a few ranks; of many none
+    std::optional<double> processor_joules{};   ///< of the hosts' processor packages (RAPL)
+    std::optional<double> device_joules{};      ///< of the ranks' devices (NVML)
+    int hosts = 0;                              ///< of them
+    int hosts_with_energy = 0;                  ///< that say how much their packages take
+    std::optional<double> device_utilization{}; ///< per cent, mean over ranks and logged steps
+    RankResources memory_peak{};                ///< the rank that used most memory
+    RankResources busiest{};                    ///< the most processor time
+    RankResources idlest{};                     ///< the least
+    std::vector<RankResources> of_rank{};       ///< all of a few ranks; of many none
 };
 
 struct Epoch {
@@ -210,20 +210,20 @@ struct Profiled {
         double steps_s = 0;
         double data_s = 0; ///< waiting for its next batch
         double compute_s = 0;
-        double waited_s = 0; ///< for ranks that still computed
-        int waited_for = -1; ///< most of it; -1: none
+        double waited_s = 0;        ///< for ranks that still computed
+        int waited_for = -1;        ///< most of it; -1: none
         double communication_s = 0; ///< exposed
         double update_s = 0;
     };
 
     std::int64_t first = 0;
     std::int64_t last = 0;
-    std::string file; ///< in the run's directory
-    double seconds = 0; ///< that profiling took beside the steps
-    std::vector<Operator> operators;   ///< that took longest
-    std::vector<RankTimes> rank_times; ///< that waited longest
-    std::vector<double> clock_offset_s; ///< by rank, of few: against rank 0's, corrected
-    double clock_error_s = 0;           ///< half of the longest of the shortest round trips
+    std::string file;                     ///< in the run's directory
+    double seconds = 0;                   ///< that profiling took beside the steps
+    std::vector<Operator> operators{};    ///< that took longest
+    std::vector<RankTimes> rank_times{};  ///< that waited longest
+    std::vector<double> clock_offset_s{}; ///< by rank, of few: against rank 0's, corrected
+    double clock_error_s = 0;             ///< half of the longest of the shortest round trips
 };
 
 struct Signalled {

@@ -1,10 +1,10 @@
 #include "report/tensorboard.hpp"
 
+#include "base/device_gauge.hpp"
 #include "base/memory.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "lockstep/monitor/run_records.hpp"
-#include "base/device_gauge.hpp"
 
 #include <algorithm>
 #include <array>

@@ -44,7 +44,7 @@ TEST_CASE("network bytes are those of all interfaces but the loopback") {
 }
 
 TEST_CASE("energy of all packages, over the end of their counters") {
-    ScratchDir const scratch;
+    test::ScratchDir const scratch;
     auto const root = scratch.path();
     for (char const* const package : {"intel-rapl:0", "intel-rapl:1"}) {
         write(root / package / "name", std::string("package-") + std::string(package).back());

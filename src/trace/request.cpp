@@ -1,10 +1,9 @@
-#include "train/profile_request.hpp"
+#include "trace/request.hpp"
 
 #include "base/descriptor.hpp"
 #include "base/file.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
-#include "config/steps.hpp"
 
 #include <array>
 #include <fcntl.h>
@@ -12,19 +11,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace lockstep::train {
+namespace lockstep::trace {
 
-std::filesystem::path profile_request_file(std::filesystem::path const& run) {
+std::filesystem::path request_file(std::filesystem::path const& run) {
     return run / "profile.request";
 }
 
-void request_profile(std::filesystem::path const& run, std::int64_t steps) {
-    write_text_durably(profile_request_file(run), concat(steps, "\n"));
+void ask_for_steps(std::filesystem::path const& run, std::int64_t steps) {
+    write_text_durably(request_file(run), concat(steps, "\n"));
 }
 
-std::int64_t take_profile_request(std::filesystem::path const& run) noexcept {
+std::int64_t take_request(std::filesystem::path const& run, std::int64_t most) noexcept {
     try {
-        auto const file = profile_request_file(run);
+        auto const file = request_file(run);
         struct stat info {};
         if (::lstat(file.c_str(), &info) != 0) {
             return 0;
@@ -42,10 +41,10 @@ std::int64_t take_profile_request(std::filesystem::path const& run) noexcept {
         }
         std::error_code stays; // it is looked at again, and is no request for ever
         bool const removed = std::filesystem::remove(file, stays);
-        return removed && steps >= 1 && steps <= config::max_profiled_steps ? steps : 0;
+        return removed && steps >= 1 && steps <= most ? steps : 0;
     } catch (...) {
         return 0;
     }
 }
 
-} // namespace lockstep::train
+} // namespace lockstep::trace
