@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 
-#include "proc_file.hpp"
+#include "base/proc_file.hpp"
 
 namespace lockstep {
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "proc_file.hpp"
+#include "base/proc_file.hpp"
 
 namespace lockstep {
 

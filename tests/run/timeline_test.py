@@ -201,13 +201,36 @@ def resources(scratch):
     run(["watch", directory, "--once"]).expect(0, "core-hours")
 
 
+def two_hosts(scratch):
+    """Four ranks on two hosts made of network namespaces, one of which has a clock that is a second ahead."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
+    from hosts import Hosts, missing
+    if not LONG or missing():
+        print(f"two hosts: left out ({missing() or 'only at length'})")
+        return
+    directory = scratch / "hosts"
+    with Hosts(2) as hosts:
+        job = hosts.mpirun("host1:2,host2:2", [LOCKSTEP, "train", DECK, "--data.train", DATA / "train.h5",
+                                               "--data.validation", "", "--run.directory", directory, *BRIEF,
+                                               "--train.steps", 12, "--profile.steps", "3-10"],
+                           {"LOCKSTEP_INJECT": "clock:rank=3:seconds=1"})
+        text = job.communicate(timeout=120)[0]
+        check(job.returncode == 0, text)
+    events = check_timeline(directory, 3, 10, 4)
+    profile = records(directory, "profile")[0]
+    wrong = abs(profile["clock_offset_s"][3] - 1)
+    print(f"two hosts: the offset was found to within {1e6 * wrong:.1f} us, at most {1e6 * profile['clock_error_s']:.1f}")
+    check(wrong <= profile["clock_error_s"] + 50e-6, f"clocks are {profile['clock_offset_s']} apart")
+    check(any(e["name"] == "bucket between hosts" for e in events), "no bucket travelled")
+
+
 def mistakes(scratch):
     for steps in ("0-5", "7-3", "x", "1-2000", "5-", "-5", "1-2-3"):
         train(scratch / "never", "--profile.steps", steps, ranks=0).expect(64, "profile.steps")
 
 
 if __name__ == "__main__":
-    for part in (mistakes, profiles_the_same_weights, on_demand, last_seconds, resources):
+    for part in (mistakes, profiles_the_same_weights, on_demand, last_seconds, resources, two_hosts):
         with Scratch() as scratch:
             start = time.monotonic()
             part(scratch)

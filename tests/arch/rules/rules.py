@@ -30,7 +30,7 @@ ROOMS = {
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
                 "monitor"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "rl", "nn", "task",
-            "train", "monitor", "report", "launch", "measure"],
+            "trace", "train", "monitor", "report", "launch", "measure"],
 }
 
 # Where of a room below some files alone may be included.
