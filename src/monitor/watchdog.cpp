@@ -314,8 +314,8 @@ void Watchdog::end_job(ErrorText const& text, RankView const& view, bool in_log)
                 root_cause_.forget_run();
             }
             root_cause_.tell(place_of(view), error);
-            write_flights();
         }
+        write_flights();
     } catch (std::exception const& error) { // no more can be said, but the job must end
         static_cast<void>(
             std::fprintf(stderr, "lockstep: root cause: rank %d: %s\n", view.rank, error.what()));
@@ -360,11 +360,13 @@ void Watchdog::set_recorder(std::shared_ptr<Recorder const> recorder) {
 }
 
 void Watchdog::write_flight() noexcept {
-    std::scoped_lock const lock(flight_mutex_);
-    if (!recorder_) {
+    auto const recorder = [this] {
+        std::scoped_lock const lock(flight_mutex_);
+        return std::exchange(recorder_, nullptr);
+    }();
+    if (!recorder) {
         return;
     }
-    auto const recorder = std::exchange(recorder_, nullptr);
     if (auto const directory = root_cause_.attempt_directory(); !directory.empty()) {
         auto const& own = heartbeats_->own();
         record_flight(*recorder, {.directory = directory,

@@ -22,11 +22,6 @@ std::size_t index_of(std::vector<StepTimes> const& steps, std::int64_t time_ns) 
     return within ? static_cast<std::size_t>(std::prev(after) - steps.begin()) : steps.size();
 }
 
-std::int64_t row_of(RecordedThread const& thread, RecordedScope const& scope) {
-    return scope.kind == ScopeKind::travelling ? TraceText::travelling_row + scope.number
-                                               : static_cast<std::int64_t>(thread.index);
-}
-
 /// Waits with the name of the rank that they are for.
 void add_threads(TraceText& text, RankActivity const& activity, int rank,
                  std::vector<StepTimes> const& steps, std::vector<LastToArrive> const& last) {
@@ -53,8 +48,8 @@ void add_bucket_arrows(TraceText& text, RankActivity const& activity, int rank,
     for (auto const& thread : activity.threads) {
         for (auto const& scope : thread.scopes) {
             if (scope.kind == ScopeKind::handed_over) {
-                ready[{index_of(steps, scope.begin_ns), scope.number}] = {row_of(thread, scope),
-                                                                          scope.begin_ns};
+                ready[{index_of(steps, scope.begin_ns), scope.number}] = {
+                    TraceText::row_of(thread, scope), scope.begin_ns};
             }
         }
     }
@@ -67,7 +62,7 @@ void add_bucket_arrows(TraceText& text, RankActivity const& activity, int rank,
             if (exchanged && from != ready.end()) {
                 text.add_arrow(concat("bucket ", scope.number), concat("b", rank, ".", arrows++),
                                {rank, from->second.row, from->second.time_ns},
-                               {rank, row_of(thread, scope), scope.begin_ns});
+                               {rank, TraceText::row_of(thread, scope), scope.begin_ns});
             }
         }
     }
@@ -82,8 +77,9 @@ void add_late_arrows(TraceText& text, int rank, std::vector<StepTimes> const& st
             continue;
         }
         text.add_arrow(concat("rank ", last[at].rank, " is late"),
-                       concat("w", rank, ".", step.step), {last[at].rank, 0, last[at].time_ns},
-                       {rank, 0, step.arrived + step.waited - 1});
+                       concat("w", rank, ".", step.step),
+                       {last[at].rank, TraceText::communication_row, last[at].time_ns},
+                       {rank, TraceText::communication_row, step.arrived + step.waited - 1});
     }
 }
 

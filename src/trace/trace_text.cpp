@@ -98,13 +98,26 @@ void TraceText::name_row(std::int64_t row, std::string const& name) {
     text_ += concat(",\"args\":{\"sort_index\":", row, "}}");
 }
 
+std::int64_t TraceText::row_of(RecordedThread const& thread, RecordedScope const& scope) {
+    switch (scope.kind) {
+    case ScopeKind::imbalance:
+    case ScopeKind::communication:
+        return communication_row; // a bucket may be summed across the moment between the two
+    case ScopeKind::travelling:
+        return travelling_row + scope.number;
+    default:
+        return static_cast<std::int64_t>(thread.index);
+    }
+}
+
 void TraceText::add(RecordedThread const& thread) {
     auto const row = static_cast<std::int64_t>(thread.index);
     name_row(row, thread.name);
     for (auto const& scope : thread.scopes) {
-        bool const travels = scope.kind == ScopeKind::travelling;
-        if (travels) {
-            name_row(travelling_row + scope.number, concat("bucket ", scope.number));
+        auto const place = row_of(thread, scope);
+        if (place != row) {
+            name_row(place, place == communication_row ? std::string("communication")
+                                                       : concat("bucket ", scope.number));
         }
         std::string arguments;
         if (scope.number >= 0) {
@@ -117,7 +130,7 @@ void TraceText::add(RecordedThread const& thread) {
                          ? concat("ProfilerStep#", scope.number)
                          : scope.name,
              .category = category_of(scope.kind),
-             .row = travels ? travelling_row + scope.number : row,
+             .row = place,
              .begin_ns = scope.begin_ns,
              .end_ns = scope.end_ns,
              .arguments = std::move(arguments)});

@@ -39,10 +39,14 @@ class TraceText {
     };
 
     /// Rows of threads that recorded scopes: the main thread's is 0.
-    static constexpr std::int64_t travelling_row = 100;  ///< of bucket 0; each has its own
-    static constexpr std::int64_t operators_row = 10000; ///< of LibTorch's first thread
+    static constexpr std::int64_t communication_row = 90; ///< waits and exposed communication
+    static constexpr std::int64_t travelling_row = 100;   ///< of bucket 0; each has its own
+    static constexpr std::int64_t operators_row = 10000;  ///< of LibTorch's first thread
 
     explicit TraceText(Of of);
+
+    /// Where a scope of a thread is shown: slices of a row lie within each other.
+    static std::int64_t row_of(RecordedThread const& thread, RecordedScope const& scope);
 
     /// All scopes of a thread, as they are: see Slice.
     void add(RecordedThread const& thread);

@@ -149,4 +149,8 @@ TEST_CASE("a skew moves the clock") {
     auto const difference = wrong.now_ns() - before;
     CHECK(difference >= 10'000'000'000);
     CHECK(difference < 20'000'000'000);
+    auto const shared = std::make_shared<Recorder>(10);
+    Recorder::Join const joined(shared, "main");
+    Scope const scope("x");
+    CHECK(only(shared->read_all(), "main").scopes.at(0).begin_ns >= before + 10'000'000'000);
 }
