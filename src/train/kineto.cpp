@@ -20,8 +20,9 @@ namespace profiler = torch::autograd::profiler;
 
 profiler::ProfilerConfig profiler_config(bool memory) {
     profiler::ProfilerConfig config(profiler::ProfilerState::KINETO, false, memory);
-    // Replicas run on threads of their own, which the profiler has not started.
-    config.experimental_config.profile_all_threads = true;
+    // Replicas run on threads of their own, which the profiler has not started; of allocations it
+    // hears only where it was.
+    config.experimental_config.profile_all_threads = !memory;
     return config;
 }
 
