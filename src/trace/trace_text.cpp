@@ -187,8 +187,8 @@ std::string trace_tail(std::vector<std::pair<std::string, std::string>> const& f
 std::string TraceText::whole_of_rank(std::vector<std::pair<std::string, std::string>> const& facts,
                                      int ranks) const {
     return concat(
-        "{\"schemaVersion\":1,\"distributedInfo\":{\"backend\":\"mpi\",\"rank\":", of_.rank,
-        ",\"world_size\":", ranks, "},", trace_head().substr(1), text_, trace_tail(facts));
+        "{\"schemaVersion\": 1,\n\"distributedInfo\": {\"backend\": \"mpi\", \"rank\": ", of_.rank,
+        ", \"world_size\": ", ranks, "},\n", trace_head().substr(1), text_, trace_tail(facts));
 }
 
 std::string TraceText::whole(std::vector<std::pair<std::string, std::string>> const& facts) const {

@@ -1,11 +1,10 @@
-#include "trace/clock_offset.hpp"
-
 #include "base/random.hpp"
 
 #include <cmath>
 #include <vector>
 
 #include "catch.hpp"
+#include "trace/clock_offset.hpp"
 
 using namespace lockstep;
 using trace::PingPong;
@@ -21,8 +20,9 @@ std::vector<PingPong> exchanges(std::int64_t start, std::int64_t offset, std::ui
     auto now = start;
     for (std::uint64_t i = 0; i < 100; ++i) {
         auto const delay = [&](std::uint64_t way) {
-            auto const share = static_cast<double>(random_key(seed, Stream::dropout, {i, way}) >> 11U) /
-                               static_cast<double>(std::uint64_t{1} << 53U);
+            auto const share =
+                static_cast<double>(random_key(seed, Stream::dropout, {i, way}) >> 11U) /
+                static_cast<double>(std::uint64_t{1} << 53U);
             return 10'000 + static_cast<std::int64_t>(1e6 * std::pow(share, 4));
         };
         PingPong exchange{.sent = now};

@@ -1,11 +1,10 @@
-#include "trace/rank_trace.hpp"
-
-#include "trace/trace_text.hpp"
-
-#include <map>
 #include <nlohmann/json.hpp>
 
+#include <map>
+
 #include "catch.hpp"
+#include "trace/rank_trace.hpp"
+#include "trace/trace_text.hpp"
 
 using namespace lockstep;
 
@@ -165,8 +164,8 @@ TEST_CASE("memory is told by the part of the step that allocated it") {
                    {.time_ns = 250 * us, .bytes = 50, .address = 2},
                    {.time_ns = 260 * us, .bytes = -1000, .address = 1},
                    {.time_ns = 270 * us, .bytes = -7, .address = 99}}}; // of before
-    auto const counters = named(events_of(trace::rank_trace({}, activity, {}, 10)),
-                                "allocated since the first step");
+    auto const counters =
+        named(events_of(trace::rank_trace({}, activity, {}, 10)), "allocated since the first step");
     REQUIRE(counters.size() == 3);
     CHECK(counters[1].at("args").at("activations (forward)") == 1000);
     CHECK(counters[1].at("args").at("gradients (backward)") == 50);

@@ -1,10 +1,9 @@
-#include "trace/request.hpp"
-
 #include <fstream>
 #include <sys/stat.h>
 
 #include "catch.hpp"
 #include "scratch_dir.hpp"
+#include "trace/request.hpp"
 
 using namespace lockstep;
 
@@ -29,8 +28,8 @@ TEST_CASE("a request is taken once") {
 
 TEST_CASE("what is no request is removed, and asks for nothing") {
     test::ScratchDir const run;
-    for (char const* const text : {"", "0", "-3", "1001", "ten", "1e9", "99999999999999999999999",
-                                   "5 6", "\xff\xfe"}) {
+    for (char const* const text :
+         {"", "0", "-3", "1001", "ten", "1e9", "99999999999999999999999", "5 6", "\xff\xfe"}) {
         CHECK(taken_of(run.path(), text) == 0);
     }
     CHECK(taken_of(run.path(), " 7\n") == 7);
