@@ -90,12 +90,12 @@ def profiles_the_same_weights(scratch):
     report.expect(0, "Timeline of profiled, steps 3 to 6", "operator of rank 0", "## Resources", "CO2 at 400 g/kWh")
     if LONG:
         alone = scratch / "alone"
-        train(alone, *BRIEF, "--train.steps", 8, "--profile.steps", "1-8", "--run.replicas", 2, ranks=1).expect(0)
+        train(alone, *BRIEF, "--train.steps", 8, "--profile.steps", "1-8", ranks=1).expect(0)
         check_same(plain, alone, "profiling one rank changed the weights")
         check_timeline(alone, 1, 8, 1)
         four = scratch / "four"
-        train(four, *BRIEF, "--train.steps", 8, "--profile.steps", "5-100", "--run.replicas", 4, "--data.batch", 16,
-              ranks=4, env={"LOCKSTEP_INJECT": "slow:rank=2"}).expect(0)
+        train(four, *BRIEF, "--train.steps", 8, "--profile.steps", "5-100", ranks=4,
+              env={"LOCKSTEP_INJECT": "slow:rank=2"}).expect(0)
         check_timeline(four, 5, 8, 4)  # the run ends before the steps do
         rows = {row["rank"]: row for row in records(four, "profile")[0]["ranks"]}
         check(all(rows[r]["waited_for"] == 2 for r in (0, 1, 3)), f"ranks waited for {rows}")
