@@ -79,6 +79,14 @@ struct Profiler::Window {
     std::unique_ptr<Kineto> kineto; ///< null: it does not work here
     std::string without;            ///< why
     double seconds = 0;             ///< beside the steps
+
+    // Once it has ended, by rank 0's clock.
+    std::vector<trace::StepTimes> times{};
+    std::vector<trace::LastToArrive> last{};
+    double clock_error_s = 0; ///< of all ranks the largest
+
+    /// In the run's directory: of the file of all ranks, without its ending.
+    std::string name() const { return concat("profile/steps-", steps.first, "-", steps.last); }
 };
 
 Profiler::Profiler(Parts const& parts)
@@ -210,70 +218,19 @@ void Profiler::write(Window& window) {
     trace::correct(window.activity, {window.first_offset, window.last_offset});
     auto const main =
         std::ranges::find(window.activity.threads, std::size_t{0}, &RecordedThread::index);
-    auto const steps = main == window.activity.threads.end() ? std::vector<trace::StepTimes>{}
-                                                             : trace::step_times(*main);
-    auto const last = last_to_arrive(steps);
-    auto origin = steps.empty() ? std::numeric_limits<std::int64_t>::max() : steps.front().begin;
-    origin = comm::all_reduce(world, origin, comm::Reduce::minimum);
-
-    auto const& setup = parts_.run;
-    trace::TraceText::Of const of{.rank = world.rank(),
-                                  .host = comm::host_name(),
-                                  .device = world.device(),
-                                  .origin_ns = origin};
-    auto const name = concat("steps-", window.steps.first, "-", window.steps.last);
-    std::filesystem::path const directory =
-        std::filesystem::path(setup.deck().run.directory) / "profile";
-    std::vector<std::pair<std::string, std::string>> const facts{
-        {"first step", std::to_string(window.steps.first)},
-        {"last step", std::to_string(window.steps.last)},
-        {"ranks", std::to_string(world.size())},
-        {"attempt", setup.attempt},
-        {"clock error in microseconds",
-         fixed(1e6 * comm::all_reduce(world,
-                                      seconds_of(std::max(window.first_offset.error_ns,
-                                                          window.last_offset.error_ns)),
-                                      comm::Reduce::maximum),
-               3)}};
-    auto own = trace::rank_trace(of, window.activity, last, max_operators);
-    auto failure = comm::failure_of([&] {
-        trace::TraceFile file(directory / name / (trace::rank_name(world.rank()) + ".json.gz"));
-        file.append(own.whole_of_rank(facts, world.size()));
-        file.commit();
-    });
-    auto const share = operators_of_all / static_cast<std::size_t>(world.size());
-    if (share < window.activity.operators.size() && share < max_operators) {
-        own = trace::rank_trace(of, window.activity, last, share);
+    if (main != window.activity.threads.end()) {
+        window.times = trace::step_times(*main);
     }
-    auto const merged = comm::failure_of([&] {
-        trace::write_merged(world, directory / (name + ".json.gz"), own.events(),
-                            trace::trace_tail(facts));
-    });
-    failure = merged ? merged : failure;
-    auto const failures =
-        comm::all_gather_text(world, failure ? std::string(failure->what()) : std::string());
-    auto const without = comm::all_gather_text(world, window.without);
-
-    Profiled profiled{.first = window.steps.first,
-                      .last = window.steps.last,
-                      .file = concat("profile/", name, ".json.gz")};
-    profiled.clock_error_s = std::stod(facts.back().second) * 1e-6;
-    for (auto const& text : comm::all_gather_text(world, times_text(own_times(steps, last)))) {
-        profiled.rank_times.push_back(times_from(text));
-    }
-    std::ranges::stable_sort(profiled.rank_times, std::greater<>(), &Profiled::RankTimes::waited_s);
-    profiled.rank_times.resize(std::min(profiled.rank_times.size(), max_told_ranks));
-    profiled.clock_offset_s = comm::all_gather(world, seconds_of(window.last_offset.offset_ns));
-    if (profiled.clock_offset_s.size() > max_told_ranks) {
-        profiled.clock_offset_s.resize(max_told_ranks);
-    }
-    for (auto const& each : trace::top_operators(window.activity.operators, max_told_operators)) {
-        profiled.operators.push_back({each.name, each.calls, seconds_of(each.total_ns),
-                                      seconds_of(each.self_ns), each.on_device});
-    }
+    window.last = last_to_arrive(window.times);
+    window.clock_error_s = comm::all_reduce(
+        world, seconds_of(std::max(window.first_offset.error_ns, window.last_offset.error_ns)),
+        comm::Reduce::maximum);
+    auto const failure = write_files(window);
+    auto profiled = told_of(window);
     profiled.seconds = window.seconds + watch.seconds();
 
-    auto const say = [&](std::string const& what, std::vector<std::string> const& of_rank) {
+    auto const say = [&](std::string const& what, std::string const& why) {
+        auto const of_rank = comm::all_gather_text(world, why);
         auto const first = std::ranges::find_if(of_rank, [](auto const& e) { return !e.empty(); });
         if (first != of_rank.end()) {
             parts_.observers.tell(Remark{
@@ -281,10 +238,66 @@ void Profiler::write(Window& window) {
         }
         return first != of_rank.end();
     };
-    say("the timeline has no operators of LibTorch", without);
-    if (!say("the timeline was not written", failures)) {
+    say("the timeline has no operators of LibTorch", window.without);
+    if (!say("the timeline was not written", failure)) {
         parts_.observers.tell(profiled);
     }
+}
+
+/// The rank's own file, and that of all ranks. Returns  what went wrong here; empty: nothing.
+std::string Profiler::write_files(Window const& window) const {
+    auto const& world = parts_.run.world;
+    auto const& activity = window.activity;
+    auto const begin = window.times.empty() ? std::numeric_limits<std::int64_t>::max()
+                                            : window.times.front().begin;
+    trace::TraceText::Of const of{.rank = world.rank(),
+                                  .host = comm::host_name(),
+                                  .device = world.device(),
+                                  .origin_ns =
+                                      comm::all_reduce(world, begin, comm::Reduce::minimum)};
+    std::vector<std::pair<std::string, std::string>> const facts{
+        {"first step", std::to_string(window.steps.first)},
+        {"last step", std::to_string(window.steps.last)},
+        {"ranks", std::to_string(world.size())},
+        {"attempt", parts_.run.attempt},
+        {"clock error in microseconds", fixed(1e6 * window.clock_error_s, 3)}};
+    auto const place = std::filesystem::path(parts_.run.deck().run.directory) / window.name();
+    auto own = trace::rank_trace(of, activity, window.last, max_operators);
+    auto const failure = comm::failure_of([&] {
+        trace::TraceFile file(place / (trace::rank_name(world.rank()) + ".json.gz"));
+        file.append(own.whole_of_rank(facts, world.size()));
+        file.commit();
+    });
+    auto const share = operators_of_all / static_cast<std::size_t>(world.size());
+    if (share < activity.operators.size() && share < max_operators) {
+        own = trace::rank_trace(of, activity, window.last, share);
+    }
+    auto const merged = comm::failure_of([&] {
+        trace::write_merged(world, place.string() + ".json.gz", own.events(),
+                            trace::trace_tail(facts));
+    });
+    return merged ? merged->what() : failure ? failure->what() : "";
+}
+
+Profiled Profiler::told_of(Window const& window) const {
+    auto const& world = parts_.run.world;
+    Profiled profiled{.first = window.steps.first,
+                      .last = window.steps.last,
+                      .file = window.name() + ".json.gz",
+                      .clock_error_s = window.clock_error_s};
+    auto const own = times_text(own_times(window.times, window.last));
+    for (auto const& text : comm::all_gather_text(world, own)) {
+        profiled.rank_times.push_back(times_from(text));
+    }
+    std::ranges::stable_sort(profiled.rank_times, std::greater<>(), &Profiled::RankTimes::waited_s);
+    profiled.rank_times.resize(std::min(profiled.rank_times.size(), max_told_ranks));
+    profiled.clock_offset_s = comm::all_gather(world, seconds_of(window.last_offset.offset_ns));
+    profiled.clock_offset_s.resize(std::min(profiled.clock_offset_s.size(), max_told_ranks));
+    for (auto const& each : trace::top_operators(window.activity.operators, max_told_operators)) {
+        profiled.operators.push_back({each.name, each.calls, seconds_of(each.total_ns),
+                                      seconds_of(each.self_ns), each.on_device});
+    }
+    return profiled;
 }
 
 } // namespace lockstep::train

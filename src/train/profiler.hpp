@@ -53,6 +53,8 @@ class Profiler {
     void start();
     void finish();
     void write(Window& window);
+    std::string write_files(Window const& window) const;
+    Profiled told_of(Window const& window) const;
     std::vector<trace::LastToArrive>
     last_to_arrive(std::vector<trace::StepTimes> const& steps) const;
     Profiled::RankTimes own_times(std::vector<trace::StepTimes> const& steps,
