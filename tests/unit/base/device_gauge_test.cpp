@@ -27,6 +27,17 @@ TEST_CASE("a GPU is found by who computes on it, else by what is visible") {
     CHECK(busy("cuda:0", nullptr, "1") == 10);
 }
 
+TEST_CASE("a GPU tells its energy and what tells it from others") {
+    ::setenv("CUDA_VISIBLE_DEVICES", "GPU-two", 1);
+    ::unsetenv("LOCKSTEP_FAKE_NVML");
+    DeviceGauge gauge;
+    CHECK_FALSE(gauge.joules());
+    CHECK(gauge.uuid().empty());
+    gauge.look_at("cuda:0");
+    CHECK(gauge.joules() == 10);
+    CHECK(gauge.uuid() == "GPU-two");
+}
+
 TEST_CASE("what is no GPU here has no gauge") {
     CHECK_FALSE(busy("cpu", nullptr, nullptr));
     CHECK_FALSE(busy("cuda:7", nullptr, nullptr));
