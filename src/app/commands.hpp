@@ -40,6 +40,8 @@ ExitCode federate_command(Invocation const& invocation);
 std::string federate_help(HelpWords const& words);
 ExitCode report_command(Invocation const& invocation);
 std::string report_help(HelpWords const&);
+ExitCode profile_command(Invocation const& invocation);
+std::string profile_help(HelpWords const&);
 ExitCode watch_command(Invocation const& invocation);
 std::string watch_help(HelpWords const&);
 /// Starts ranks on all devices of the allocation, and starts them again when some are lost.

@@ -212,6 +212,12 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("monitor.weight-hash", deck.monitor.weight_hash, any(),
           "write a hash of the weights to each step record, to find where two runs diverge");
 
+    visit("profile.steps", deck.profile.steps, such_as(check_steps),
+          "steps to record a timeline of, such as 100-110; lockstep profile asks a running job for "
+          "one");
+    visit("profile.memory", deck.profile.memory, any(),
+          "timelines show allocated memory, by the part of the step that allocated it");
+
     visit("train.epochs", deck.train.epochs, between(0, max_epochs),
           "passes over data.train; 0: no limit");
     visit("train.steps", deck.train.steps, at_least(0), "optimizer steps; 0: no limit");

@@ -53,7 +53,8 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
           watch_),
       best_({opened_, state_, checkpoints_, progress_, observers_}),
       evaluation_({opened_, best_, departure_, progress_, observers_}),
-      records_({opened_, progress_, totals_, walltime_, observers_}, watch_),
+      resources_(world_, opened_.topology, totals_, watch_),
+      records_({opened_, progress_, totals_, walltime_, observers_, resources_}, watch_),
       loop_({opened_, progress_, observers_, departure_, records_, evaluation_, checkpoints_},
             options_.stepped) {}
 
@@ -139,7 +140,7 @@ Ended Run::finish() {
     return ended;
 }
 
-Ended Run::summary() const {
+Ended Run::summary() {
     auto const& totals = totals_;
     auto const per_second = [&](double what) {
         return totals.training_s > 0 ? what / totals.training_s : 0;
@@ -154,7 +155,8 @@ Ended Run::summary() const {
             .peak_memory = comm::all_reduce(world_, peak_memory(), comm::Reduce::maximum),
             .best_metric = opened_.work.best_metric.name,
             .best = progress_.best,
-            .best_step = progress_.best_step};
+            .best_step = progress_.best_step,
+            .resources = resources_.in_all()};
 }
 
 } // namespace lockstep::train

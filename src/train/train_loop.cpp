@@ -1,5 +1,6 @@
 #include "train_loop.hpp"
 
+#include "base/recorder.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/progress.hpp"
@@ -62,13 +63,18 @@ void TrainLoop::run_epoch() {
 }
 
 void TrainLoop::take_step() {
+    profiler_.begin_step();
     Stopwatch watch;
-    auto const outcome = one_step();
+    auto const outcome = [this] {
+        Scope const scope("step", parts_.progress.step + 1, ScopeKind::step);
+        return one_step();
+    }();
     parts_.records.end_step(outcome, watch.seconds());
     if (auto const pictures = pictured_->take(); !pictures.empty()) {
         parts_.observers.tell(Pictures{parts_.progress.step, pictures});
     }
     after_step(outcome);
+    profiler_.end_step(outcome.profile, is_over());
     if (stepped_) {
         std::exchange(stepped_, nullptr)();
     }
@@ -91,6 +97,7 @@ StepOutcome TrainLoop::one_step() {
                               .rate = run.course->rate(step),
                               .signal = parts_.departure.asked(),
                               .minutes_passed = parts_.checkpoints.minutes_passed(),
+                              .profile = profiler_.asked(),
                               .histograms = parts_.records.wants_histograms("gradients") &&
                                             in_epoch + 1 == run.course->steps_per_epoch()});
         fault.end_step(run.engine->arena());

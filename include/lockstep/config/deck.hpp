@@ -142,6 +142,11 @@ struct Monitor {
     bool weight_hash = false;           ///< in step records, to find where two runs part
 };
 
+struct Profile {
+    std::string steps;   ///< "100-110", or one step; empty: none
+    bool memory = false; ///< allocations are recorded, too
+};
+
 struct Train {
     double epochs = 0;               ///< passes over data.train; 0: not limited by epochs
     std::int64_t steps = 0;          ///< of the optimizer; 0: not limited by steps
@@ -160,6 +165,7 @@ struct Deck {
     Checkpoint checkpoint;
     FaultTolerance fault_tolerance;
     Monitor monitor;
+    Profile profile;
     Train train;
 };
 

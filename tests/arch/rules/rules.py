@@ -12,6 +12,7 @@ ROOMS = {
     "base": [],
     "config": ["base"],
     "comm": ["base"],
+    "trace": ["base", "comm"],
     "h5": ["base", "comm"],
     "data": ["base", "comm", "h5"],
     "text": ["base"],
@@ -24,14 +25,14 @@ ROOMS = {
     "nn": ["base", "config", "comm", "h5", "data", "program", "deploy"],
     "task": ["base", "config", "comm", "h5", "data", "rl", "program", "nn"],
     "train": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "rl", "nn", "task",
-              "deploy"],
-    "monitor": ["base", "config", "comm", "train"],
+              "deploy", "trace"],
+    "monitor": ["base", "config", "comm", "trace", "train"],
     "report": ["base", "config", "comm", "train", "monitor"],
     "launch": ["base", "config", "comm", "monitor"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
                 "monitor"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn", "task",
-            "train", "monitor", "report", "launch", "measure", "deploy"],
+            "trace", "train", "monitor", "report", "launch", "measure", "deploy"],
 }
 
 # Where of a room below some files alone may be included.
