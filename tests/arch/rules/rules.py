@@ -25,10 +25,11 @@ ROOMS = {
     "monitor": ["base", "config", "comm", "train"],
     "report": ["base", "config", "comm", "train", "monitor"],
     "launch": ["base", "config", "comm", "monitor"],
+    "search": ["base", "config"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
                 "monitor"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "rl", "nn", "task",
-            "train", "monitor", "report", "launch", "measure"],
+            "train", "monitor", "report", "launch", "search", "measure"],
 }
 
 # Where of a room below some files alone may be included.
