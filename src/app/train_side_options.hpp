@@ -5,6 +5,7 @@
 #include "train/generate_options.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "commands.hpp"
@@ -37,7 +38,12 @@ struct BenchStepTold {
     bool json = false;
 };
 
+struct SearchTold {
+    std::filesystem::path directory; ///< empty: runs/NAME of SPACE
+};
+
 Options train_options(TrainTold& told);
+Options search_options(SearchTold& told);
 Options plan_options(PlanTold& told);
 Options check_options(CheckTold& told);
 Options estimate_options(measure::EstimateOptions& told);

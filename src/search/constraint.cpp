@@ -1,4 +1,4 @@
-#include "constraint.hpp"
+#include "search/constraint.hpp"
 
 #include "base/number.hpp"
 #include "base/text.hpp"
@@ -76,9 +76,8 @@ double Constraint::value(Sum const& sum, std::map<std::string, std::string> cons
     for (auto const& term : sum) {
         double product = term.sign;
         for (auto const& factor : term.factors) {
-            product *= factor.key.empty()
-                           ? factor.number
-                           : number_of<double>(values.at(factor.key)).value_or(0);
+            product *= factor.key.empty() ? factor.number
+                                          : number_of<double>(values.at(factor.key)).value_or(0);
         }
         total += product;
     }

@@ -43,10 +43,10 @@ class Halving : public Strategy {
             for (std::int64_t n = 0; n < bracket.trials; ++n, ++trial) {
                 bracket_of_[trial] = states_.size();
                 auto const seed = static_cast<std::uint64_t>(settings.seed);
-                queue_.push_back({.trial = trial,
-                                  .share = bracket.rungs.front(),
-                                  .point =
-                                      space.draw_point(seed, static_cast<std::uint64_t>(trial))});
+                queue_.push_back(
+                    {.trial = trial,
+                     .share = bracket.rungs.front(),
+                     .point = space.draw_point(seed, static_cast<std::uint64_t>(trial))});
             }
             states_.push_back(std::move(state));
         }
@@ -71,8 +71,8 @@ class Halving : public Strategy {
             return;
         }
         std::ranges::sort(state.scored);
-        auto const kept = std::max<std::size_t>(
-            state.scored.size() / static_cast<std::size_t>(reduction_), 1);
+        auto const kept =
+            std::max<std::size_t>(state.scored.size() / static_cast<std::size_t>(reduction_), 1);
         state.scored.resize(kept);
         std::erase_if(state.scored, [](auto const& each) { return std::isinf(each.first); });
         for (auto const& [loss, trial] : state.scored) {
@@ -182,9 +182,9 @@ std::unique_ptr<Strategy> make_hyperband(Settings const& settings, Space const& 
     auto const rungs = rungs_of(settings, settings.minimum_share);
     std::vector<Halving::Bracket> brackets;
     for (auto s = rungs.size(); s-- > 0;) {
-        auto const trials = std::ceil(static_cast<double>(rungs.size()) /
-                                      static_cast<double>(s + 1) *
-                                      std::pow(static_cast<double>(settings.reduction), s));
+        auto const trials =
+            std::ceil(static_cast<double>(rungs.size()) / static_cast<double>(s + 1) *
+                      std::pow(static_cast<double>(settings.reduction), s));
         brackets.push_back({static_cast<std::int64_t>(trials),
                             {rungs.end() - static_cast<std::ptrdiff_t>(s) - 1, rungs.end()}});
     }

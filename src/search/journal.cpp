@@ -1,4 +1,4 @@
-#include "journal.hpp"
+#include "search/journal.hpp"
 
 #include "base/clock.hpp"
 #include "base/hash.hpp"
@@ -71,9 +71,9 @@ Journal::Journal(std::filesystem::path path) : path_(std::move(path)) {
 
 std::vector<nlohmann::json> Journal::read(std::filesystem::path const& path) {
     if (!std::filesystem::is_regular_file(path)) {
-        throw Error(ExitCode::no_input, {concat("no search in ", path.parent_path().string()),
-                                         concat("there is no ", path.string()),
-                                         "Name the directory of a search"});
+        throw Error(ExitCode::no_input,
+                    {concat("no search in ", path.parent_path().string()),
+                     concat("there is no ", path.string()), "Name the directory of a search"});
     }
     return read_lines(path).first;
 }

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "draw.hpp"
-#include "pareto.hpp"
+#include "search/pareto.hpp"
 #include "strategies.hpp"
 
 namespace lockstep::search {
@@ -23,9 +23,8 @@ class Nsga2 : public Strategy {
             return std::nullopt;
         }
         auto const trial = asked_++;
-        auto point = generation_ == 0
-                         ? space_.draw_point(seed(), static_cast<std::uint64_t>(trial))
-                         : child(static_cast<std::uint64_t>(trial));
+        auto point = generation_ == 0 ? space_.draw_point(seed(), static_cast<std::uint64_t>(trial))
+                                      : child(static_cast<std::uint64_t>(trial));
         points_.push_back(point);
         losses_.resize(points_.size());
         return Job{.trial = trial, .point = std::move(point)};
@@ -70,9 +69,8 @@ class Nsga2 : public Strategy {
             for (std::size_t at = 0; at < order.size(); ++at) {
                 order[at] = at;
             }
-            std::ranges::stable_sort(order, [&](auto a, auto b) {
-                return distances[a] > distances[b];
-            });
+            std::ranges::stable_sort(order,
+                                     [&](auto a, auto b) { return distances[a] > distances[b]; });
             for (auto const at : order) {
                 if (std::cmp_less(parents_.size(), settings_.population)) {
                     parents_.push_back({pool[fronts[rank][at]], rank, distances[at]});
@@ -124,8 +122,7 @@ class Nsga2 : public Strategy {
 
     static double between(double a, double b, double u) {
         auto const power = 1 / (crossover_index + 1);
-        auto const spread =
-            u < 0.5 ? std::pow(2 * u, power) : std::pow(1 / (2 * (1 - u)), power);
+        auto const spread = u < 0.5 ? std::pow(2 * u, power) : std::pow(1 / (2 * (1 - u)), power);
         return std::clamp(((1 + spread) * a + (1 - spread) * b) / 2, 0.0, 1.0);
     }
 
@@ -146,7 +143,7 @@ class Nsga2 : public Strategy {
 
     Settings settings_;
     Space const& space_;
-    std::vector<Point> points_;                ///< by trial
+    std::vector<Point> points_;               ///< by trial
     std::vector<std::vector<double>> losses_; ///< by trial
     std::vector<Parent> parents_;
     std::int64_t generation_ = 0;

@@ -1,4 +1,4 @@
-#include "pareto.hpp"
+#include "search/pareto.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -60,7 +60,8 @@ class Pbt : public Strategy {
     /// New trials stand before those that continue in the queue: their parents' checkpoints are put
     /// by before the parents write others.
     void exploit() {
-        auto const before = static_cast<double>(interval_) / static_cast<double>(settings_.intervals);
+        auto const before =
+            static_cast<double>(interval_) / static_cast<double>(settings_.intervals);
         std::ranges::sort(members_, [](auto const& a, auto const& b) {
             return std::pair(a.loss, a.trial) < std::pair(b.loss, b.trial);
         });

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "draw.hpp"
-#include "sobol.hpp"
+#include "search/sobol.hpp"
 #include "strategies.hpp"
 
 namespace lockstep::search {

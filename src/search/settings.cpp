@@ -1,4 +1,4 @@
-#include "settings.hpp"
+#include "search/settings.hpp"
 
 #include "base/number.hpp"
 #include "base/text.hpp"
@@ -14,9 +14,9 @@ namespace {
 
 [[noreturn]] void refuse_setting(std::string const& key, config::Written const& written,
                                  std::string const& expected) {
-    throw Error(ExitCode::usage, {concat("search.", key, " = ", written.value, " (", written.origin,
-                                         ")"),
-                                  concat("expected ", expected), "Correct the value"});
+    throw Error(ExitCode::usage,
+                {concat("search.", key, " = ", written.value, " (", written.origin, ")"),
+                 concat("expected ", expected), "Correct the value"});
 }
 
 using Take = std::function<void(std::string const&, config::Written const&)>;
@@ -62,8 +62,8 @@ void check_together(Settings const& settings, config::DeckSource const& source) 
 } // namespace
 
 std::vector<std::string> const& strategy_names() {
-    static std::vector<std::string> const names{"grid",      "random", "sobol", "halving",
-                                                "hyperband", "asha",   "tpe",   "nsga2", "pbt"};
+    static std::vector<std::string> const names{"grid", "random", "sobol", "halving", "hyperband",
+                                                "asha", "tpe",    "nsga2", "pbt"};
     return names;
 }
 
@@ -79,9 +79,8 @@ Settings settings_of(config::DeckSource const& source) {
          }},
         {"trials", whole_between(settings.trials, 1, 100'000)},
         {"seed", whole_between(settings.seed, 0, std::int64_t{1} << 62)},
-        {"goals", [&](auto const& key, auto const& written) {
-             take_goals(settings.goals, key, written);
-         }},
+        {"goals",
+         [&](auto const& key, auto const& written) { take_goals(settings.goals, key, written); }},
         {"constraints",
          [&](auto const&, auto const& written) {
              settings.constraints = written.value;

@@ -1,4 +1,4 @@
-#include "sobol.hpp"
+#include "search/sobol.hpp"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "space.hpp"
+#include "search/space.hpp"
 
 #include "base/list.hpp"
 #include "base/number.hpp"
@@ -7,9 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
-
 #include <fmt/format.h>
+#include <set>
 
 #include "draw.hpp"
 
@@ -78,9 +77,9 @@ void take_spec(Dimension& dimension, config::Written const& written, std::string
     auto const name = std::string(trimmed(spec.substr(0, open)));
     using Kind = Dimension::Kind;
     static std::map<std::string, std::pair<Kind, bool>> const kinds{
-        {"uniform", {Kind::real, false}},       {"log-uniform", {Kind::real, true}},
-        {"integer", {Kind::integer, false}},    {"log-integer", {Kind::integer, true}},
-        {"list", {Kind::ordered, false}},       {"choice", {Kind::choice, false}}};
+        {"uniform", {Kind::real, false}},    {"log-uniform", {Kind::real, true}},
+        {"integer", {Kind::integer, false}}, {"log-integer", {Kind::integer, true}},
+        {"list", {Kind::ordered, false}},    {"choice", {Kind::choice, false}}};
     auto const found = kinds.find(name);
     if (open == std::string::npos || found == kinds.end()) {
         if (open != std::string::npos && spec.ends_with(')')) {
@@ -106,8 +105,8 @@ void take_spec(Dimension& dimension, config::Written const& written, std::string
         return;
     }
     if (words.empty() || words.size() > most_texts) {
-        refuse_value(dimension.key, written,
-                     concat("it must have 1 to ", most_texts, " values"), forms);
+        refuse_value(dimension.key, written, concat("it must have 1 to ", most_texts, " values"),
+                     forms);
     }
     if (std::set<std::string>(words.begin(), words.end()).size() != words.size()) {
         refuse_value(dimension.key, written, "it has a value twice", "Leave one of them out");
@@ -178,10 +177,10 @@ Space::Space(config::DeckSource const& source, std::string const& constraints,
         }
     }
     if (dimensions_.empty()) {
-        throw Error(ExitCode::usage, {concat("no keys to search (", origin, ")"),
-                                      "[space] is missing or empty",
-                                      "Write keys of the deck there, such as "
-                                      "optimizer.learning-rate = log-uniform(1e-4, 1e-1)"});
+        throw Error(ExitCode::usage,
+                    {concat("no keys to search (", origin, ")"), "[space] is missing or empty",
+                     "Write keys of the deck there, such as "
+                     "optimizer.learning-rate = log-uniform(1e-4, 1e-1)"});
     }
     for (auto const& text : split(constraints, ';')) {
         constraints_.emplace_back(text, origin);
@@ -207,15 +206,16 @@ void Space::check_conditions() const {
     for (auto const& each : dimensions_) {
         for (auto const& condition : each.conditions) {
             auto const refuse = [&](std::string const& why, std::string const& next) {
-                throw Error(ExitCode::usage, {concat(each.key, " if ", condition.key, " (",
-                                                     each.origin, ")"),
-                                              why, next});
+                throw Error(
+                    ExitCode::usage,
+                    {concat(each.key, " if ", condition.key, " (", each.origin, ")"), why, next});
             };
             auto const found = std::ranges::find(dimensions_, condition.key, &Dimension::key);
             if (found == dimensions_.end()) {
                 auto const near = nearest_name(condition.key, names);
                 refuse("its condition names no key of [space]",
-                       near.empty() ? "Add that key to [space]" : concat("Did you mean ", near, "?"));
+                       near.empty() ? "Add that key to [space]"
+                                    : concat("Did you mean ", near, "?"));
             }
             if (!settled.contains(each.key)) {
                 refuse("conditions depend on each other in a cycle", "Remove one of them");
@@ -240,11 +240,10 @@ void Space::check_constraints(std::string const& origin) const {
                 })) {
                 continue;
             }
-            throw Error(ExitCode::usage,
-                        {concat("search.constraints (", origin, ")"),
-                         concat(key, known ? " has values that are no numbers"
-                                           : " is not a key of [space]"),
-                         "Constrain keys of [space] that are numbers"});
+            throw Error(ExitCode::usage, {concat("search.constraints (", origin, ")"),
+                                          concat(key, known ? " has values that are no numbers"
+                                                            : " is not a key of [space]"),
+                                          "Constrain keys of [space] that are numbers"});
         }
     }
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "constraint.hpp"
+#include "search/constraint.hpp"
 
 namespace lockstep::search {
 

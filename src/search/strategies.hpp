@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategy.hpp"
+#include "search/strategy.hpp"
 
 namespace lockstep::search {
 

@@ -1,4 +1,4 @@
-#include "strategy.hpp"
+#include "search/strategy.hpp"
 
 #include <map>
 

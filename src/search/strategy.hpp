@@ -5,17 +5,17 @@
 #include <optional>
 #include <vector>
 
-#include "settings.hpp"
-#include "space.hpp"
+#include "search/settings.hpp"
+#include "search/space.hpp"
 
 namespace lockstep::search {
 
 /// What a search wants done next: a trial that is new, or one that is paused, up to a share of its
 /// length.
 struct Job {
-    std::int64_t trial = 0; ///< from 0
-    double share = 1;       ///< of the run's length, above 0
-    Point point{};          ///< of a new trial; empty: the trial is known
+    std::int64_t trial = 0;   ///< from 0
+    double share = 1;         ///< of the run's length, above 0
+    Point point{};            ///< of a new trial; empty: the trial is known
     std::int64_t parent = -1; ///< whose checkpoint a new trial begins with; -1: none
     double parent_share = 0;  ///< that the checkpoint was written at
 };

@@ -1,16 +1,15 @@
-#include "study.hpp"
+#include "search/study.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 #include <tuple>
 
-#include <fmt/format.h>
-
-#include "pareto.hpp"
+#include "search/pareto.hpp"
 
 namespace lockstep::search {
 
@@ -31,9 +30,8 @@ Json json_of(Job const& job, Values const& values) {
 }
 
 Json json_of(Outcome const& outcome) {
-    Json json{{"event", "result"},       {"trial", outcome.trial},
-              {"share", outcome.share},  {"code", outcome.code},
-              {"step", outcome.step},    {"steps", outcome.steps},
+    Json json{{"event", "result"},          {"trial", outcome.trial}, {"share", outcome.share},
+              {"code", outcome.code},       {"step", outcome.step},   {"steps", outcome.steps},
               {"seconds", outcome.seconds}, {"ranks", outcome.ranks}};
     for (auto const& [name, value] : outcome.metrics) { // JSON has no NaN
         json["metrics"][name] = std::isfinite(value) ? Json(value) : Json(nullptr);
@@ -76,9 +74,9 @@ void require_same(Identity const& before, Identity const& now) {
     for (auto const& [key, value] : now.space) {
         auto const old = before.space.find(key);
         if (old == before.space.end() || old->second != value) {
-            refuse(concat(key, " = ", value),
-                   old == before.space.end() ? "the search began without it"
-                                             : concat("the search began with ", old->second));
+            refuse(concat(key, " = ", value), old == before.space.end()
+                                                  ? "the search began without it"
+                                                  : concat("the search began with ", old->second));
         }
     }
     for (auto const& [key, value] : before.space) {
@@ -174,8 +172,8 @@ void Study::take_ask(Json const& record) {
 void Study::accept(Job const& job) {
     if (!job.point.empty()) {
         trials_.resize(std::max(trials_.size(), static_cast<std::size_t>(job.trial) + 1));
-        trials_[static_cast<std::size_t>(job.trial)] = {space_.values(job.point), job.point,
-                                                        job.parent, job.parent_share, {}};
+        trials_[static_cast<std::size_t>(job.trial)] = {
+            space_.values(job.point), job.point, job.parent, job.parent_share, {}};
     }
     open_[job.trial] = job;
 }

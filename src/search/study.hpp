@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "journal.hpp"
-#include "strategy.hpp"
+#include "search/journal.hpp"
+#include "search/strategy.hpp"
 
 namespace lockstep::search {
 
@@ -19,9 +19,10 @@ struct Outcome {
     double share = 1;
     int code = 0; ///< 0, or the exit code that the run would have ended with
     std::string message{};
-    std::map<std::string, double> metrics{}; ///< of the validation, loss, parameters, step_ms, seconds
-    std::int64_t step = 0;                   ///< that was reached
-    std::int64_t steps = 0;                  ///< that were done for it, by all starts
+    std::map<std::string, double>
+        metrics{};          ///< of the validation, loss, parameters, step_ms, seconds
+    std::int64_t step = 0;  ///< that was reached
+    std::int64_t steps = 0; ///< that were done for it, by all starts
     double seconds = 0;
     int ranks = 1;
 };
@@ -97,7 +98,7 @@ class Study {
     std::unique_ptr<Strategy> strategy_;
     std::unique_ptr<Journal> journal_;
     std::vector<Trial> trials_;
-    std::deque<Job> waiting_;         ///< asked for before, and to be given out again
+    std::deque<Job> waiting_;          ///< asked for before, and to be given out again
     std::map<std::int64_t, Job> open_; ///< by trial: without a result
     std::vector<nlohmann::json> notes_;
 };

@@ -25,7 +25,8 @@ std::vector<double> weights_of(std::size_t count) {
     for (std::size_t at = 0; count > recent && at + recent < count; ++at) {
         auto const least = 1 / static_cast<double>(count);
         auto const steps = static_cast<double>(count - recent);
-        weights[at] = steps > 1 ? least + (1 - least) * static_cast<double>(at) / (steps - 1) : least;
+        weights[at] =
+            steps > 1 ? least + (1 - least) * static_cast<double>(at) / (steps - 1) : least;
     }
     return weights;
 }
@@ -86,8 +87,8 @@ class Mixture {
         double density = 0;
         for (std::size_t at = 0; at < means_.size(); ++at) {
             auto const z = (x - means_[at]) / widths_[at];
-            auto const inside = normal_cdf((1 - means_[at]) / widths_[at]) -
-                                normal_cdf(-means_[at] / widths_[at]);
+            auto const inside =
+                normal_cdf((1 - means_[at]) / widths_[at]) - normal_cdf(-means_[at] / widths_[at]);
             density += weights_[at] / total_ * std::exp(-0.5 * z * z) / (widths_[at] * inside);
         }
         return std::log(std::max(density, 1e-300));
@@ -141,8 +142,10 @@ class Tpe : public Strategy {
         std::ranges::stable_sort(order, {}, [&](auto at) { return losses_[at]; });
         auto const share = static_cast<std::size_t>(std::ceil(0.1 * static_cast<double>(done)));
         auto const good = std::min(share, most_good);
-        std::vector<std::size_t> best(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(good));
-        std::vector<std::size_t> others(order.begin() + static_cast<std::ptrdiff_t>(good), order.end());
+        std::vector<std::size_t> best(order.begin(),
+                                      order.begin() + static_cast<std::ptrdiff_t>(good));
+        std::vector<std::size_t> others(order.begin() + static_cast<std::ptrdiff_t>(good),
+                                        order.end());
         for (auto at = done; at < points_.size(); ++at) {
             others.push_back(at);
         }
@@ -163,7 +166,8 @@ class Tpe : public Strategy {
         return space_.draw_point(seed(), trial);
     }
 
-    std::vector<double> places(std::size_t dimension, std::vector<std::size_t> const& trials) const {
+    std::vector<double> places(std::size_t dimension,
+                               std::vector<std::size_t> const& trials) const {
         std::vector<double> places;
         auto const& key = space_.dimensions()[dimension].key;
         for (auto const trial : trials) {

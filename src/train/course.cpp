@@ -28,8 +28,7 @@ Course::Course(config::Deck const& deck, DataModule const& data_module)
     : data_module_(data_module),
       total_steps_(
           train::total_steps(deck.train, data_module.steps_per_epoch(), data_module.max_steps())),
-      pause_step_(total_steps_),
-      schedule_(deck, data_module.steps_per_epoch(), total_steps_) {}
+      pause_step_(total_steps_), schedule_(deck, data_module.steps_per_epoch(), total_steps_) {}
 
 double Course::place(std::int64_t step) const {
     return static_cast<double>(step) / static_cast<double>(steps_per_epoch());

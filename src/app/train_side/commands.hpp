@@ -13,6 +13,7 @@ ExitCode plan_command(Invocation const& invocation);
 ExitCode check_command(Invocation const& invocation);
 ExitCode estimate_command(Invocation const& invocation);
 ExitCode models_command(Invocation const& invocation);
+ExitCode search_run_command(Invocation const& invocation);
 ExitCode tasks_command(Invocation const& invocation);
 
 } // namespace lockstep::app

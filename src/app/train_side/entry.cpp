@@ -20,7 +20,7 @@ extern "C" int lockstep_train_side(char const* name, lockstep::app::Invocation c
             {"generate", generate_command},     {"plan", plan_command},
             {"check", check_command},           {"estimate", estimate_command},
             {"bench step", bench_step_command}, {"checkpoint export", export_script_command},
-            {"models", models_command},         {"tasks", tasks_command}};
+            {"search", search_run_command},       {"models", models_command},         {"tasks", tasks_command}};
         return static_cast<int>(commands.at(name)(*invocation));
     } catch (...) {
         auto const error = current_error();
