@@ -10,6 +10,7 @@
 #include "train/run_directory.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <iostream>
 #include <thread>
 
