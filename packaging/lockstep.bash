@@ -1,7 +1,7 @@
 # Completion of lockstep's commands, deck keys and files, for bash.
 _lockstep() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-}
-    local commands="train launch plan check estimate evaluate generate verify-resume data checkpoint bench
+    local commands="train launch search plan check estimate evaluate generate verify-resume data checkpoint bench
                     report watch models tasks --help --version"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -12,6 +12,7 @@ _lockstep() {
     case $command in
     data) second="import info verify" ;;
     checkpoint) second="info verify diff prune export" ;;
+    search) [[ $word == [rst]* ]] && second="report suggest tell" ;;
     bench) second="allreduce step loader checkpoint" ;;
     esac
     if ((COMP_CWORD == 2)) && [[ -n $second ]]; then

@@ -51,7 +51,8 @@ Outcome outcome_of(Json const& json) {
                     .steps = json.at("steps").get<std::int64_t>(),
                     .seconds = json.at("seconds").get<double>(),
                     .ranks = json.at("ranks").get<int>()};
-    for (auto const& [name, value] : json.value("metrics", Json::object()).items()) {
+    auto const metrics = json.value("metrics", Json::object());
+    for (auto const& [name, value] : metrics.items()) {
         outcome.metrics[name] =
             value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
     }
