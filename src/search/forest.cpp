@@ -13,7 +13,7 @@ namespace {
 using Rows = std::vector<std::vector<double>>;
 
 constexpr std::size_t trees = 64;
-constexpr std::size_t least_of_leaf = 2;
+constexpr std::size_t min_of_leaf = 2;
 
 /// A regression tree, grown on a sample with repetition; its nodes lie in one array.
 class Tree {
@@ -92,7 +92,7 @@ class Tree {
                 below += targets_[sample[at - 1]];
                 auto const left = rows_[sample[at - 1]][column];
                 auto const right = rows_[sample[at]][column];
-                if (at < least_of_leaf || sample.size() - at < least_of_leaf || left == right) {
+                if (at < min_of_leaf || sample.size() - at < min_of_leaf || left == right) {
                     continue;
                 }
                 auto const n = static_cast<double>(at);

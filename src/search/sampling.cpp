@@ -15,7 +15,7 @@ namespace lockstep::search {
 
 namespace {
 
-constexpr std::int64_t most_of_grid = 100'000;
+constexpr std::int64_t max_of_grid = 100'000;
 
 /// Trials whose points are known from the beginning.
 class Listed : public Strategy {
@@ -59,10 +59,10 @@ std::unique_ptr<Strategy> make_grid(Settings const& settings, Space const& space
     for (auto const& dimension : space.dimensions()) {
         places.push_back(grid_of(dimension, settings.grid_points));
         product *= static_cast<std::int64_t>(places.back().size());
-        if (product > most_of_grid) {
+        if (product > max_of_grid) {
             throw Error(ExitCode::usage,
                         {"search.strategy = grid",
-                         concat("the grid has more than ", count_text(most_of_grid), " points"),
+                         concat("the grid has more than ", count_text(max_of_grid), " points"),
                          "Lower search.grid-points, or choose another strategy"});
         }
     }
@@ -108,9 +108,9 @@ std::unique_ptr<Strategy> make_sobol(Settings const& settings, Space const& spac
     }
     auto const seed = static_cast<std::uint64_t>(settings.seed);
     std::vector<Point> points;
-    constexpr std::uint32_t most_tries = 1'000'000;
+    constexpr std::uint32_t max_tries = 1'000'000;
     for (std::uint32_t index = 0; std::cmp_less(points.size(), settings.trials); ++index) {
-        if (index == most_tries) {
+        if (index == max_tries) {
             throw Error(ExitCode::usage, {"search.constraints", "they refuse nearly all points",
                                           "Loosen them, or narrow [space]"});
         }

@@ -17,8 +17,8 @@ namespace lockstep::search {
 namespace {
 
 constexpr std::string_view prefix = "space.";
-constexpr std::uint64_t most_tries = 10'000;
-constexpr std::size_t most_texts = 1'000;
+constexpr std::uint64_t max_tries = 10'000;
+constexpr std::size_t max_texts = 1'000;
 constexpr double largest = 9e15; ///< whole numbers up to here are exact
 
 [[noreturn]] void refuse_value(std::string const& key, config::Written const& written,
@@ -104,8 +104,8 @@ void take_spec(Dimension& dimension, config::Written const& written, std::string
         take_bounds(dimension, written, words);
         return;
     }
-    if (words.empty() || words.size() > most_texts) {
-        refuse_value(dimension.key, written, concat("it must have 1 to ", most_texts, " values"),
+    if (words.empty() || words.size() > max_texts) {
+        refuse_value(dimension.key, written, concat("it must have 1 to ", max_texts, " values"),
                      forms);
     }
     if (std::set<std::string>(words.begin(), words.end()).size() != words.size()) {
@@ -274,7 +274,7 @@ bool Space::allows(Values const& values) const {
 }
 
 Point Space::draw_point(std::uint64_t seed, std::uint64_t trial) const {
-    for (std::uint64_t attempt = 0; attempt < most_tries; ++attempt) {
+    for (std::uint64_t attempt = 0; attempt < max_tries; ++attempt) {
         Point point;
         for (std::uint64_t at = 0; at < dimensions_.size(); ++at) {
             point.push_back(draw(seed, {trial, attempt, at}));

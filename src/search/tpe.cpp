@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t random_trials = 10;
 constexpr std::size_t candidates = 24;
-constexpr std::size_t most_good = 25;
+constexpr std::size_t max_good = 25;
 constexpr std::size_t recent = 25; ///< that count fully, however many there are
 
 /// Weights of observations, the oldest first: those of long ago count less.
@@ -141,7 +141,7 @@ class Tpe : public Strategy {
         }
         std::ranges::stable_sort(order, {}, [&](auto at) { return losses_[at]; });
         auto const share = static_cast<std::size_t>(std::ceil(0.1 * static_cast<double>(done)));
-        auto const good = std::min(share, most_good);
+        auto const good = std::min(share, max_good);
         std::vector<std::size_t> best(order.begin(),
                                       order.begin() + static_cast<std::ptrdiff_t>(good));
         std::vector<std::size_t> others(order.begin() + static_cast<std::ptrdiff_t>(good),

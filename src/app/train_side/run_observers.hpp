@@ -4,7 +4,7 @@
 #include "base/clock.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/train/events.hpp"
-#include "monitor/log.hpp"
+#include "monitor/console.hpp"
 
 #include <memory>
 #include <vector>

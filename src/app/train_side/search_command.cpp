@@ -1,4 +1,5 @@
 #include "base/batch_job.hpp"
+#include "base/file_lock.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -7,7 +8,7 @@
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "monitor/watchdog.hpp"
-#include "train/run_directory.hpp"
+#include "train/lease.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -25,6 +26,8 @@ namespace lockstep::app {
 namespace {
 
 constexpr auto nap = std::chrono::milliseconds(10); ///< of a group that has nothing to do
+
+constexpr double ending_s = 3; ///< that a search's last process may outlive its mpirun
 
 /// What the command line names, the same on all ranks.
 struct SearchTask {
@@ -112,15 +115,23 @@ void print_best(search::Study const& study, std::filesystem::path const& directo
 
 /// Rank 0's part of a search.
 struct Head {
-    std::optional<train::RunDirectory> directory;
+    std::optional<FileLock> lock;
+    std::optional<train::Lease> lease; ///< where file locks do not reach
     std::unique_ptr<search::Study> study;
     std::optional<SearchCoordinator> coordinator;
 };
 
 void open_head(Head& head, SearchTask const& task, comm::Communicator const& world) {
-    head.directory.emplace(task.directory, [] {});
+    make_directories(task.directory);
+    Stopwatch const watch;
+    head.lock.emplace(task.directory / "lock");
+    while (head.lock->is_held_elsewhere() && watch.seconds() < ending_s) {
+        std::this_thread::sleep_for(nap);
+        head.lock.emplace(task.directory / "lock");
+    }
+    head.lease.emplace(task.directory, head.lock->is_held_elsewhere());
     auto journal = std::make_unique<search::Journal>(task.directory / search::journal_name);
-    journal->set_guard([&head] { head.directory->require_ours(); });
+    journal->set_guard([&head] { head.lease->require(); });
     head.study = std::make_unique<search::Study>(identity_of(task), std::move(journal));
     auto const done = head.study->trials().size();
     std::cout << concat("search in ", task.directory.string(), ": ",

@@ -150,7 +150,7 @@ config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
     drop_keys_of_others(source);
     auto const set = [&](std::string const& key) { return source.values().contains(key); };
     auto deck = source.parse();
-    deck.run.name = concat("trial ", job.trial + 1);
+    deck.run.name = concat("trial-", job.trial + 1);
     deck.run.directory = (setting.directory / search::trial_directory(job.trial)).string();
     deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);
     deck.data.test.clear(); // trials are compared by validation
