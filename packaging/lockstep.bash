@@ -1,7 +1,7 @@
 # Completion of lockstep's commands, deck keys and files, for bash.
 _lockstep() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-}
-    local commands="train launch plan check estimate evaluate generate verify-resume data checkpoint bench
+    local commands="train launch search plan check estimate evaluate generate verify-resume data checkpoint bench
                     federate report watch profile export models tasks --help --version"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -14,6 +14,7 @@ _lockstep() {
     checkpoint) second="info verify diff prune export" ;;
     federate) second="init join round info simulate" ;;
     export) second="check" ;;
+    search) [[ $word == [rst]* ]] && second="report suggest tell" ;;
     bench) second="allreduce step loader checkpoint" ;;
     esac
     if ((COMP_CWORD == 2)) && [[ -n $second ]]; then

@@ -48,6 +48,10 @@ std::string watch_help(HelpWords const&);
 ExitCode launch_command(Invocation const& invocation);
 std::string launch_help(HelpWords const&);
 
+/// Trains trials, or one of report, suggest and tell.
+ExitCode search_command(Invocation const& invocation);
+std::string search_help(HelpWords const& words);
+
 /// Commands that need LibTorch, by name; found in the training library, which is loaded then.
 ExitCode train_side_command(std::string const& name, Invocation const& invocation);
 /// `train`: signals are noted from here on, while LibTorch and MPI start.

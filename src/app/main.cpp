@@ -33,6 +33,9 @@ std::vector<Command> commands() {
          "[--yes] [DECK]... [--devices N] [--restarts N] [--submit slurm|pbs]",
          "trains with one rank per device of this host or job; asks for what is missing, restarts "
          "after the loss of a rank"},
+        {"search", search_command, search_help,
+         "SPACE.ini [DECK]... | report DIR | suggest SPACE.ini | tell DIR TRIAL VALUE...",
+         "trains many trials of a deck on parts of the ranks, and finds its best values"},
         {"plan", [](Invocation const& i) { return train_side_command("plan", i); }, plan_help,
          "DECK [--ranks N]", "shows what train would do, without training"},
         {"check", [](Invocation const& i) { return train_side_command("check", i); }, check_help,

@@ -21,6 +21,18 @@ Options train_options(TrainTold& told) {
         .deck_keys = true};
 }
 
+Options search_options(SearchTold& told) {
+    return {.command = "lockstep search",
+            .positions = {"SPACE.ini [DECK...]", 1, 1000},
+            .about = "Trains many trials of a deck inside one allocation, each on a part of the "
+                     "ranks, and looks for the best values of the keys in SPACE.ini. Started "
+                     "again, it continues. See also lockstep search report, suggest and tell.",
+            .rows = {option::path("--directory DIRECTORY",
+                                  "directory of the search; default: runs/NAME of SPACE.ini",
+                                  told.directory)},
+            .deck_keys = true};
+}
+
 Options plan_options(PlanTold& told) {
     return {.command = "lockstep plan",
             .positions = {"DECK", 0, 1},

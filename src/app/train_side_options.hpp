@@ -45,7 +45,12 @@ struct ExportCheckTold {
     double tolerance = 1e-5;
 };
 
+struct SearchTold {
+    std::filesystem::path directory; ///< empty: runs/NAME of SPACE
+};
+
 Options train_options(TrainTold& told);
+Options search_options(SearchTold& told);
 Options plan_options(PlanTold& told);
 Options check_options(CheckTold& told);
 Options estimate_options(measure::EstimateOptions& told);

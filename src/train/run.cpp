@@ -43,7 +43,7 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
       walltime_(world.is_root() ? Walltime(options_.seconds_left, options_.seconds_of_job)
                                 : Walltime()),
       opened_(world, std::move(topology), std::move(setup)),
-      departure_({world, signals, walltime_, progress_, totals_, observers_}),
+      departure_({world, signals, walltime_, progress_, totals_, observers_}, options_.asked),
       state_(opened_, options_, progress_), store_(store_of(opened_.setup)),
       checkpoints_(
           {world, opened_.deck().checkpoint, store_, opened_.attempt, state_, *opened_.audit,
@@ -56,7 +56,9 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
       resources_(world_, opened_.topology, totals_, watch_),
       records_({opened_, progress_, totals_, walltime_, observers_, resources_}, watch_),
       loop_({opened_, progress_, observers_, departure_, records_, evaluation_, checkpoints_},
-            options_.stepped) {}
+            options_.stepped) {
+    opened_.course->pause_at(options_.pause_at);
+}
 
 void Run::begin() {
     if (opened_.setup.found) {
@@ -105,7 +107,8 @@ bool Run::train_epoch() {
 }
 
 std::optional<Measured> Run::measure_validation() {
-    if (!opened_.data_module->has(DataModule::Set::validation)) {
+    bool const leaves = departure_.is_decided() && !finished_before_;
+    if (leaves || !opened_.data_module->has(DataModule::Set::validation)) {
         return std::nullopt;
     }
     return checkpoints_.settling([&] { return evaluation_.measure_validation(); });
@@ -127,6 +130,11 @@ Ended Run::finish() {
             });
         }
         loop_.close();
+        if (!departure_.is_decided() && options_.pause_at < 1 &&
+            !opened_.course->is_done(progress_.step) &&
+            opened_.course->is_at_rest(progress_.step)) {
+            departure_.end("paused");
+        }
         if (!departure_.is_decided()) {
             evaluation_.test();
         }

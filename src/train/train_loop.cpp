@@ -47,7 +47,7 @@ void TrainLoop::close() {
 }
 
 bool TrainLoop::is_over() const {
-    return parts_.run.course->is_done(parts_.progress.step) || parts_.departure.is_decided();
+    return parts_.run.course->is_at_rest(parts_.progress.step) || parts_.departure.is_decided();
 }
 
 void TrainLoop::run_epoch() {
@@ -141,7 +141,7 @@ void TrainLoop::measure_after(StepOutcome const& outcome, bool epoch_ends) {
     auto const every = run.deck().train.validate_every;
     bool const due = every > 0 ? progress.step % every == 0 : epoch_ends;
     progress.owes_validation = run.data_module->has(DataModule::Set::validation) &&
-                               (due || run.course->is_done(progress.step));
+                               (due || run.course->is_at_rest(progress.step));
     if (outcome.signal != 0) {
         parts_.departure.leave(outcome.signal, outcome.signalled_rank);
     } else if (progress.owes_validation) {

@@ -233,8 +233,8 @@ struct Signalled {
 };
 
 struct Ended {
-    /// "finished", "already finished", "stopped" (epochs are left), the signal's name or
-    /// "walltime".
+    /// "finished", "already finished", "paused" (as it was told to), "stopped" (epochs are left),
+    /// the signal's name or "walltime".
     std::string reason;
     std::int64_t step = 0;
     std::int64_t steps_done = 0; ///< in this attempt

@@ -29,6 +29,7 @@ extern "C" int lockstep_train_side(char const* name, lockstep::app::Invocation c
             {"federate init", federate_init_command},
             {"federate round", federate_round_command},
             {"federate simulate", federate_simulate_command},
+            {"search", search_run_command},
             {"models", models_command},
             {"tasks", tasks_command}};
         return static_cast<int>(commands.at(name)(*invocation));

@@ -29,10 +29,11 @@ ROOMS = {
     "monitor": ["base", "config", "comm", "trace", "train"],
     "report": ["base", "config", "comm", "train", "monitor"],
     "launch": ["base", "config", "comm", "monitor"],
+    "search": ["base", "config"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
                 "monitor"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn", "task",
-            "trace", "train", "monitor", "report", "launch", "measure", "deploy"],
+            "trace", "train", "monitor", "report", "launch", "search", "measure", "deploy"],
 }
 
 # Where of a room below some files alone may be included.
