@@ -2,7 +2,7 @@
 _lockstep() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-}
     local commands="train launch plan check estimate evaluate generate verify-resume data checkpoint bench
-                    report watch models tasks --help --version"
+                    report watch serve models tasks --help --version"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")

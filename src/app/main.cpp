@@ -62,6 +62,8 @@ std::vector<Command> commands() {
          "draws pictures of runs, and a table that compares them"},
         {"watch", watch_command, watch_help, "RUN [--once]",
          "shows what a run is doing, or has done"},
+        {"serve", serve_command, serve_help, "RUN|DIRECTORY... [--port N | --socket FILE]",
+         "shows runs in the browser, live"},
         {"models", [](Invocation const& i) { return train_side_command("models", i); }, models_help,
          "[NAME]", "lists the models that model.name can name, with their keys"},
         {"tasks", [](Invocation const& i) { return train_side_command("tasks", i); }, tasks_help,

@@ -24,17 +24,19 @@ ROOMS = {
     "train": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "rl", "nn", "task"],
     "monitor": ["base", "config", "comm", "train"],
     "report": ["base", "config", "comm", "train", "monitor"],
+    "serve": ["base", "train"],
     "launch": ["base", "config", "comm", "monitor"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
                 "monitor"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "rl", "nn", "task",
-            "train", "monitor", "report", "launch", "measure"],
+            "train", "monitor", "report", "serve", "launch", "measure"],
 }
 
 # Where of a room below some files alone may be included.
 ONLY = {
     ("monitor", "train"): ["include/lockstep/train/events.hpp"],
     ("report", "train"): ["include/lockstep/train/events.hpp", "src/train/lease.hpp"],
+    ("serve", "train"): ["src/train/lease.hpp"],
 }
 
 GENERATED = "lockstep/build_id_value.hpp"  # of a build, and installed with the headers
