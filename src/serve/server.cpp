@@ -31,11 +31,12 @@ Descriptor end_signals() {
         sigaddset(&signals, number);
     }
     if (::sigprocmask(SIG_BLOCK, &signals, nullptr) != 0) {
-        throw system_error("cannot block signals", errno);
+        throw system_error("cannot block signals", errno, "Please report this");
     }
     Descriptor descriptor(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!descriptor.is_open()) {
-        throw system_error("cannot wait for signals", errno);
+        throw system_error("cannot wait for signals", errno,
+                           "Raise the limit of open files (ulimit -n)");
     }
     return descriptor;
 }
