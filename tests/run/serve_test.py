@@ -195,4 +195,5 @@ def main():
         mistakes(scratch, run)
 
 
-main()
+if __name__ == "__main__":
+    main()
