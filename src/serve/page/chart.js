@@ -102,6 +102,7 @@ export class Chart {
       if (this.stacked) take(wide.y, 0);
       else for (const value of [...(each.least ?? []), ...(each.largest ?? [])]) take(wide.y, value);
     }
+    for (const mark of this.marks) take(wide.x, mark.x);
     if (wide.x[0] === wide.x[1]) { wide.x[0] -= 1; wide.x[1] += 1; }
     if (this.log) wide.y = wide.y.map(Math.log10);
     const room = (wide.y[1] - wide.y[0]) * 0.05 || Math.abs(wide.y[1]) * 0.1 || 1;
@@ -140,7 +141,7 @@ export class Chart {
     }
     [this.x0, this.x1] = x;
     [this.y0, this.y1] = y;
-    this.left = 58; this.top = 8; this.width = outer - 70; this.height = tall - 32;
+    this.left = 64; this.top = 8; this.width = outer - 78; this.height = tall - 32;
     this.axes();
     for (const mark of this.marks) this.upright(mark.x, mark.colour, [3, 3]);
     this.series.forEach((each) => this.stacked ? this.area(each) : this.curve(each));
@@ -202,7 +203,9 @@ export class Chart {
       drawing ? pen.lineTo(this.atX(x), this.atY(value)) : pen.moveTo(this.atX(x), this.atY(value));
       drawing = true;
     });
+    pen.setLineDash(each.dashed ? [5, 4] : []);
     pen.stroke();
+    pen.setLineDash([]);
     pen.lineWidth = 1;
     if (each.dots || each.x.length === 1) {
       each.x.forEach((x, i) => {

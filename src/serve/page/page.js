@@ -75,7 +75,7 @@ function addRows({ run: place, step, time, columns, newest_step }) {
   refresh("rows");
 }
 
-/// At most some times a second, however much comes.
+/// Few times per second, however much comes.
 function refresh(changed = "all") {
   if (late?.has(changed)) return;
   if (late) { late.add(changed); return; }

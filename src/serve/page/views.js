@@ -31,7 +31,11 @@ function table(heads, rows, classOf = () => "") {
 
 const clock = (seconds) => new Date(seconds * 1000).toLocaleString(undefined, { hour12: false });
 const seconds = (record) => Date.parse(record.time) / 1000;
-const bytes = (value) => Number.isFinite(value) ? `${+(value / 2 ** 30).toPrecision(3)} GiB` : "–";
+const bytes = (value) => {
+  if (!Number.isFinite(value)) return "–";
+  const [size, unit] = value < 2 ** 30 ? [2 ** 20, "MiB"] : [2 ** 30, "GiB"];
+  return `${+(value / size).toPrecision(4)} ${unit}`;
+};
 const known = ["event", "time", "elapsed_s", "step", "epoch", "loss", "samples", "seconds", "samples_per_s", "best"];
 
 /// The measured values of records, by name, without those of single classes.
@@ -98,7 +102,7 @@ export function curves(state, element) {
         const lines = curve ? [{ label: many ? run.name : name === "loss" ? "training" : "each step", colour: run.colour, x: run.data.x, ...curve }] : [];
         if (name !== "loss") return lines;
         const colour = many ? run.colour : palette[1];
-        const validation = { ...within(state, measured(run, "validation", "loss", state)), label: many ? `${run.name}, validation` : "validation", colour, dots: true };
+        const validation = { ...within(state, measured(run, "validation", "loss", state)), label: many ? `${run.name}, validation` : "validation", colour, dots: true, dashed: true };
         return validation.x.length ? [...lines, validation] : lines;
       });
       const unit = name.endsWith("_bytes") ? bytes : shortNumber;
