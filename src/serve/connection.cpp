@@ -15,6 +15,7 @@ constexpr std::size_t max_output = 64 << 20; ///< of who asks and does not read
 constexpr std::size_t max_new_rows = 2000;   ///< told one by one; more are read again by buckets
 constexpr double max_quiet_s = 30;
 constexpr double heartbeat_s = 10;
+constexpr double overview_s = 1; ///< between looks at the state of all runs
 
 } // namespace
 
@@ -96,7 +97,9 @@ void Connection::tell_news(RunList const& runs) {
     if (!stream_ || output_.size() > max_output / 8) {
         return; // who reads slowly is told later, of all at once
     }
-    for (std::size_t place = 0; place < runs.size(); ++place) {
+    bool const all = overviews_.empty() || list_.seconds() > overview_s;
+    for (std::size_t place = 0; all && place < runs.size(); ++place) {
+        list_.restart();
         auto text = overview_json(runs[place], place);
         auto& told = overviews_[place];
         if (told != text) {

@@ -50,6 +50,7 @@ class Connection {
     std::string input_;
     std::string output_;
     Stopwatch quiet_; ///< since bytes came or went
+    Stopwatch list_;  ///< since the list of runs was told
     bool stream_ = false;
     bool ends_after_output_ = false;
     bool over_ = false;

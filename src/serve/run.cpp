@@ -85,18 +85,18 @@ bool Run::read(std::size_t max_bytes) {
         inode_ = info.st_ino;
     }
     size_ = size;
-    std::string text(static_cast<std::size_t>(
-                         std::min<std::uint64_t>(size - offset_, std::max(max_bytes, max_line))),
-                     '\0');
-    auto const got =
-        text.empty() ? 0
-                     : ::pread(file.get(), text.data(), text.size(), static_cast<off_t>(offset_));
-    text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    auto const rest = static_cast<std::size_t>(size - offset_);
+    std::string text(std::min(rest, std::max(max_bytes, max_line)), '\0');
+    auto const got = ::pread(file.get(), text.data(), text.size(), static_cast<off_t>(offset_));
+    if (got <= 0) {
+        return false;
+    }
+    text.resize(static_cast<std::size_t>(got));
     auto lines = whole_lines(text);
     if (lines.empty() && text.size() >= max_line) { // none of ours
         offset_ += text.size();
         skips_line_ = true;
-        return offset_ < size_;
+        return text.size() < rest;
     }
     offset_ += lines.size();
     if (skips_line_ && !lines.empty()) {
@@ -105,7 +105,7 @@ bool Run::read(std::size_t max_bytes) {
         ++bad_lines_;
     }
     take_lines(lines);
-    return !text.empty() && offset_ < size_ && size_ - offset_ >= text.size();
+    return text.size() < rest;
 }
 
 void Run::forget() {

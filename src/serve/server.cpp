@@ -28,7 +28,11 @@ Descriptor end_signals() {
     sigset_t signals;
     sigemptyset(&signals);
     for (int const number : {SIGTERM, SIGINT, SIGHUP}) {
-        sigaddset(&signals, number);
+        struct sigaction action {};
+        ::sigaction(number, nullptr, &action);
+        if (action.sa_handler != SIG_IGN) { // by nohup, or a shell
+            sigaddset(&signals, number);
+        }
     }
     if (::sigprocmask(SIG_BLOCK, &signals, nullptr) != 0) {
         throw system_error("cannot block signals", errno, "Please report this");
