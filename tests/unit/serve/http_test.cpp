@@ -8,7 +8,7 @@ namespace {
 
 Request asked(std::string const& target, std::string const& headers = "Host: localhost\r\n") {
     auto const request = parsed_request("GET " + target + " HTTP/1.1\r\n" + headers + "\r\n");
-    REQUIRE(request);
+    REQUIRE(request.has_value());
     return *request;
 }
 
@@ -41,7 +41,7 @@ TEST_CASE("what two programs could read differently is no request") {
           "GET / HTTP/1.1\r\n folded: a\r\n\r\n", "GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\n",
           "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"}) {
         INFO(head);
-        CHECK_FALSE(parsed_request(head));
+        CHECK_FALSE(parsed_request(head).has_value());
     }
 }
 
