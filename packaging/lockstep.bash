@@ -2,7 +2,7 @@
 _lockstep() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-}
     local commands="train launch search plan check estimate evaluate generate verify-resume data checkpoint bench
-                    federate report watch profile export models tasks --help --version"
+                    federate report watch serve profile export models tasks --help --version"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")

@@ -44,6 +44,8 @@ ExitCode profile_command(Invocation const& invocation);
 std::string profile_help(HelpWords const&);
 ExitCode watch_command(Invocation const& invocation);
 std::string watch_help(HelpWords const&);
+ExitCode serve_command(Invocation const& invocation);
+std::string serve_help(HelpWords const&);
 /// Starts ranks on all devices of the allocation, and starts them again when some are lost.
 ExitCode launch_command(Invocation const& invocation);
 std::string launch_help(HelpWords const&);

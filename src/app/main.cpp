@@ -72,6 +72,8 @@ std::vector<Command> commands() {
          "shows what a run is doing, or has done"},
         {"profile", profile_command, profile_help, "RUN [--steps N] [--wait SECONDS]",
          "asks a running job for a timeline of its next steps"},
+        {"serve", serve_command, serve_help, "RUN|DIRECTORY... [--port N | --socket FILE]",
+         "shows runs in the browser, live"},
         {"models", [](Invocation const& i) { return train_side_command("models", i); }, models_help,
          "[NAME]", "lists the models that model.name can name, with their keys"},
         {"tasks", [](Invocation const& i) { return train_side_command("tasks", i); }, tasks_help,

@@ -28,18 +28,20 @@ ROOMS = {
               "deploy", "trace"],
     "monitor": ["base", "config", "comm", "trace", "train"],
     "report": ["base", "config", "comm", "train", "monitor"],
+    "serve": ["base", "train"],
     "launch": ["base", "config", "comm", "monitor"],
     "search": ["base", "config"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
                 "monitor"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn", "task",
-            "trace", "train", "monitor", "report", "launch", "search", "measure", "deploy"],
+            "trace", "train", "monitor", "report", "serve", "launch", "search", "measure", "deploy"],
 }
 
 # Where of a room below some files alone may be included.
 ONLY = {
     ("monitor", "train"): ["include/lockstep/train/events.hpp"],
     ("report", "train"): ["include/lockstep/train/events.hpp", "src/train/lease.hpp"],
+    ("serve", "train"): ["src/train/lease.hpp"],
 }
 
 GENERATED = "lockstep/build_id_value.hpp"  # of a build, and installed with the headers
