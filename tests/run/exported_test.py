@@ -183,6 +183,76 @@ def check_own_loss(scratch):
             check(False, f"{how} is refused")
 
 
+def check_recomputed(scratch, names):
+    """precision.gradient-checkpointing: the bits of stored activations, also of random numbers, 16-bit casts, and
+    where a module is used twice; with less memory."""
+    replicas = ["--run.replicas", 4, "--data.batch", 2, "--train.steps", 8]
+    again = ["--precision.gradient-checkpointing", "true"]
+
+    def same(name, label, *options):
+        hashes = []
+        for where, more in (("stored", []), ("again", again)):
+            where = f"{name}-{label}-{where}"
+            train(scratch, name, where, *replicas, *options, *more).expect(0)
+            hashes.append([each["weight_hash"] for each in records(scratch / where, "step")])
+        check(hashes[0] == hashes[1], f"{name}, {label}: recomputed as stored")
+
+    for name in names:
+        same(name, "fp32")
+    _, inputs, _ = write(scratch, "cnn", BATCH * STEPS)
+    norm = torch.nn.BatchNorm2d(8)
+
+    class Twice(torch.nn.Module):
+        """Blocks that share their layers, change what they are given, and draw."""
+
+        def __init__(self):
+            super().__init__()
+            self.first, self.norm, self.drop = torch.nn.Conv2d(1, 8, 3, padding=1), norm, torch.nn.Dropout(0.2)
+            self.block = torch.nn.Conv2d(8, 8, 3, padding=1)
+            self.output = torch.nn.Linear(8, exported_models.CLASSES)
+            self.register_buffer("seen", torch.zeros(8, 1, 1))
+
+        def forward(self, x):
+            x = self.first(x)
+            for _ in range(3):
+                x = x + self.drop(self.norm(self.block(x)).relu_()) * torch.sigmoid(self.block(x) + self.seen)
+                if self.training:
+                    self.seen.add_(0.125)
+            return self.output(x.relu_().mean((2, 3)))
+
+    torch.manual_seed(4)
+    lockstep_export.save(Twice(), inputs[0][:4], scratch / "twice.pt2")
+    twice = ["--model.file", scratch / "twice.pt2"]
+    same("cnn", "twice", *twice)
+    same("cnn", "twice-bf16", *twice, "--precision.compute", "bf16")
+    train(scratch, "cnn", "twice-3", *replicas, *again, *twice, ranks=3).expect(0)
+    check_same(scratch / "cnn-twice-again", scratch / "twice-3", "recomputed on 3 ranks")
+
+
+def check_synchronised(scratch):
+    """communication.sync-batch-norm: statistics of all replicas, as one replica with all of the samples has them."""
+    _, inputs, _ = write(scratch, "cnn", BATCH * STEPS)
+    options = ["--communication.sync-batch-norm", "true", "--run.replicas", 4, "--data.batch", 2]
+    train(scratch, "cnn", "alone", "--run.replicas", 1).expect(0)
+    train(scratch, "cnn", "sync-1", *options).expect(0)
+    for where, ranks, more in (("sync-2", 2, []), ("sync-4", 4, []), ("sync-dp", 1, ["--run.mode", "dp"]),
+                               ("sync-again", 2, ["--precision.gradient-checkpointing", "true"])):
+        train(scratch, "cnn", where, *options, *more, ranks=ranks).expect(0)
+        hashes = [[each["weight_hash"] for each in records(scratch / name, "step")] for name in ("sync-1", where)]
+        check(hashes[0] == hashes[1], f"{where} has the bits of one rank")
+    losses = [[each["loss"] for each in records(scratch / where, "step")] for where in ("alone", "sync-1")]
+    check(np.allclose(*losses, rtol=1e-4), f"four replicas as one of all samples: {losses}")
+    with (h5py.File(checkpoints(scratch / "alone")[-1]) as alone,
+          h5py.File(checkpoints(scratch / "sync-1")[-1]) as ours):
+        for name in ("num_batches_tracked", "running_mean", "running_var"):
+            check(np.allclose(alone[f"model/norm/{name}"], ours[f"model/norm/{name}"], rtol=1e-3, atol=1e-5), name)
+    lockstep_export.save(torch.nn.Sequential(exported_models.CNN(), torch.nn.Dropout(0.3)), inputs[0][:4],
+                         scratch / "sync.pt2")
+    dropping = [*options, "--model.file", scratch / "sync.pt2", "--train.steps", 2]
+    train(scratch, "cnn", "no", *dropping, ranks=2).expect(64, "draws random numbers", "as many ranks as run.replicas")
+    train(scratch, "cnn", "sync-dropout", *dropping, ranks=4).expect(0)
+
+
 def rewrite_step(path, target, change):
     """The file with another description of its compiled step, or other code."""
     records = lockstep_export._read_records(path)
@@ -246,6 +316,8 @@ def check_compiled(scratch):
     train(scratch, "cnn", "fast-scaled", *fast, "--communication.compression", "fp16").expect(0)
     scaled = [each["loss"] for each in records(scratch / "fast-scaled", "step")]
     check(np.allclose(scaled, losses[1], rtol=1e-3), f"{scaled} as {losses[1]}")
+    for option in ("--precision.gradient-checkpointing", "--communication.sync-batch-norm"):
+        train(scratch, "cnn", "no", *fast, option, "true").expect(64, f"a compiled step cannot do {option[2:]}")
     train(scratch, "cnn", "half", *fast, "--precision.compute", "bf16").expect(64, "Set precision.compute = fp32")
     # A batch of one sample, for which nothing is compiled, has the bits of the graph.
     for where, how in (("single", "require"), ("single-graph", "none")):
@@ -281,6 +353,8 @@ if __name__ == "__main__":
             if LONG or number < 2:
                 compare_ranks(scratch, name)
         check_dropout(scratch)
+        check_recomputed(scratch, names if LONG else [])
+        check_synchronised(scratch)
         check_own_loss(scratch)
         check_compiled(scratch)
     print(f"families: {', '.join(names)}")
