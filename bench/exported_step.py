@@ -131,12 +131,12 @@ def write(scratch, name, steps):
     torch.manual_seed(1)
     model = make()
     lockstep_export.save(model, (example,), scratch / f"{name}.pt2")
-    if name != "transformer":  # whose targets come with the task language
-        targets = torch.zeros(len(example), dtype=torch.int64)
-        lockstep_export.save(model, (example,), scratch / f"{name}-loss.pt2", loss=loss, targets=(targets,),
-                             metrics={"accuracy": ("correct", "samples")})
-        lockstep_export.compile(scratch / f"{name}-loss.pt2", processor=PROCESSOR)
     data, texts = scratch / f"{name}.h5", name == "transformer"
+    own = lockstep_export.language_loss() if texts else loss
+    targets = torch.zeros(example.shape if texts else len(example), dtype=torch.int64)
+    lockstep_export.save(model, (example,), scratch / f"{name}-loss.pt2", loss=own, targets=(targets,),
+                         weight="tokens" if texts else "samples")
+    lockstep_export.compile(scratch / f"{name}-loss.pt2", processor=PROCESSOR)
     with h5py.File(data, "w") as file:
         if texts:
             file["inputs"] = torch.randint(0, VOCABULARY, (batch * SEQUENCE * 8 + 1,)).numpy().astype("u2")
@@ -146,9 +146,8 @@ def write(scratch, name, steps):
             file.attrs["classes"] = [str(each) for each in range(CLASSES)]
     task = f"kind = language\nvocabulary = {VOCABULARY}" if texts else "kind = classification"
     decks = {}
-    sides = {"built-in": (keys, task), "exported": (f"name = export\nfile = {scratch}/{name}.pt2", task)}
-    if (scratch / f"{name}-loss.pt2").exists():
-        sides["compiled"] = (f"name = export\nfile = {scratch}/{name}-loss.pt2\ncompiled = require", "kind = export")
+    sides = {"built-in": (keys, task), "exported": (f"name = export\nfile = {scratch}/{name}.pt2", task),
+             "compiled": (f"name = export\nfile = {scratch}/{name}-loss.pt2\ncompiled = require", "kind = export")}
     for side, (model, task) in sides.items():
         decks[side] = scratch / f"{name}-{side}.ini"
         decks[side].write_text(DECK.format(data=data, batch=batch, model=model, task=task, steps=steps + WARM_UP,
