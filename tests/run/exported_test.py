@@ -343,6 +343,55 @@ def check_compiled(scratch):
     train(scratch, "cnn", "no", *other, ranks=2).expect(65, "step1.so is not what was compiled")
 
 
+def check_language(scratch):
+    """lockstep_export.language_loss is what task.kind = language learns; so a transformer's step can be compiled."""
+    words, length, end = 40, 12, 3
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.output = torch.nn.Embedding(words, 16), torch.nn.Linear(16, words)
+            self.attention = torch.nn.Linear(16, 48)
+
+        def forward(self, x):
+            q, k, v = self.attention(self.words(x)).unflatten(2, (3, 2, 8)).permute(2, 0, 3, 1, 4)
+            found = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+            return self.output(found).permute(0, 2, 1)
+
+    torch.manual_seed(6)
+    model, tokens = Model(), torch.randint(0, words, (64 * length + 1,))
+    with h5py.File(scratch / "texts.h5", "w") as file:
+        file["inputs"] = tokens.numpy().astype("u2")
+        file.attrs["end_of_text"], file["token_bytes"] = float(end), np.ones(words, np.uint8)
+    lockstep_export.save(model, tokens[:4 * length].view(4, length), scratch / "plain.pt2")
+    for name, own in (("separate", dict(end_of_text=end)), ("smoothed", dict(label_smoothing=0.125))):
+        lockstep_export.save(model, tokens[:4 * length].view(4, length), scratch / f"{name}.pt2",
+                             loss=lockstep_export.language_loss(**own), targets=tokens[1:4 * length + 1].view(4, length),
+                             weight="tokens", metrics={"accuracy": ("right", "tokens")})
+    write(scratch, "cnn", BATCH * STEPS)  # its deck
+    texts = ["--data.train", scratch / "texts.h5", "--data.validation", scratch / "texts.h5", "--data.inputs", "inputs",
+             "--data.sequence", length, "--run.replicas", 2, "--data.batch", 4, "--train.steps", 8]
+    ours = [*texts, "--model.file", scratch / "plain.pt2", "--task.kind", "language", "--task.vocabulary", words]
+    for name, how in (("separate", ["--task.documents", "separate"]),
+                      ("smoothed", ["--task.documents", "joined", "--task.label-smoothing", 0.125])):
+        train(scratch, "cnn", f"{name}-task", *ours, *how).expect(0)
+        own = [*texts, "--model.file", scratch / f"{name}.pt2", "--task.kind", "export"]
+        train(scratch, "cnn", f"{name}-own", *own).expect(0)
+        found = [[(each["loss"], each["weight_hash"]) for each in records(scratch / f"{name}-{which}", "step")]
+                 for which in ("task", "own")]
+        check(found[0] == found[1], f"{name}: the losses and weights of the task language: {found}")
+    measured = [[each["accuracy"] for each in records(scratch / f"separate-{which}", "validation")]
+                for which in ("task", "own")]
+    check(measured[0] and measured[0] == measured[1], f"the same accuracy: {measured}")
+    lockstep_export.compile(scratch / "separate.pt2")
+    fast = [*texts, "--model.file", scratch / "separate.pt2", "--task.kind", "export", "--model.compiled", "require"]
+    train(scratch, "cnn", "texts-fast", *fast).expect(0)
+    train(scratch, "cnn", "texts-fast-2", *fast, ranks=2).expect(0)
+    check_same(scratch / "texts-fast", scratch / "texts-fast-2", "a compiled transformer on 2 ranks")
+    losses = [[each["loss"] for each in records(scratch / where, "step")] for where in ("separate-own", "texts-fast")]
+    check(np.allclose(*losses, rtol=1e-3), f"a compiled transformer's losses: {losses}")
+
+
 if __name__ == "__main__":
     names = list(exported_models.FAMILIES)
     if not LONG:
@@ -357,4 +406,5 @@ if __name__ == "__main__":
         check_synchronised(scratch)
         check_own_loss(scratch)
         check_compiled(scratch)
+        check_language(scratch)
     print(f"families: {', '.join(names)}")
