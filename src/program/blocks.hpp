@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "graph.hpp"
+#include "program/graph.hpp"
 
 namespace lockstep::program {
 

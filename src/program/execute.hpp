@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "blocks.hpp"
-#include "graph.hpp"
+#include "program/graph.hpp"
 
 namespace lockstep::program {
 
