@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "foreign.hpp"
 #include "models.hpp"
 #include "program/compiled_step.hpp"
 #include "program/metadata.hpp"
 #include "program/program.hpp"
+#include "sync_batch_norm.hpp"
 
 namespace lockstep::nn {
 
@@ -122,14 +124,19 @@ class Exported : public Model {
              std::string const& compiled)
         : file_(archive.path().string()), hash_(archive.hash()), outputs_(interface.outputs),
           has_loss_(interface.outputs == 0), programs_(programs_of(archive)) {
-        require_own_layers(interface, "export");
         require_results(program::read_loss_metadata(archive));
         try {
             adopt_tensors();
         } catch (c10::Error const& error) {
             archive.damaged(split(error.what_without_backtrace(), '\n').front());
         }
-        use_compiled(archive, compiled);
+        use_compiled(archive, compiled, interface);
+        if (interface.recompute) {
+            programs_.train.recompute();
+        }
+        if (interface.sync_batch_norm) {
+            synchronise();
+        }
         if (parameters().empty()) {
             throw Error(ExitCode::usage,
                         {concat(file_, " has no parameters"), "there is nothing to train",
@@ -138,7 +145,41 @@ class Exported : public Model {
         try_on(interface);
     }
 
-    void use_compiled(program::Archive const& archive, std::string const& wish) {
+    /// Statistics over all replicas' samples, where the program has batch norm.
+    void synchronise() {
+        programs_.train.replace(
+            "aten.batch_norm.default", [link = replica_link()](std::vector<c10::IValue>& stack) {
+                auto const given = std::exchange(stack, {});
+                auto const tensor = [&](std::size_t at) {
+                    return given[at].isNone() ? torch::Tensor() : given[at].toTensor();
+                };
+                BatchNorm const norm{tensor(1), tensor(2),           tensor(3),
+                                     tensor(4), given[6].toDouble(), given[7].toDouble()};
+                bool const trains = given[5].toBool();
+                stack.emplace_back(trains && link->sums != nullptr
+                                       ? synchronised(tensor(0), norm, link).second
+                                       : torch::batch_norm(tensor(0), norm.weight, norm.bias,
+                                                           norm.running_mean, norm.running_var,
+                                                           trains, norm.momentum, norm.epsilon,
+                                                           given[8].toBool()));
+            });
+    }
+
+    /// Why a compiled step does not do what the deck asks for; empty: it does.
+    std::string misfit(program::Archive const& archive, Interface const& interface) const {
+        if (!has_loss_) {
+            return "only files with a loss have compiled steps: set task.kind = export";
+        }
+        if (interface.recompute || interface.sync_batch_norm) {
+            return concat("a compiled step cannot do ", interface.recompute
+                                                            ? "precision.gradient-checkpointing"
+                                                            : "communication.sync-batch-norm");
+        }
+        return program::CompiledStep::misfit(archive);
+    }
+
+    void use_compiled(program::Archive const& archive, std::string const& wish,
+                      Interface const& interface) {
         if (wish != "none" && wish != "prefer" && wish != "require") {
             throw Error(ExitCode::usage,
                         {concat("model.compiled = ", wish), "expected none, prefer or require",
@@ -147,21 +188,18 @@ class Exported : public Model {
         if (wish == "none") {
             return;
         }
-        auto const misfit = has_loss_ ? program::CompiledStep::misfit(archive)
-                                      : "only files with a loss have compiled steps: set "
-                                        "task.kind = export";
-        if (misfit.empty()) {
+        auto const why_not = misfit(archive, interface);
+        if (why_not.empty()) {
             compiled_.emplace(archive, programs_.train);
             // Its bits are its own: a run continues with them alone.
             hash_ = hash64(concat(hash_, " compiled"));
         } else if (wish == "require") {
-            throw Error(
-                ExitCode::usage,
-                {concat(file_, " cannot be trained with model.compiled = require"), misfit,
-                 "Compile it for this machine and deck with lockstep_export.compile(FILE), or set "
-                 "model.compiled = none"});
+            throw Error(ExitCode::usage,
+                        {concat(file_, " cannot be trained with model.compiled = require"), why_not,
+                         "Compile it for this machine and deck with lockstep_export.compile(FILE), or set "
+                         "model.compiled = none"});
         } else {
-            remark_ = concat("model.compiled = prefer: the graph is run, since ", misfit);
+            remark_ = concat("model.compiled = prefer: the graph is run, since ", why_not);
         }
     }
 

@@ -35,6 +35,13 @@ c10::TypePtr element_of(c10::TypePtr const& type) {
                : nullptr;
 }
 
+/// Of "key,path,type;key,path,type", from the outermost module to the innermost: the last path.
+std::string module_of(std::string const& stack) {
+    auto const modules = split(stack, ';');
+    auto const last = modules.empty() ? std::vector<std::string>{} : split(modules.back(), ',');
+    return last.size() == 3 ? last[1] : std::string();
+}
+
 class GraphReader {
   public:
     explicit GraphReader(int depth) : depth_(depth) {
@@ -257,6 +264,7 @@ class GraphReader {
         Node node;
         node.target = json.at("target").get<std::string>();
         node.origin = origin_of(json.at("metadata").value("stack_trace", std::string()));
+        node.module = module_of(json.at("metadata").value("nn_module_stack", std::string()));
         // Notes what was the case at the export, whose types and device need not be the run's.
         if (node.target == "torch.ops.aten._assert_tensor_metadata.default") {
             return;

@@ -78,7 +78,8 @@ void note_mode(Graph const& graph, Mode& mode) {
 
 struct Description {
     std::string name; ///< of the file
-    std::shared_ptr<Graph> graph;
+    std::shared_ptr<Graph const> graph;
+    std::vector<Block> blocks{}; ///< to be computed again in backward; none: everything is kept
     std::vector<Input> inputs;
     std::map<std::string, Bounds> bounds;
     std::vector<std::string> guards;
@@ -158,7 +159,8 @@ Description description_of(Archive const& archive, std::string const& name) {
     auto const json = Json::parse(archive.text(concat("models/", name, ".json")));
     require_training_dialect(json);
     auto const& module = json.at("graph_module");
-    Description result{archive.path().string(), read_graph(module.at("graph")), {}, {}, {}, {}, {}};
+    Description result{
+        archive.path().string(), read_graph(module.at("graph")), {}, {}, {}, {}, {}, {}};
     for (auto const& [symbol, range] : json.at("range_constraints").items()) {
         auto& bounds = result.bounds[symbol];
         auto const set = [&](char const* key, std::int64_t& bound) {
@@ -183,6 +185,22 @@ Description description_of(Archive const& archive, std::string const& name) {
     }
     note_mode(*result.graph, result.mode);
     return result;
+}
+
+std::shared_ptr<Graph const> with_replaced(Graph const& graph, std::string const& target,
+                                           std::shared_ptr<Replacement const> const& instead) {
+    auto changed = std::make_shared<Graph>(graph);
+    for (auto& node : changed->nodes) {
+        if (node.target == target) {
+            node.instead = instead;
+        }
+        for (auto& argument : node.arguments) {
+            if (argument.graph) {
+                argument.graph = with_replaced(*argument.graph, target, instead);
+            }
+        }
+    }
+    return changed;
 }
 
 bool same_form(at::Tensor const& a, at::Tensor const& b) {
@@ -327,6 +345,19 @@ void Program::require_fit(std::vector<at::Tensor> const& inputs) const {
     }
 }
 
+void Program::recompute() {
+    auto description = std::make_shared<Description>(*description_);
+    description->blocks = blocks_of(*description->graph);
+    description_ = std::move(description);
+}
+
+void Program::replace(std::string const& target, Replacement instead) {
+    auto description = std::make_shared<Description>(*description_);
+    description->graph = with_replaced(*description->graph, concat("torch.ops.", target),
+                                       std::make_shared<Replacement const>(std::move(instead)));
+    description_ = std::move(description);
+}
+
 std::vector<c10::IValue> Program::run(std::vector<at::Tensor> const& inputs) {
     require_fit(inputs);
     auto const device = inputs.front().device();
@@ -345,7 +376,11 @@ std::vector<c10::IValue> Program::run(std::vector<at::Tensor> const& inputs) {
             values.emplace_back(tensor);
         }
     }
-    auto const all = execute(*description_->graph, std::move(values), device);
+    bool const in_blocks = !description_->blocks.empty() && c10::GradMode::is_enabled();
+    auto const& graph = description_->graph;
+    auto const all = in_blocks
+                         ? execute_in_blocks(graph, description_->blocks, std::move(values), device)
+                         : execute(*graph, std::move(values), device);
     std::vector<c10::IValue> results;
     settled_.clear();
     for (std::size_t at = 0; at < all.size(); ++at) {

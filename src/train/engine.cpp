@@ -154,6 +154,14 @@ std::vector<nn::Model*> Engine::make_instances(Parts const& parts) {
     bool const concurrent =
         parts.another && parts.model.runs_on_threads() &&
         (parts.deck.run.mode == "dp" || communication_.sync_batch_norm || parts.devices.size() > 1);
+    if (communication_.sync_batch_norm && !concurrent && replicas_ > world_.size()) {
+        throw Error(
+            ExitCode::usage,
+            {"communication.sync-batch-norm with several replicas on a rank",
+             "they must run concurrently, and the model draws random numbers (dropout) from "
+             "one generator of LibTorch's",
+             "Start as many ranks as run.replicas, or export the model without dropout"});
+    }
     arena_.adopt(parts.model);
     auto const devices =
         concurrent ? std::min(parts.devices.size(), static_cast<std::size_t>(own)) : 0;

@@ -1,6 +1,7 @@
 #include "run.hpp"
 
 #include "base/file.hpp"
+#include "base/large_blocks.hpp"
 #include "base/memory.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -29,7 +30,11 @@ std::unique_ptr<Run> Run::start(comm::Communicator const& world, RunOptions opti
                                 SignalRequests const& signals) {
     auto topology = comm::Topology::discover(world);
     auto setup = set_up_run(world, options);
-    keep_large_blocks();
+    if (setup.deck.precision.gradient_checkpointing) {
+        return_large_blocks();
+    } else {
+        keep_large_blocks();
+    }
     comm::PhaseScope const phase(world, comm::Phase::start_up);
     auto run = std::make_unique<Run>(world, std::move(options), signals, std::move(topology),
                                      std::move(setup));

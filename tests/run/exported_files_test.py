@@ -128,7 +128,6 @@ def check_refused(scratch, train):
     torch.jit.script(nn.Linear(24, 10)).save(scratch / "script.pt")
     train("--model.file", scratch / "script.pt").expect(65, "is not a torch.export archive", "a TorchScript module")
     train("--model.name", "script").expect(65, "a torch.export archive", "Set model.name = export")
-    train("--precision.gradient-checkpointing", "true").expect(64, "brings its own")
 
 
 def values_within(json_value, path=()):
