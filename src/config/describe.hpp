@@ -148,6 +148,36 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("precision.gradient-checkpointing", precision.gradient_checkpointing, any(),
           "save memory: recompute activations during backward");
 
+    auto& distill = deck.distill;
+    visit("distill.teacher", distill.teacher, such_as(check_paths, fixed),
+          "file of a trained model whose outputs are learnt, too: a checkpoint, a best.h5, a "
+          "safetensors file, a TorchScript file or a program of torch.export");
+    visit("distill.teacher-deck", distill.teacher_deck, such_as(check_paths, fixed),
+          "deck of the teacher's model, for a safetensors file");
+    visit("distill.temperature", distill.temperature, between(0.01, 1000, fixed),
+          "divides the scores of both models before they are compared");
+    visit("distill.weight", distill.weight, between(0, 1, fixed),
+          "share of the teacher in the loss; the targets have the rest");
+
+    auto& prune = deck.prune;
+    visit("prune.pattern", prune.pattern, such_as(check_pattern, fixed),
+          "weights to remove: none, unstructured, or N:M, such as 2:4: of each M neighbouring "
+          "weights N stay");
+    visit("prune.sparsity", prune.sparsity, between(0.001, 0.999, fixed),
+          "unstructured: share of the weights to remove");
+    visit("prune.score", prune.score, one_of({"magnitude", "taylor"}, fixed),
+          "which weights stay: the largest (magnitude), or those whose removal would change the "
+          "loss most by its first derivative (taylor)");
+    visit("prune.scope", prune.scope, one_of({"global", "layer"}, fixed),
+          "unstructured: weights compete over the whole model, or within each layer");
+    visit("prune.except", prune.except, any(fixed),
+          "weights that all stay: name patterns (*.output.weight), or none");
+    visit("prune.begin", prune.begin, at_least(0, fixed), "step after which weights are removed");
+    visit("prune.end", prune.end, at_least(0, fixed),
+          "unstructured: step of the last removal, up to which the share grows by a cubic "
+          "schedule; default: all at prune.begin");
+    visit("prune.every", prune.every, at_least(1, fixed), "steps between removals");
+
     visit("communication.backend", deck.communication.backend,
           one_of({"auto", "mpi", "nccl", "oneccl"}), "library that exchanges gradients");
     auto& communication = deck.communication;

@@ -19,7 +19,22 @@ std::vector<Needs> needs_of(Deck const& deck) {
     bool const adam = rule == "adamw" || rule == "adam" || rule == "lamb";
     char const* const adams = "adamw, adam or lamb";
     bool const scaled = deck.optimizer.scale_learning_rate != "none";
+    auto const& pattern = deck.prune.pattern;
+    bool const teaches = !deck.distill.teacher.empty();
+    bool const prunes = pattern != "none";
+    bool const unstructured = pattern == "unstructured";
+    char const* const patterns = "unstructured or N:M";
     return {
+        {"distill.teacher-deck", teaches, "distill.teacher", "a file"},
+        {"distill.temperature", teaches, "distill.teacher", "a file"},
+        {"distill.weight", teaches, "distill.teacher", "a file"},
+        {"prune.sparsity", unstructured, "prune.pattern", "unstructured"},
+        {"prune.scope", unstructured, "prune.pattern", "unstructured"},
+        {"prune.end", unstructured, "prune.pattern", "unstructured"},
+        {"prune.every", unstructured, "prune.pattern", "unstructured"},
+        {"prune.score", prunes, "prune.pattern", patterns},
+        {"prune.except", prunes, "prune.pattern", patterns},
+        {"prune.begin", prunes, "prune.pattern", patterns},
         {"optimizer.momentum", rule == "sgd" || rule == "lars", "optimizer.name", "sgd or lars"},
         {"optimizer.nesterov", rule == "sgd", "optimizer.name", "sgd"},
         {"optimizer.betas", adam, "optimizer.name", adams},

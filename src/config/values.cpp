@@ -2,6 +2,7 @@
 
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "config/kept_weights.hpp"
 #include "config/share.hpp"
 #include "config/steps.hpp"
 
@@ -83,6 +84,13 @@ void check_run_name(std::string const& text) {
 void check_steps(std::string const& text) {
     if (!text.empty() && !steps_of(text)) {
         throw std::string("steps such as 100-110, at most 1000 of them");
+    }
+}
+
+void check_pattern(std::string const& text) {
+    if (text != "none" && text != "unstructured" && !kept_weights(text)) {
+        throw std::string(
+            "none, unstructured, or N:M with N below M and M of at most 64, such as 2:4");
     }
 }
 

@@ -17,6 +17,7 @@
 #include "course.hpp"
 #include "decide.hpp"
 #include "make_data_module.hpp"
+#include "teacher.hpp"
 
 namespace lockstep::train {
 
@@ -56,9 +57,12 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
             release_device_cache(parts.device);
             at::accelerator::resetPeakStats(parts.device.index());
         }
-        auto const replicas = static_cast<int>(run.replicas);
         parts.work =
             open_workload_within(parts.deck, open_datasets(parts.deck), world.size(), share);
+    });
+    add_teacher(world, parts.deck, parts.device, parts.work);
+    comm::agree(world, "opening the data and the model", [&] {
+        auto const replicas = static_cast<int>(parts.deck.run.replicas);
         auto const nodes = comm::subtrees_of_ranks(replicas, world.size());
         parts.data_module =
             make_data_module({world, parts.deck, parts.work,

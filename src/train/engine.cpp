@@ -120,13 +120,25 @@ Engine::Engine(Parts parts)
                                             : exchange_->partition().owned(world_.rank())),
       instances_(make_instances(parts)), sums_(make_sums()),
       optimizer_(options_, layout_, arena_.parameters(), updated_),
+      pruning_(make_pruning(parts.deck.prune)),
       local_({instances_, parts.task, layout_, buffers_, kept_buffers_,
               nodes_[static_cast<std::size_t>(world_.rank())], parts.device, *exchange_, world_,
               parts.deck.precision, sums_.get(), rounding_of(communication_)}),
       loss_scale_(parts.deck.precision), compression_scale_(compression_scale(parts.deck)),
       state_({layout_, arena_, buffers_, parts.model, optimizer_,
               exchange_->partition().owned(world_.rank()), world_.is_root(), exchange_->carried(),
-              kept_buffers_, nodes_[static_cast<std::size_t>(world_.rank())].first, replicas_}) {}
+              kept_buffers_, nodes_[static_cast<std::size_t>(world_.rank())].first, replicas_,
+              pruning_ ? pruning_->state() : ReplicaState::MoreState{}}) {}
+
+std::unique_ptr<Pruning> Engine::make_pruning(config::Prune const& prune) const {
+    std::unique_ptr<Pruning> pruning;
+    if (prune.pattern != "none") {
+        comm::agree(world_, "looking for weights to remove", [&] {
+            pruning = std::make_unique<Pruning>(prune, layout_, arena_.parameters(), updated_);
+        });
+    }
+    return pruning;
+}
 
 StepSums Engine::empty_sums() const {
     return StepSums({figures_, counts_, layout_.entries.size()});
@@ -207,6 +219,9 @@ std::unique_ptr<ThreadReplicaSums> Engine::make_sums() {
 StepOutcome Engine::step(StepInput const& input) {
     StepOutcome outcome;
     auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
+    if (pruning_ && pruning_->schedule().is_due(input.step)) {
+        outcome.pruned = prune(input.step);
+    }
     auto const scale = loss_scale_.value() * compression_scale_;
     exchange_->set_unit(static_cast<double>(input.samples) * scale);
     exchange_->begin();
@@ -281,6 +296,9 @@ StepOutcome Engine::step(StepInput const& input) {
                                          .divisor = divisor});
         watch.restart();
     }
+    if (finite && pruning_) {
+        pruning_->before_update(arena_.parameters(), local_.gradients(), divisor, input.step);
+    }
     if (finite) {
         update(input.rate, step, divisor, outcome.grad_norm);
     }
@@ -303,6 +321,26 @@ void Engine::find_signal(int own, StepOutcome& outcome) const {
                                         comm::Reduce::maximum);
     outcome.signal = found % codes;
     outcome.signalled_rank = found / codes;
+}
+
+/// Every rank has all parameters between two steps, and finds the same weights.
+std::string Engine::prune(std::int64_t steps) {
+    GatherSums gather;
+    if (!exchange_->sums_everywhere()) {
+        gather = [this](std::span<double> sums) {
+            comm::sum_with_deadline(world_, sums, timeout_s());
+        };
+    }
+    PruneMask mask;
+    comm::agree(world_, concat("pruning after step ", steps),
+                [&] { mask = pruning_->choose(arena_.parameters(), steps, gather); });
+    // They may be one array for the host: nobody changes it before all have read it, which `agree`
+    // has made sure of.
+    pruning_->remove(mask, arena_.parameters(), optimizer_);
+    exchange_->publish();
+    arena_.refresh();
+    return concat("pruned after step ", steps, ": ", count_text(mask.count), " of ",
+                  count_text(mask.candidates), " weights are 0");
 }
 
 void Engine::update(double rate, std::int64_t step, double divisor, double norm) {

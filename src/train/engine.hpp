@@ -19,6 +19,7 @@
 
 #include "averaged_weights.hpp"
 #include "local_step.hpp"
+#include "pruning.hpp"
 #include "replica_state.hpp"
 
 namespace lockstep::train {
@@ -44,6 +45,7 @@ struct StepOutcome {
     double loss_scale = 1;
     bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
     std::vector<Histogram> gradients; ///< before clipping, where the step was asked for them
+    std::string pruned;               ///< what was removed before the step, for people
 };
 
 /// The loss or the gradient of a step is not finite; all ranks throw it.
@@ -134,6 +136,7 @@ class Engine {
     /// Steps whose update was another optimizer's, which do not count for the bias correction.
     std::int64_t steps_of_others() const noexcept { return steps_of_others_; }
     void set_steps_of_others(std::int64_t steps) noexcept { steps_of_others_ = steps; }
+    Pruning const* pruning() const noexcept { return pruning_.get(); } ///< null: none
     Layout const& layout() const noexcept { return layout_; }
     Arena const& arena() const noexcept { return arena_; }
     comm::Exchange const& exchange() const noexcept { return *exchange_; }
@@ -149,6 +152,8 @@ class Engine {
     void find_signal(int own, StepOutcome& outcome) const;
     [[noreturn]] void throw_bad_loss(std::int64_t step) const;
     void settle_unused(StepSums& sums, std::int64_t step);
+    std::unique_ptr<Pruning> make_pruning(config::Prune const& prune) const;
+    std::string prune(std::int64_t steps);
     void update(double rate, std::int64_t step, double divisor, double norm);
     [[noreturn]] void throw_not_finite(std::int64_t step) const;
     std::vector<std::span<std::byte const>> weights_of(torch::Tensor const& parameters) const;
@@ -174,6 +179,7 @@ class Engine {
     std::optional<comm::Communicator> layers_world_; ///< for layers that speak with other ranks
     std::unique_ptr<ThreadReplicaSums> sums_;        ///< null: no layer does
     SliceOptimizer optimizer_;
+    std::unique_ptr<Pruning> pruning_; ///< null: no weights are removed
     LocalStep local_;
     LossScale loss_scale_;
     double compression_scale_; ///< of gradients as they travel

@@ -10,9 +10,7 @@
 
 namespace lockstep::train {
 
-namespace {
-
-std::uint64_t hash_of(nn::Model const& model) {
+std::uint64_t hash_of_tensors(nn::Model const& model) {
     Hasher hash;
     auto const add = [&](torch::Tensor const& tensor) {
         auto const values = tensor.detach().contiguous();
@@ -27,8 +25,6 @@ std::uint64_t hash_of(nn::Model const& model) {
     return hash.digest();
 }
 
-} // namespace
-
 std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
                                std::filesystem::path const& path) {
     auto const file = checkpoint::verify_together(world, path);
@@ -36,7 +32,7 @@ std::string load_first_weights(comm::Communicator const& world, nn::Model& model
     std::uint64_t own = 0;
     comm::agree(world, "reading model.weights", [&] {
         without_place = load_weights(model, file);
-        own = hash_of(model);
+        own = hash_of_tensors(model);
     });
     auto const roots = comm::all_gather(world, own).front();
     comm::agree(world, "comparing model.weights", [&] {

@@ -3,6 +3,7 @@
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/nn/model.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -16,5 +17,8 @@ namespace lockstep::train {
 /// Returns     a remark for the start of the run
 std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
                                std::filesystem::path const& path);
+
+/// XXH3 of a model's parameters and buffers, which lie on the CPU.
+std::uint64_t hash_of_tensors(nn::Model const& model);
 
 } // namespace lockstep::train

@@ -23,6 +23,8 @@
 #include "first_weights.hpp"
 #include "make_data_module.hpp"
 #include "placement.hpp"
+#include "prune_schedule.hpp"
+#include "teacher.hpp"
 #include "validation_share.hpp"
 
 namespace lockstep::train {
@@ -93,6 +95,7 @@ void OpenedRun::open_work() {
         }
     });
     validation_hash = comm::all_reduce(world, validation_hash, comm::Reduce::maximum);
+    remark(add_teacher(world, deck(), device, work));
 }
 
 std::vector<comm::TreeNode> OpenedRun::place_replicas() const {
@@ -111,6 +114,9 @@ void OpenedRun::plan() {
     comm::agree(world, "planning the run", [&] {
         data_module = make_data_module({world, deck(), work, own_node(), device});
         course.emplace(deck(), *data_module);
+        if (deck().prune.pattern != "none") {
+            PruneSchedule(deck().prune).require_within(course->total_steps());
+        }
         audit = std::make_unique<RunAudit>(world, topology, deck(), work);
         std::ranges::for_each(audit->remarks(), [&](auto const& text) { remark(text); });
     });

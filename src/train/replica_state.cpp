@@ -32,6 +32,9 @@ std::span<std::byte> writable_bytes_of(torch::Tensor const& tensor) {
 }
 
 h5::Type type_of(torch::Tensor const& tensor) {
+    if (tensor.scalar_type() == torch::kBool) {
+        return h5::Type::u8;
+    }
     return tensor.scalar_type() == torch::kInt64 ? h5::Type::i64 : h5::Type::f32;
 }
 
@@ -61,20 +64,25 @@ checkpoint::Snapshot ReplicaState::snapshot() {
     checkpoint::Snapshot snapshot;
     on_host_.clear();
     auto const size = static_cast<std::uint64_t>(parts_.layout.size);
-    auto const add_array = [&](std::string const& name, auto const& shard_of) {
-        snapshot.arrays.push_back({name, h5::Type::f32, size});
+    auto const add_array = [&](std::string const& name, h5::Type type, auto const& shard_of) {
+        snapshot.arrays.push_back({name, type, size});
         auto& parts = snapshot.parts.emplace_back();
         for (auto const& range : parts_.written) {
             on_host_.push_back(shard_of(range).cpu());
             parts.push_back({static_cast<std::uint64_t>(range.first), bytes_of(on_host_.back())});
         }
     };
-    add_array(parameters_name, [&](Range range) {
+    add_array(parameters_name, h5::Type::f32, [&](Range range) {
         return parts_.arena.parameters().narrow(0, range.first, range.count());
     });
     for (std::size_t i = 0; i < parts_.optimizer.state_names().size(); ++i) {
-        add_array(state_name(parts_.optimizer.state_names()[i]), [&](Range range) {
+        add_array(state_name(parts_.optimizer.state_names()[i]), h5::Type::f32, [&](Range range) {
             return parts_.optimizer.state(i).narrow(0, place_in_state(range), range.count());
+        });
+    }
+    for (auto const& [name, values] : parts_.more) {
+        add_array(state_name(name), type_of(values), [&, &shard = values](Range range) {
+            return shard.narrow(0, place_in_state(range), range.count());
         });
     }
     // Buffers are small. Replica 0's are the same everywhere: rank 0 writes them.
@@ -120,6 +128,10 @@ checkpoint::Snapshot ReplicaState::snapshot() {
     snapshot.views.insert(snapshot.views.end(), buffers.begin(), buffers.end());
     for (auto const& state : parts_.optimizer.state_names()) {
         auto const views = parts_.layout.views("optimizer/" + state, state_name(state));
+        snapshot.views.insert(snapshot.views.end(), views.begin(), views.end());
+    }
+    for (auto const& [name, values] : parts_.more) {
+        auto const views = parts_.layout.views(name, state_name(name));
         snapshot.views.insert(snapshot.views.end(), views.begin(), views.end());
     }
     return snapshot;
@@ -193,6 +205,16 @@ std::vector<std::string> ReplicaState::restore(checkpoint::Reader const& reader,
         for (auto const& range : parts_.optimizer.owned()) {
             fill(state_name(name), range.first,
                  parts_.optimizer.state(i).narrow(0, place_in_state(range), range.count()), size);
+        }
+    }
+    for (auto const& [name, values] : parts_.more) {
+        if (!reader.has(state_name(name))) {
+            fresh.push_back(name);
+            continue;
+        }
+        for (auto const& range : parts_.optimizer.owned()) {
+            fill(state_name(name), range.first,
+                 values.narrow(0, place_in_state(range), range.count()), size);
         }
     }
     for (auto const& carried : parts_.carried) {

@@ -10,6 +10,8 @@
 #include "train/optimizer.hpp"
 
 #include <filesystem>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace lockstep::train {
@@ -18,6 +20,9 @@ namespace lockstep::train {
 /// and the optimizer's state, of which each rank has its slice.
 class ReplicaState {
   public:
+    /// Arrays of the optimizer's owned ranges, by name, that no optimizer has.
+    using MoreState = std::vector<std::pair<std::string, torch::Tensor>>;
+
     struct Parts {
         Layout const& layout;
         Arena const& arena;
@@ -30,6 +35,7 @@ class ReplicaState {
         std::vector<Buffers>& kept;         ///< of each replica of this rank; or none
         int first_replica = 0;
         int replicas = 1; ///< of all ranks
+        MoreState more{};
     };
 
     explicit ReplicaState(Parts parts);

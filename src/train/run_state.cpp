@@ -69,6 +69,15 @@ void RunState::require_same_code(checkpoint::Record const& record) const {
                      "Bring the old file back, allow it with --force, or start over with "
                      "--checkpoint.resume none"});
     }
+    if (auto const teacher = run_.work.teacher;
+        integer_of(record, "teacher", teacher) != teacher && !options_.force) {
+        throw Error(ExitCode::usage,
+                    {concat("distill.teacher = ", run_.deck().distill.teacher,
+                            " is not the model that this run began with"),
+                     "its weights have changed",
+                     "Bring the old file back, allow it with --force, or start over with "
+                     "--checkpoint.resume none"});
+    }
 }
 
 /// Values of another metric, or of other samples, say nothing of which model is the best.
@@ -113,6 +122,9 @@ checkpoint::Record RunState::record() const {
         record.integers["validation"] = run_.validation_hash;
     }
     record.integers["model"] = static_cast<std::int64_t>(run_.work.model->fingerprint());
+    if (run_.work.teacher != 0) {
+        record.integers["teacher"] = run_.work.teacher;
+    }
     record.reals["learning_rate"] = run_.course->rate(progress_.step);
     record.reals["loss_scale"] = engine.loss_scale().value();
     record.integers["loss_scale_growth"] = engine.loss_scale().growth();

@@ -69,6 +69,9 @@ void TrainLoop::take_step() {
         Scope const scope("step", parts_.progress.step + 1, ScopeKind::step);
         return one_step();
     }();
+    if (!outcome.pruned.empty()) {
+        parts_.observers.tell(Remark{outcome.pruned});
+    }
     parts_.records.end_step(outcome, watch.seconds());
     if (auto const pictures = pictured_->take(); !pictures.empty()) {
         parts_.observers.tell(Pictures{parts_.progress.step, pictures});

@@ -6,6 +6,7 @@
 #include "lockstep/nn/model.hpp"
 #include "lockstep/task/task.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,6 +23,7 @@ struct Workload {
     task::Samples samples;            ///< what the training set, or the environment, offers
     rl::EnvironmentMaker environment; ///< none: null, and there are data sets
     task::MetricKind best_metric;     ///< what the best model is chosen by
+    std::int64_t teacher = 0;         ///< hash of the model that is learnt from; 0: none
 };
 
 /// Opens one data set of the deck, and its samples' weights where they are named; null when `files`

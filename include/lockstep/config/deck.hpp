@@ -102,6 +102,26 @@ struct Precision {
     bool gradient_checkpointing = false; ///< activations are computed again in backward
 };
 
+/// Learning from another model's outputs, beside the targets.
+struct Distill {
+    std::string teacher;      ///< its file; empty: none
+    std::string teacher_deck; ///< that describes its model where the file does not
+    double temperature = 4;   ///< that both models' scores are divided by
+    double weight = 0.5;      ///< of the teacher's part of the loss; the targets have the rest
+};
+
+/// Removal of weights, which are 0 from then on.
+struct Prune {
+    std::string pattern = "none";    ///< none, unstructured, or N:M: N weights of each M stay
+    double sparsity = 0.5;           ///< of unstructured: the share of weights that goes
+    std::string score = "magnitude"; ///< magnitude, taylor
+    std::string scope = "global";    ///< of unstructured: global, layer
+    std::string except = "none";     ///< name patterns of weights that all stay
+    std::int64_t begin = 0;          ///< steps done before weights are removed first
+    std::int64_t end = 0;            ///< and last; up to begin: once
+    std::int64_t every = 100;        ///< steps between removals
+};
+
 struct Communication {
     std::string backend = "auto";       ///< auto, mpi, nccl
     double bucket_mb = 25;              ///< 10^6 bytes of float32 gradients that travel together
@@ -161,6 +181,8 @@ struct Deck {
     Optimizer optimizer;
     Schedule schedule;
     Precision precision;
+    Distill distill;
+    Prune prune;
     Communication communication;
     Checkpoint checkpoint;
     FaultTolerance fault_tolerance;

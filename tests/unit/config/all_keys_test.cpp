@@ -34,6 +34,10 @@ std::map<std::string, std::string> other_values() {
                                                    {"communication.compression", "fp16"},
                                                    {"run.placement", "speed"},
                                                    {"precision.compute", "bf16"},
+                                                   {"prune.pattern", "2:4"},
+                                                   {"prune.sparsity", "0.25"},
+                                                   {"prune.score", "taylor"},
+                                                   {"prune.scope", "layer"},
                                                    {"optimizer.ema", "0.5"},
                                                    {"optimizer.momentum", "0.5"},
                                                    {"optimizer.betas", "0.8, 0.95"}};

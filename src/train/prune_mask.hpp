@@ -1,0 +1,35 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+#include "train/layout.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::train {
+
+/// Which entries of a layout prune.pattern may take weights from: those that are trained, of two
+/// dimensions or more, and not exempt. For N:M they have M inputs or more: the groups are of
+/// neighbouring inputs (the second extent) of one output, and what is left over stays.
+///
+/// Throws  Error 64 for a prune.except that fits no parameter, or when none is left
+std::vector<std::size_t> pruned_entries(config::Prune const& prune, Layout const& layout);
+
+struct PruneMask {
+    std::vector<char> removed;   ///< [layout.size], 1: goes
+    std::int64_t count = 0;      ///< of them
+    std::int64_t candidates = 0; ///< that could go
+};
+
+/// The weights of the lowest scores; of equal scores the first ones of the arena. A function of its
+/// arguments alone.
+///
+/// Shape   scores [layout.size]; `share` counts for prune.pattern = unstructured
+/// Throws  Error 64 when all weights of an entry would go
+PruneMask prune_mask(config::Prune const& prune, Layout const& layout,
+                     std::span<float const> scores, double share);
+
+} // namespace lockstep::train

@@ -1,0 +1,49 @@
+#include "prune_schedule.hpp"
+
+#include "base/text.hpp"
+#include "config/kept_weights.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep::train {
+
+PruneSchedule::PruneSchedule(config::Prune const& prune)
+    : begin_(prune.begin), last_(std::max(prune.begin, prune.end)), every_(prune.every),
+      share_(prune.sparsity) {
+    if (auto const pattern = config::kept_weights(prune.pattern)) {
+        last_ = begin_; // half of each four weights cannot go by degrees
+        share_ = 1 - static_cast<double>(pattern->kept) / static_cast<double>(pattern->group);
+    }
+    if (prune.score == "taylor" && begin_ == 0) {
+        throw Error(ExitCode::usage,
+                    {"prune.score = taylor with prune.begin = 0",
+                     "its scores are gathered from gradients, of which there are none yet",
+                     "Set prune.begin to a number of steps, such as an epoch's"});
+    }
+}
+
+bool PruneSchedule::is_due(std::int64_t steps) const {
+    return steps == last_ || (begin_ <= steps && steps < last_ && (steps - begin_) % every_ == 0);
+}
+
+double PruneSchedule::share_at(std::int64_t steps) const {
+    if (steps >= last_) {
+        return share_;
+    }
+    auto const rest = 1 - static_cast<double>(steps - begin_) / static_cast<double>(last_ - begin_);
+    return share_ * (1 - rest * rest * rest);
+}
+
+void PruneSchedule::require_within(std::int64_t total_steps) const {
+    if (last_ >= total_steps) {
+        throw Error(ExitCode::usage,
+                    {concat("the last weights go after step ", last_, " (prune.begin, prune.end)"),
+                     concat("the run ends after step ", total_steps,
+                            ", so that its target would never be met and trained with"),
+                     "Train for longer, or lower prune.begin and prune.end"});
+    }
+}
+
+} // namespace lockstep::train

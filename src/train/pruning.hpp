@@ -1,0 +1,70 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+#include "train/layout.hpp"
+#include "train/update_step.hpp"
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "prune_mask.hpp"
+#include "prune_schedule.hpp"
+
+namespace lockstep::train {
+
+class SliceOptimizer;
+
+/// The weights that a run has removed, of the ranges of the arena that one rank owns: 0 from then
+/// on, as are their gradients and what the optimizer keeps for them. Which they are does not depend
+/// on how the arena is cut.
+class Pruning {
+  public:
+    /// `owned`: in ascending order. State lies on the device of `parameters`.
+    ///
+    /// Throws  Error 64 as PruneSchedule and pruned_entries do
+    Pruning(config::Prune const& prune, Layout const& layout, torch::Tensor const& parameters,
+            std::vector<Range> owned);
+
+    PruneSchedule const& schedule() const noexcept { return schedule_; }
+
+    /// What goes after so many steps, by the whole arena of parameters. Changes nothing.
+    ///
+    /// Shape       parameters [layout.size]
+    /// Collective  for prune.score = taylor, which calls `gather`, where that is not empty
+    /// Throws      Error 64 when the target cannot be met
+    PruneMask choose(torch::Tensor const& parameters, std::int64_t steps,
+                     GatherSums const& gather) const;
+
+    /// Removes it from the owned ranges of the parameters and of the optimizer's state. What was
+    /// removed before stays so.
+    void remove(PruneMask const& mask, torch::Tensor const& parameters,
+                SliceOptimizer const& optimizer);
+
+    /// Before an update: gradients of removed weights become 0, and scores are gathered.
+    ///
+    /// Shape   parameters, gradients [layout.size], of which the owned ranges are used; `divisor`
+    ///         of the gradients; `steps` that were done before
+    void before_update(torch::Tensor const& parameters, torch::Tensor const& gradients,
+                       double divisor, std::int64_t steps) const;
+
+    /// State that checkpoints hold, an array over all ranks each; of this rank its owned ranges,
+    /// one after the other.
+    std::vector<std::pair<std::string, torch::Tensor>> state() const;
+
+  private:
+    template <class Action>
+    void for_each_owned(Action const& action) const;
+
+    config::Prune prune_;
+    Layout const& layout_;
+    PruneSchedule schedule_;
+    std::vector<Range> owned_;
+    torch::Tensor removed_; ///< [owned] bool
+    torch::Tensor scores_;  ///< [owned] float32, sums of (weight * gradient)^2; or undefined
+};
+
+} // namespace lockstep::train

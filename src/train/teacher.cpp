@@ -1,0 +1,234 @@
+#include "teacher.hpp"
+
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "checkpoint/weights.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/replica_tree.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/config/deck_source.hpp"
+#include "lockstep/nn/registry.hpp"
+#include "lockstep/train/load_weights.hpp"
+#include "nn/evaluation_mode.hpp"
+#include "nn/find_kind.hpp"
+#include "task/distilled.hpp"
+#include "train/device.hpp"
+
+#include <optional>
+
+#include "first_weights.hpp"
+#include "input_scale.hpp"
+#include "place.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+/// What a teacher's file is, and what its model is made from.
+struct TeacherFile {
+    std::optional<checkpoint::VerifiedFile> weights; ///< none: the model is a program of PyTorch
+    config::Model model{};
+    std::string remark{};
+};
+
+Error no_teacher(config::Deck const& deck, std::string why, std::string next) {
+    return {ExitCode::usage,
+            {concat("distill.teacher = ", deck.distill.teacher), std::move(why), std::move(next)}};
+}
+
+config::Deck deck_of_teacher(config::Deck const& deck, checkpoint::Weights const& weights) {
+    config::DeckSource source;
+    auto const& named = deck.distill.teacher_deck;
+    if (!named.empty()) {
+        source.read(named);
+    } else if (!weights.record().deck.empty()) {
+        source.read_printed(weights.record().deck, concat("the deck in ", weights.path().string()));
+    } else {
+        throw no_teacher(deck, "the file does not describe its model",
+                         "Name the deck of that model in distill.teacher-deck");
+    }
+    return source.parse();
+}
+
+std::string classes_text(std::vector<std::string> const& names) {
+    return names.empty() ? "no names" : joined(names, ", ");
+}
+
+void require_same_task(config::Deck const& deck, config::Deck const& teacher) {
+    if (teacher.task.kind != deck.task.kind) {
+        throw no_teacher(deck,
+                         concat("it was trained for task.kind = ", teacher.task.kind,
+                                ", but this run's is ", deck.task.kind),
+                         "Choose a teacher of the same task");
+    }
+}
+
+void require_no_plugin(config::Deck const& deck, config::Deck const& teacher) {
+    // Plug-ins run whatever their authors wrote: a file does not choose them.
+    if (nn::names_plugin(teacher.model.name) && teacher.model.name != deck.model.name) {
+        throw no_teacher(deck,
+                         concat("its model is ", teacher.model.name,
+                                ", code that only a deck of yours may name"),
+                         "Name the teacher's deck in distill.teacher-deck, or export the teacher "
+                         "with lockstep checkpoint export --format torchscript");
+    }
+}
+
+void require_same_classes(config::Deck const& deck, checkpoint::Record const& record,
+                          Workload const& work) {
+    auto const found = record.notes.find("classes");
+    if (found == record.notes.end() || !work.train || work.train->declared_classes().empty()) {
+        return;
+    }
+    auto const theirs = split(found->second, '\n');
+    auto const& ours = work.train->declared_classes();
+    if (theirs != ours) {
+        throw no_teacher(deck,
+                         concat("its classes are ", classes_text(theirs),
+                                ", but those of data.train are ", classes_text(ours)),
+                         "Choose a teacher of the same classes in the same order");
+    }
+}
+
+/// Inputs reach both models as data.train scales them.
+std::string remark_on_scale(checkpoint::Record const& record, Workload const& work) {
+    auto const scale = scale_of(record);
+    bool const same = !scale || !work.train ||
+                      (scale->first == work.train->mean() && scale->second == work.train->std());
+    return same ? ""
+                : "warning: distill.teacher was trained on inputs with another mean and std than "
+                  "those of data.train";
+}
+
+/// A trained model of this program, or a file of weights.
+TeacherFile open_weights_of(config::Deck const& deck, checkpoint::VerifiedFile const& file,
+                            Workload const& work) {
+    auto const weights = checkpoint::open_weights(file);
+    auto const teacher = deck_of_teacher(deck, *weights);
+    require_same_task(deck, teacher);
+    if (deck.distill.teacher_deck.empty()) {
+        require_no_plugin(deck, teacher);
+    }
+    require_same_classes(deck, weights->record(), work);
+    return {file, teacher.model, remark_on_scale(weights->record(), work)};
+}
+
+/// Collective  over `world`
+TeacherFile open_teacher(comm::Communicator const& world, config::Deck const& deck,
+                         Workload const& work) {
+    auto const& path = deck.distill.teacher;
+    auto const kind_of = [&](char const* extension) { return path.ends_with(extension); };
+    if (kind_of(".pt") || kind_of(".pt2")) {
+        TeacherFile program{std::nullopt, {}, {}};
+        program.model.name = kind_of(".pt2") ? "export" : "script";
+        program.model.own["file"] = path;
+        return program;
+    }
+    auto const file = checkpoint::verify_together(world, path);
+    std::optional<TeacherFile> teacher;
+    comm::agree(world, "reading distill.teacher",
+                [&] { teacher = open_weights_of(deck, file, work); });
+    return *teacher;
+}
+
+/// Instances that may compute at once.
+int instances_on(comm::Communicator const& world, config::Deck const& deck) {
+    bool const concurrent = deck.run.mode == "dp" || deck.communication.sync_batch_norm;
+    auto const nodes = comm::subtrees_of_ranks(static_cast<int>(deck.run.replicas), world.size());
+    return concurrent ? nodes[static_cast<std::size_t>(world.rank())].count : 1;
+}
+
+std::shared_ptr<nn::Model> make_teacher(config::Deck const& deck, TeacherFile const& file,
+                                        Workload const& work) {
+    auto const& shape = work.samples.inputs.front().shape;
+    nn::Interface const interface {
+        .sample_shape = {shape.begin(), shape.end()}, .outputs = work.task->outputs(),
+        .inputs = work.samples.inputs, .targets = work.samples.targets
+    };
+    try {
+        auto model = nn::make_model(file.model, interface, 0);
+        if (file.weights) {
+            load_weights(*model, *file.weights);
+        }
+        model->eval();
+        return model;
+    } catch (Error const& error) {
+        if (error.code() != ExitCode::usage && error.code() != ExitCode::data) {
+            throw;
+        }
+        throw no_teacher(deck,
+                         concat("it does not fit the samples and the task of this run: ",
+                                error.text().what, ": ", error.text().why),
+                         "Choose a teacher that was trained on samples of the same shape, for the "
+                         "same number of outputs");
+    }
+}
+
+/// Runs both on two empty samples, so that what does not fit is told before the first step.
+void require_same_outputs(config::Deck const& deck, nn::Model& teacher, Workload const& work) {
+    torch::NoGradGuard const no_grad;
+    nn::EvaluationMode const evaluation(*work.model);
+    auto const inputs = nn::zeros(work.samples.inputs, 2, torch::kCPU);
+    auto const own = work.model->forward(inputs).sizes().vec();
+    std::string given;
+    try {
+        auto const sizes = teacher.forward(inputs).sizes().vec();
+        if (sizes == own) {
+            return;
+        }
+        given = concat("it gives ", nn::sizes_text(sizes), " for two samples");
+    } catch (c10::Error const& error) {
+        given =
+            concat("it cannot take them: ", split(error.what_without_backtrace(), '\n').front());
+    }
+    throw no_teacher(deck, concat(given, "; this run's model gives ", nn::sizes_text(own)),
+                     "Choose a teacher for samples of the same shape and the same outputs");
+}
+
+} // namespace
+
+std::string add_teacher(comm::Communicator const& world, config::Deck const& deck,
+                        torch::Device device, Workload& work) {
+    if (deck.distill.teacher.empty()) {
+        return {};
+    }
+    bool of_classes = false;
+    comm::agree(world, "opening distill.teacher", [&] {
+        of_classes = task::learns_classes(deck.task.kind);
+        if (concurrent_devices(deck.run, world.size()).size() > 1) {
+            throw no_teacher(deck, "one process computes on several devices here",
+                             "Start one rank for each device");
+        }
+    });
+    auto const file = open_teacher(world, deck, work);
+    task::Lesson lesson{deck.distill, {}, of_classes};
+    comm::agree(world, "opening distill.teacher", [&] {
+        lesson.teachers.push_back(make_teacher(deck, file, work));
+        auto& first = *lesson.teachers.front();
+        require_same_outputs(deck, first, work);
+        auto const hash = hash64(concat(hash_of_tensors(first), " ", first.fingerprint()));
+        work.teacher = static_cast<std::int64_t>(hash >> 1 | 1); // neither negative nor 0
+        auto const wanted = first.runs_on_threads() ? instances_on(world, deck) : 1;
+        while (static_cast<int>(lesson.teachers.size()) < wanted) {
+            lesson.teachers.push_back(make_teacher(deck, file, work));
+        }
+        for (auto const& teacher : lesson.teachers) {
+            place(*teacher, device);
+        }
+    });
+    auto const roots = comm::all_gather(world, work.teacher).front();
+    comm::agree(world, "comparing distill.teacher", [&] {
+        if (work.teacher != roots) {
+            throw Error(ExitCode::no_input,
+                        {concat("distill.teacher = ", deck.distill.teacher),
+                         "this rank's file holds another model than rank 0's",
+                         "Put the same file on all hosts, or on a file system that they share"});
+        }
+    });
+    work.task = task::distilled(std::move(work.task), std::move(lesson));
+    return file.remark.empty() ? concat("learning from ", deck.distill.teacher, ", too")
+                               : file.remark;
+}
+
+} // namespace lockstep::train

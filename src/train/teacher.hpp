@@ -1,0 +1,24 @@
+#pragma once
+
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/config/deck.hpp"
+
+#include <torch/types.h>
+
+#include <string>
+
+#include "workload.hpp"
+
+namespace lockstep::train {
+
+/// Lets the workload's task be learnt from distill.teacher, too; does nothing where there is none.
+/// The teacher is tried on empty samples first. Its outputs do not depend on ranks.
+///
+/// Collective  over `world`
+/// Throws      AgreedError 64 for a teacher of another task, of other classes or of other samples;
+///             65 for a damaged file; 66 for one that is missing, or is another than rank 0's
+/// Returns     a remark for the start of the run; empty: nothing to say
+std::string add_teacher(comm::Communicator const& world, config::Deck const& deck,
+                        torch::Device device, Workload& work);
+
+} // namespace lockstep::train

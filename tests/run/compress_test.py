@@ -1,0 +1,154 @@
+"""Smaller models: learnt from a teacher, pruned. The same bits on any number of ranks and through a
+kill; what cannot be is refused before the first step."""
+import shutil
+
+import h5py
+import numpy as np
+import torch
+
+from harness import (DATA, DECK, LONG, Scratch, check, check_same, checkpoints, records, run, train)
+
+SHORT = ("--train.steps", 8, "--train.validate-every", 8, "--optimizer.accumulate", 1, "--checkpoint.every-steps", 4)
+
+
+def alike(scratch, name, options, ranks=(1, 2), dies=6):
+    """The same run on several numbers of ranks, and one that is killed and resumed on another number."""
+    for count in ranks:
+        train(scratch / f"{name}-{count}", *SHORT, *options, ranks=count).expect(0)
+        check_same(scratch / f"{name}-{ranks[0]}", scratch / f"{name}-{count}", f"{name}: {count} ranks agree")
+    killed = scratch / f"{name}-killed"
+    result = train(killed, *SHORT, *options, ranks=2, env={"LOCKSTEP_INJECT": f"kill:rank=1:step={dies}"})
+    check(result.code != 0, "a rank was killed")
+    train(killed, *SHORT, *options, ranks=1).expect(0, "resumed from")
+    check_same(scratch / f"{name}-{ranks[0]}", killed, f"{name}: the same through a kill")
+    return scratch / f"{name}-{ranks[0]}"
+
+
+def distilled(scratch, teacher):
+    options = ("--distill.teacher", teacher / "best.h5", "--distill.weight", 0.7, "--model.channels", "2, 4")
+    run_ = alike(scratch, "student", options, ranks=(1, 2, 4) if LONG else (1, 2))
+    step = records(run_, "step")[-1]
+    check(abs(step["loss"] - 0.3 * step["target_loss"] - 0.7 * step["teacher_loss"]) < 1e-5, f"parts of {step}")
+    if LONG:
+        for precision in ("bf16", "fp16"):
+            alike(scratch, precision, (*options, "--precision.compute", precision), ranks=(1, 2))
+        alike(scratch, "threads", (*options, "--communication.sync-batch-norm", "true"), ranks=(1, 2))
+    # A script gives the same bits as the file that it was exported from.
+    script = scratch / "teacher.pt"
+    run(["checkpoint", "export", teacher / "best.h5", script]).expect(0)
+    train(scratch / "script", *SHORT, *options, "--distill.teacher", script).expect(0)
+    losses = [[each["loss"] for each in records(path, "step")] for path in (run_, scratch / "script")]
+    check(np.allclose(*losses, rtol=1e-4), f"a teacher as a script: {losses}")
+    tensors = scratch / "teacher.safetensors"
+    run(["checkpoint", "export", teacher / "best.h5", tensors]).expect(0)
+    train(scratch / "tensors", *SHORT, *options, "--distill.teacher", tensors, "--distill.teacher-deck",
+          teacher / "deck.ini").expect(0)
+    losses = [[each["loss"] for each in records(path, "step")] for path in (run_, scratch / "tensors")]
+    check(losses[0] == losses[1], f"a teacher as tensors: {losses}")
+    # Another teacher under the same name is noticed when the run is resumed.
+    file = scratch / "teacher.h5"
+    shutil.copy(teacher / "best.h5", file)
+    kept = scratch / "kept"
+    own = (*SHORT, *options, "--distill.teacher", file)
+    train(kept, *own).expect(0)
+    train(scratch / "other", *SHORT, "--run.seed", 5).expect(0)
+    shutil.copy(scratch / "other/best.h5", file)
+    train(kept, *own, "--train.steps", 9).expect(64, "its weights have changed")
+    train(kept, *own, "--train.steps", 9, "--force").expect(0)
+    refused_teachers(scratch, teacher, tensors)
+
+
+def refused_teachers(scratch, teacher, tensors):
+    wrong = scratch / "wrong"
+
+    def refused(file, code, phrase, *options, ranks=2):
+        train(wrong, *SHORT, "--distill.teacher", file, *options, ranks=ranks).expect(code, phrase)
+        check(not checkpoints(wrong), "refused before the first step")
+
+    refused(scratch / "none.h5", 66, "none.h5")
+    refused(tensors, 64, "distill.teacher-deck")
+    refused(tensors, 64, "does not fit", "--distill.teacher-deck", DECK)  # of other widths
+    spoilt = scratch / "spoilt.h5"
+    shutil.copy(teacher / "best.h5", spoilt)
+    with open(spoilt, "r+b") as file:
+        file.seek(6000)
+        file.write(b"spoilt")
+    refused(spoilt, 65, "spoilt.h5")
+    generator = np.random.default_rng(0)
+
+    def write(name, shape, targets, classes):
+        with h5py.File(scratch / name, "w") as file:
+            file["inputs"] = generator.integers(0, 255, shape, np.uint8)
+            file["targets"] = targets(shape[0])
+            file.attrs["classes"] = classes
+
+    write("wide.h5", (64, 30, 30), lambda n: np.arange(n) % 10, [str(i) for i in range(10)])
+    write("few.h5", (64, 28, 28), lambda n: np.arange(n) % 3, list("abc"))
+    write("reals.h5", (64, 28, 28), lambda n: generator.normal(size=(n, 10)).astype(np.float32), [])
+    others = (("wide", ()), ("few", ()), ("reals", ("--task.kind", "regression", "--task.metric", "mae")))
+    for name, options in others:
+        train(scratch / name, *SHORT, "--data.train", scratch / f"{name}.h5", "--data.validation", "",
+              "--data.global-batch", 16, "--model.dropout", 0, "--train.steps", 2, *options).expect(0)
+    newest = {name: checkpoints(scratch / name)[-1] for name, _ in others}
+    refused(newest["wide"], 64, "distill.teacher")
+    refused(newest["few"], 64, "its classes are a, b, c")
+    refused(newest["reals"], 64, "trained for task.kind = regression")
+    torch.jit.script(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 9))).save(str(scratch / "nine.pt"))
+    refused(scratch / "nine.pt", 64, "distill.teacher")
+    refused(teacher / "best.h5", 64, "prune.begin", "--prune.pattern", "2:4", "--prune.begin", 8)
+
+
+def zeros_of(path):
+    found = {}
+    with h5py.File(path) as file:
+        def look(name, item):
+            if isinstance(item, h5py.Dataset) and item.ndim > 1:
+                found[name] = item[...]
+        file["model"].visititems(look)
+    return found
+
+
+def pruned(scratch):
+    plain = alike(scratch, "two-of-four", ("--prune.pattern", "2:4", "--prune.begin", 3),
+                  ranks=(1, 2, 4) if LONG else (1, 2))
+    weights = zeros_of(checkpoints(plain)[-1])
+    for name in ("classifier/hidden/weight", "classifier/output/weight"):
+        groups = weights[name].reshape(-1, 4)
+        check(((groups == 0).sum(1) == 2).all(), f"{name}: two of four weights are 0")
+    groups = weights["features/conv2/weight"].transpose(0, 2, 3, 1).reshape(-1, 4)
+    check(((groups == 0).sum(1) == 2).all(), "of four input channels two")
+    check((weights["features/conv1/weight"] != 0).all(), "one input channel has no groups of four")
+    check("pruned after step 3" in (plain / "log.txt").read_text(), "it is told")
+    options = ("--prune.pattern", "unstructured", "--prune.sparsity", 0.8, "--prune.begin", 2, "--prune.end", 7,
+               "--prune.every", 2, "--prune.score", "taylor", "--optimizer.ema", 0.9)
+    taylor = alike(scratch, "taylor", options, dies=7)  # resumed between two removals
+    for file in (checkpoints(taylor)[-1], taylor / "best.h5"):
+        weights = zeros_of(file)
+        share = sum((each == 0).sum() for each in weights.values()) / sum(each.size for each in weights.values())
+        check(abs(share - 0.8) < 0.001, f"{share} of the weights of {file} are 0")
+    if LONG:
+        for rule in ("sgd", "lars", "lamb"):
+            alike(scratch, rule, ("--optimizer.name", rule, "--prune.pattern", "unstructured", "--prune.begin", 2))
+        for more in (("--optimizer.update", "replicated"), ("--precision.compute", "bf16"),
+                     ("--communication.compression", "bf16"), ("--prune.scope", "layer")):
+            alike(scratch, more[0][2:], (*options, *more))
+    # Weights that a run starts from may be pruned at once, and a run that was pruned is trained on.
+    train(scratch / "at-once", *SHORT, "--model.weights", plain / "best.h5", "--prune.pattern", "2:4").expect(
+        0, "pruned after step 0")
+    for wrong, phrase in ((("2:2",), "N:M"), (("0:4",), "N:M"), (("2:400",), "N:M"), (("some",), "N:M"),
+                          (("16:32",), "cannot be met"), (("unstructured", "--prune.begin", 8), "would never be met"),
+                          (("unstructured", "--prune.score", "taylor"), "prune.begin"),
+                          (("unstructured", "--prune.sparsity", 0.999), "would go"),
+                          (("unstructured", "--prune.sparsity", 1.5), "prune.sparsity"),
+                          (("2:4", "--prune.except", "wait*"), "matches no parameter")):
+        if wrong[0] == "16:32":
+            wrong = (*wrong, "--prune.except", "classifier.hidden.*")
+        train(scratch / "refused", *SHORT, "--prune.pattern", *wrong).expect(64, phrase)
+        shutil.rmtree(scratch / "refused", ignore_errors=True)
+
+
+with Scratch() as scratch:
+    teacher = scratch / "teacher"
+    train(teacher, *SHORT, "--model.channels", "8, 16", "--train.steps", 16, "--train.validate-every", 16).expect(0)
+    distilled(scratch, teacher)
+    pruned(scratch)
