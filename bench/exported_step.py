@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A training step of an exported program, run by its graph and compiled, beside that of the built-in model of the
-same layers: rounds of runs on one rank and one thread, one after the other; ratios are taken within a round, of the
-median step of each run.
+same layers: rounds of runs with one thread a rank, one after the other; ratios are taken within a round, of the median
+step of each run. With --ranks 2 also beside PyTorch's DDP over gloo, eager and under torch.compile, on the same module.
 
     .venv/bin/python bench/exported_step.py --rounds 5
+    .venv/bin/python bench/exported_step.py --ranks 2 --models mlp18m,cnn
 """
 import argparse
 import json
@@ -111,9 +112,18 @@ class Transformer(nn.Module):
         return F.linear(self.norm(self.blocks(values)), self.embedding.weight).permute(0, 2, 1)
 
 
+def mlp18m():
+    widths = [3 * 32 * 32, 2048, 4096, 2048]
+    layers = [nn.Flatten()]
+    for before, after in zip(widths, widths[1:]):
+        layers += [nn.Linear(before, after), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(widths[-1], CLASSES))
+
+
 IMAGES = torch.rand(2, 3, 32, 32)
 # The program, an example of its input, the built-in model's keys, samples per step.
-MODELS = {"cnn": (cnn, IMAGES, "name = cnn", 64),
+MODELS = {"mlp18m": (mlp18m, IMAGES, "name = mlp\nhidden = 2048, 4096, 2048", 64),
+          "cnn": (cnn, IMAGES, "name = cnn", 64),
           "resnet18": (resnet18, IMAGES, "name = resnet\nstem = small", 16),
           "transformer": (Transformer, torch.zeros(2, SEQUENCE, dtype=torch.int64),
                           f"name = transformer\nlayers = {LAYERS}\nwidth = {WIDTH}\nheads = {HEADS}\nnorm = layer\n"
@@ -121,22 +131,22 @@ MODELS = {"cnn": (cnn, IMAGES, "name = cnn", 64),
 
 
 def loss(scores, targets):
-    return {"loss": F.cross_entropy(scores, targets, reduction="sum"), "samples": targets.numel(),
+    return {"loss": F.cross_entropy(scores, targets, reduction="sum"), "samples": targets.shape[0],
             "correct": (scores.argmax(1) == targets).sum()}
 
 
-def write(scratch, name, steps):
-    """Decks of all sides."""
+def write(scratch, name, steps, segments=1):
+    """Decks of our sides."""
     make, example, keys, batch = MODELS[name]
     torch.manual_seed(1)
     model = make()
     lockstep_export.save(model, (example,), scratch / f"{name}.pt2")
-    if name != "transformer":  # whose targets come with the task language
-        targets = torch.zeros(len(example), dtype=torch.int64)
-        lockstep_export.save(model, (example,), scratch / f"{name}-loss.pt2", loss=loss, targets=(targets,),
-                             metrics={"accuracy": ("correct", "samples")})
-        lockstep_export.compile(scratch / f"{name}-loss.pt2", processor=PROCESSOR)
     data, texts = scratch / f"{name}.h5", name == "transformer"
+    own = lockstep_export.language_loss() if texts else loss
+    targets = torch.zeros(example.shape if texts else len(example), dtype=torch.int64)
+    lockstep_export.save(model, (example,), scratch / f"{name}-loss.pt2", loss=own, targets=(targets,),
+                         weight="tokens" if texts else "samples")
+    lockstep_export.compile(scratch / f"{name}-loss.pt2", processor=PROCESSOR, segments=segments)
     with h5py.File(data, "w") as file:
         if texts:
             file["inputs"] = torch.randint(0, VOCABULARY, (batch * SEQUENCE * 8 + 1,)).numpy().astype("u2")
@@ -146,9 +156,8 @@ def write(scratch, name, steps):
             file.attrs["classes"] = [str(each) for each in range(CLASSES)]
     task = f"kind = language\nvocabulary = {VOCABULARY}" if texts else "kind = classification"
     decks = {}
-    sides = {"built-in": (keys, task), "exported": (f"name = export\nfile = {scratch}/{name}.pt2", task)}
-    if (scratch / f"{name}-loss.pt2").exists():
-        sides["compiled"] = (f"name = export\nfile = {scratch}/{name}-loss.pt2\ncompiled = require", "kind = export")
+    sides = {"built-in": (keys, task), "exported": (f"name = export\nfile = {scratch}/{name}.pt2", task),
+             "compiled": (f"name = export\nfile = {scratch}/{name}-loss.pt2\ncompiled = require", "kind = export")}
     for side, (model, task) in sides.items():
         decks[side] = scratch / f"{name}-{side}.ini"
         decks[side].write_text(DECK.format(data=data, batch=batch, model=model, task=task, steps=steps + WARM_UP,
@@ -156,35 +165,59 @@ def write(scratch, name, steps):
     return decks
 
 
-def median_step(build, deck, directory):
-    done = subprocess.run([str(build / "lockstep"), "train", str(deck), "--run.directory", str(directory)],
-                          capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+def run(command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True,
+                          env={**os.environ, "OMP_NUM_THREADS": "1"})
     if done.returncode != 0:
         sys.exit(done.stdout + done.stderr)
+    return done.stdout
+
+
+def our_step(options, deck, directory):
+    """Milliseconds, the median of a run."""
+    ranks = [] if options.ranks == 1 else ["mpirun", "-n", options.ranks]
+    run([*ranks, options.build / "lockstep", "train", deck, "--run.directory", directory])
     lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
     return statistics.median([line["step_ms"] for line in lines if "step_ms" in line][WARM_UP:])
 
 
+def ddp_step(options, model, *words):
+    out = run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", options.ranks,
+               ROOT / "bench/exported_ddp.py", model, "--steps", options.steps, *words])
+    return json.loads(out.splitlines()[-1])["median_s"] * 1000
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--models", default="cnn,resnet18,transformer")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--segments", type=int, default=1, help="of the compiled step")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
-    print("| model | program | step | built-in's step / its step: median, of all rounds |\n|---|---|---|---|")
+    print("| model | step of | median | its step / the step of the built-in, the exported, the compiled: median, range |"
+          "\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         for model in options.models.split(","):
-            decks = write(scratch, model, options.steps)
-            times = {side: [] for side in decks}
+            sides = {side: lambda number, side=side, deck=deck:
+                     our_step(options, deck, scratch / f"{model}-{side}-{number}")
+                     for side, deck in write(scratch, model, options.steps, options.segments).items()}
+            ours = list(sides)
+            if options.ranks > 1:
+                sides["DDP"] = lambda number: ddp_step(options, model)
+                sides["DDP, torch.compile"] = lambda number: ddp_step(options, model, "--compile")
+            times = {side: [] for side in sides}
             for number in range(options.rounds):
-                for side, deck in decks.items():
-                    times[side].append(median_step(options.build, deck, scratch / f"{model}-{side}-{number}"))
+                for side, step in sides.items():
+                    times[side].append(step(number))
             for side, steps in times.items():
-                ratios = [a / b for a, b in zip(times["built-in"], steps)]
-                print(f"| {model} | {side} | {statistics.median(steps):.1f} ms | {statistics.median(ratios):.3f}, "
-                      f"{min(ratios):.3f} to {max(ratios):.3f} |", flush=True)
+                found = []
+                for other in ours:
+                    ratios = [a / b for a, b in zip(steps, times[other])]
+                    found.append(f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
+                print(f"| {model} | {side} | {statistics.median(steps):.1f} ms | {', '.join(found)} |", flush=True)
 
 
 if __name__ == "__main__":

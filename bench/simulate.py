@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import typing
 
 RANKS_PER_HOST = 8
 BUCKET = (25 << 20) // 4  # elements
@@ -25,6 +26,12 @@ MODELS = {
 NETWORKS = {"fat-tree": (50e9, 0.6e-6), "dragonfly": (25e9, 0.5e-6)}
 UPDATE_S = 28 / 3.35e12  # per parameter: AdamW reads four values and writes three; bytes per second of a GPU's memory
 OVERHEAD_S = 1.5e-6  # of a processor, to send a message or to take one
+
+
+class Slow(typing.NamedTuple):
+    """What host 0 has, as a share of what the others have."""
+    processor: float = 1.0
+    link: float = 1.0
 
 
 def topology(network, hosts):
@@ -52,9 +59,24 @@ def platform(network, hosts):
 '''
 
 
-def replay(directory, network, hosts, *options):
+def one_switch(network, hosts, slow):
+    """Host 0 has a slower processor or link."""
+    speed, latency = NETWORKS[network]
+    rows = "".join(
+        f'''<host id="n{host}" speed="{10 if host else 10 * slow.processor}Gf"/>
+  <link id="l{host}" bandwidth="{speed if host else speed * slow.link}Bps" latency="{latency}s"
+        sharing_policy="SPLITDUPLEX"/><host_link id="n{host}" up="l{host}_UP" down="l{host}_DOWN"/>
+''' for host in range(hosts))
+    return f'''<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1"><zone id="c" routing="Cluster">
+{rows}<router id="r"/></zone></platform>
+'''
+
+
+def replay(directory, network, hosts, *options, slow=None):
     """Simulated seconds."""
-    (directory / "platform.xml").write_text(platform(network, hosts))
+    (directory / "platform.xml").write_text(one_switch(network, hosts, slow) if slow else platform(network, hosts))
     (directory / "hosts").write_text("".join(f"n{host}\n" for host in range(hosts)))
     cost = f"0:{OVERHEAD_S}:0"
     done = subprocess.run(
@@ -69,19 +91,17 @@ def replay(directory, network, hosts, *options):
     return float(found.group(1))
 
 
-def ours(tool, network, hosts, model, route, compute=True):
+def ours(tool, network, hosts, model, route, slow=None):
     elements, seconds = MODELS[model]
     with tempfile.TemporaryDirectory() as name:
         words = [tool, name, f"hosts={hosts}", f"ranks_per_host={RANKS_PER_HOST}", f"elements={elements}",
-                 f"bucket={BUCKET}", f"route={route}"]
-        if compute:
-            words += [f"forward_s={seconds / 3}", f"backward_s={seconds * 2 / 3}",
-                      f"update_s={elements * UPDATE_S}"]
+                 f"bucket={BUCKET}", f"route={route}", f"forward_s={seconds / 3}", f"backward_s={seconds * 2 / 3}",
+                 f"update_s={elements * UPDATE_S}"]
         told = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-        return replay(pathlib.Path(name), network, hosts), told.strip()
+        return replay(pathlib.Path(name), network, hosts, slow=slow), told.strip()
 
 
-def collective(network, hosts, elements, algorithm):
+def collective(network, hosts, elements, algorithm, slow=None):
     """One all-reduce of a host's share of `elements` among a rank of each host."""
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
@@ -91,18 +111,37 @@ def collective(network, hosts, elements, algorithm):
                 file = directory / f"host{host}.ti"
                 file.write_text("".join(f"{host} {line}\n" for line in lines))
                 index.write(f"{file}\n")
-        return replay(directory, network, hosts, algorithm)
+        return replay(directory, network, hosts, algorithm, slow=slow)
 
 
-def pipelined(model, bucket_s):
-    """A step whose all-reduces follow each other while backward runs."""
+def pipelined(model, bucket_s, speed=1.0):
+    """A step whose all-reduces follow each other while backward runs; `speed`: of the slowest processor."""
     elements, seconds = MODELS[model]
+    seconds /= speed
     buckets = max(1, -(-elements // BUCKET))
     done = 0
     for bucket in range(buckets):
         ready = seconds / 3 + seconds * 2 / 3 * (bucket + 1) / buckets
         done = max(done, ready) + bucket_s
-    return done + elements * UPDATE_S  # all of it on every rank
+    return done + elements * UPDATE_S / speed  # all of it on every rank
+
+
+SLOW = {"all alike": Slow(), "a rank at 90 %": Slow(processor=0.9), "a link at 50 %": Slow(link=0.5),
+        "a link at 10 %": Slow(link=0.1)}
+
+
+def one_slow(arguments, network, model, ranks):
+    """Where one host of many is slower than the others: rounds wait for it, and so does everything else."""
+    elements, seconds = MODELS[model]
+    hosts = ranks // RANKS_PER_HOST
+    alone = seconds + elements * UPDATE_S
+    bucket = min(elements, BUCKET)
+    for name, slow in SLOW.items():
+        sums = ours(arguments.tool, network, hosts, model, "halving", slow)[0]
+        theirs = pipelined(model, collective(network, hosts, bucket, "--cfg=smpi/coll-selector:ompi", slow),
+                           slow.processor)
+        print(f"| {network} | {model} | {ranks} | {name} | {100 * alone / sums:.1f} % | {100 * alone / theirs:.1f} % |",
+              flush=True)
 
 
 def main():
@@ -113,7 +152,17 @@ def main():
     parser.add_argument("--networks", default=",".join(NETWORKS))
     parser.add_argument("--ring-up-to", type=int, default=128, help="hosts; a ring of more takes minutes to simulate")
     parser.add_argument("--direct-up-to", type=int, default=64, help="hosts; as above")
+    parser.add_argument("--one-slow", action="store_true",
+                        help="instead: hosts behind one switch, one of which has a slower processor or link")
     arguments = parser.parse_args()
+    if arguments.one_slow:
+        print("| network | model | ranks | host 0 | this schedule | Open MPI's choice |")
+        print("|---|---|---|---|---|---|")
+        for network in arguments.networks.split(","):
+            for model in arguments.models.split(","):
+                for ranks in map(int, arguments.ranks.split(",")):
+                    one_slow(arguments, network, model, ranks)
+        return
     print("| network | model | ranks | this schedule | direct | ring | Open MPI's choice | messages |")
     print("|---|---|---|---|---|---|---|---|")
     for network in arguments.networks.split(","):

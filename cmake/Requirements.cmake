@@ -90,6 +90,14 @@ foreach(codec "png libpng" "jpeg libturbojpeg" "sound sndfile"
     endif()
 endforeach()
 
+# --- signatures and encryption of federated training: optional
+pkg_check_modules(sodium QUIET IMPORTED_TARGET libsodium)
+if(sodium_FOUND)
+    add_library(lockstep::sodium ALIAS PkgConfig::sodium)
+else()
+    message(STATUS "No libsodium: lockstep federate will not run")
+endif()
+
 # --- event files for TensorBoard: optional
 # LibTorch has headers and a compiler of a protobuf of its own, without the library.
 set(ignored ${CMAKE_IGNORE_PREFIX_PATH})

@@ -1,8 +1,8 @@
 # Completion of lockstep's commands, deck keys and files, for bash.
 _lockstep() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-}
-    local commands="train launch plan check estimate evaluate generate verify-resume data checkpoint bench
-                    report watch models tasks --help --version"
+    local commands="train launch search plan check estimate evaluate generate verify-resume data checkpoint bench
+                    federate report watch serve profile export models tasks --help --version"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
@@ -12,6 +12,9 @@ _lockstep() {
     case $command in
     data) second="import info verify" ;;
     checkpoint) second="info verify diff prune export quantise" ;;
+    federate) second="init join round info simulate" ;;
+    export) second="check" ;;
+    search) [[ $word == [rst]* ]] && second="report suggest tell" ;;
     bench) second="allreduce step loader checkpoint" ;;
     esac
     if ((COMP_CWORD == 2)) && [[ -n $second ]]; then

@@ -16,6 +16,7 @@ file also holds what is to be learnt (`task.kind = export`):
 Needs PyTorch 2.9 or later, and nothing else.
 """
 import copy
+import inspect
 import json
 import operator
 import os
@@ -35,7 +36,8 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
     """Exports `model` for batches like `inputs`, a tuple of tensors whose first dimension is the batch.
 
     loss     of (outputs, *targets): a dict of sums over the batch; "loss" is minimised, divided by
-             the sum named `weight`; count samples with labels.shape[0], since len() is not traced
+             the sum named `weight`; count samples with labels.shape[0], since len() is not traced.
+             A parameter named `inputs` is given the model's inputs, as a tuple
     metrics  name: (sum, sum), what validation reports besides the loss: ratios of sums; the best model
              may be chosen by them, and has the highest one, or the lowest: name: (sum, sum, "min")
     dynamic_shapes  as torch.export takes them, for more dimensions than the batch to vary
@@ -74,6 +76,26 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
     return exact
 
 
+def language_loss(*, end_of_text=None, label_smoothing=0.0):
+    """The loss of task.kind = language, for a model whose forward takes tokens [n, length] and returns scores
+    [n, vocabulary, length]; its targets are the next tokens:
+
+        save(model, tokens, path, loss=language_loss(), targets=tokens, weight="tokens",
+             metrics={"accuracy": ("right", "tokens")})
+
+    end_of_text  the token that ends a document, of which nothing is learnt; none: documents are joined"""
+    def loss(scores, targets, *, inputs):
+        if end_of_text is not None:
+            targets = targets.masked_fill(inputs[0] == end_of_text, -100)
+        scores = scores.permute(0, 2, 1).flatten(0, 1).to(torch.float32)
+        targets = targets.flatten()
+        return {"loss": torch.nn.functional.cross_entropy(scores, targets, reduction="sum",
+                                                          label_smoothing=label_smoothing),
+                "tokens": (targets != -100).sum(), "right": (scores.argmax(1) == targets).sum()}
+
+    return loss
+
+
 def _tensors(values, what):
     values = tuple(values) if isinstance(values, (tuple, list)) else (values,)
     for value in values:
@@ -85,9 +107,12 @@ def _tensors(values, what):
 def _with_loss(model, inputs, loss):
     """The same module, with the same names, whose forward takes targets too and returns sums."""
 
+    wants_inputs = "inputs" in inspect.signature(loss).parameters
+
     class WithLoss(type(model)):
         def forward(self, *args):
-            sums = loss(super().forward(*args[:inputs]), *args[inputs:])
+            given = {"inputs": args[:inputs]} if wants_inputs else {}
+            sums = loss(super().forward(*args[:inputs]), *args[inputs:], **given)
             return {name: value if name == "loss" else _number(value)
                     for name, value in sorted(sums.items())}
 

@@ -19,7 +19,7 @@ ROWS = [
      ("rl", ["environments,", "advantages"], GREEN), ("task", ["losses,", "metrics"], BLUE),
      ("nn", ["model registry,", "plug-ins"], BLUE), ("program", ["torch.export", "programs"], BLUE)],
     [("data", ["files, order"], GREEN), ("text", ["tokenizers"], GREEN), ("h5", ["calls to HDF5"], GREEN),
-     ("comm", ["MPI, NCCL, trees"], GREEN), ("config", ["the deck"], GREEN)],
+     ("comm", ["MPI and NCCL"], GREEN), ("config", ["the deck"], GREEN), ("deploy", ["ONNX, C"], GREEN)],
     [("base", ["errors, files, hashes, keyed random numbers, memory, signals: neither MPI nor torch"], GREEN)],
 ]
 STEP = ["read batches", "forward, backward", "sum over the tree", "update own shard", "share weights", "write records"]

@@ -41,7 +41,7 @@ Options bench_loader_options(BenchLoaderTold& told) {
             option::text("--targets NAMES", "target datasets in FILES", trial.files.targets),
             option::flag("--sample-per-file", "each file of FILES is one sample",
                          trial.files.sample_per_file),
-            option::whole("--sequence N", "tokens per sample, as data.sequence has it",
+            option::whole("--sequence N", "tokens per sample, like data.sequence",
                           trial.files.sequence, {.least = 0}),
             option::text("--variant loader|memory|baseline|start",
                          "loader: as in training; memory: the same, with data.cache = memory; "

@@ -26,9 +26,10 @@ std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, b
         files.push_back(entry.path);
     }
     if (files.empty()) {
-        throw Error(ExitCode::no_input, {concat("no checkpoint in ", path.string()),
-                                         "its checkpoints directory is missing or has none",
-                                         "Name a run's directory or a file"});
+        throw Error(ExitCode::no_input,
+                    {concat("no checkpoint in ", path.string()),
+                     "its checkpoints directory is missing or holds no checkpoint",
+                     "Name a run's directory or a file"});
     }
     if (!all) {
         files.resize(1);
@@ -117,7 +118,7 @@ ExitCode diff(std::filesystem::path const& a, std::filesystem::path const& b) {
         std::cout << difference.where << ": " << difference.what << "\n";
     }
     if (!comparison.records.empty()) {
-        std::cout << "differing records, which do not count:\n";
+        std::cout << "differing records (not part of the state):\n";
         for (auto const& difference : comparison.records) {
             std::cout << "  " << difference.where << ": " << difference.what << "\n";
         }

@@ -17,32 +17,55 @@ namespace {
 
 struct ExportTold {
     std::string format;
+    std::int64_t rows = 0;
     bool overwrite = false;
 };
 
 Options export_options(ExportTold& told) {
     return {.command = "lockstep checkpoint export",
             .positions = {"FILE|RUN OUT", 2, 2},
-            .about = "Writes only the model, in a format that other programs can read. For a run, "
-                     "this is the model of its newest checkpoint; for its best model, name "
-                     "RUN/best.h5. torchscript traces the model and needs the data that the "
-                     "model's deck names; --section.key VALUE changes a key of that deck.",
-            .rows = {option::one_of("--format", {"safetensors", "torchscript", "hdf5"},
+            .about =
+                "Writes only the model, in a format that other programs can read. For a run, "
+                "this is the model of its newest checkpoint; for its best model, name "
+                "RUN/best.h5. torchscript, onnx and c run the model, and need "
+                "the data that its deck names; --section.key VALUE changes a key of that deck. "
+                "ONNX and C files take inputs as they are stored, and scale them.",
+            .rows = {option::one_of("--format", {"safetensors", "torchscript", "onnx", "c", "hdf5"},
                                     "default: by the extension of OUT", told.format),
+                     option::whole("--rows N",
+                                   "rows of a sample, for onnx and c, where samples have a number "
+                                   "of rows each",
+                                   told.rows),
                      option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
             .deck_keys = true};
 }
 
 std::string format_of(std::filesystem::path const& out) {
-    std::map<std::string, std::string> const by_extension{
-        {".safetensors", "safetensors"}, {".pt", "torchscript"}, {".h5", "hdf5"}};
+    std::map<std::string, std::string> const by_extension{{".safetensors", "safetensors"},
+                                                          {".pt", "torchscript"},
+                                                          {".onnx", "onnx"},
+                                                          {".c", "c"},
+                                                          {".h5", "hdf5"}};
     auto const found = by_extension.find(out.extension().string());
     if (found == by_extension.end()) {
         throw Error(ExitCode::usage, {concat("no format for ", out.string()),
-                                      "its extension is not .safetensors, .pt or .h5",
-                                      "Add --format safetensors, torchscript or hdf5"});
+                                      "its extension is not .safetensors, .pt, .onnx, .c or .h5",
+                                      "Add --format safetensors, torchscript, onnx, c or hdf5"});
     }
     return found->second;
+}
+
+/// A C file has a header and a Fortran module beside it.
+void require_c_names(std::filesystem::path const& out, bool overwrite) {
+    if (out.extension() != ".c") {
+        throw Error(ExitCode::usage, {concat("--format c with ", out.string()),
+                                      "compilers know C files by their extension, and a header and "
+                                      "a Fortran module lie beside it",
+                                      "Name a file that ends in .c"});
+    }
+    for (auto const* const extension : {".h", ".f90"}) {
+        require_free(std::filesystem::path(out).replace_extension(extension), overwrite);
+    }
 }
 
 } // namespace
@@ -54,15 +77,25 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
     std::filesystem::path const out = words.positions[1];
     auto const format = told.format.empty() ? format_of(out) : told.format;
     require_free(out, told.overwrite);
+    if (format == "c") {
+        require_c_names(out, told.overwrite);
+    }
     if (format == "torchscript") {
         words.positions[0] = file.string();
         return train_side_command("checkpoint export",
                                   {words.all(), invocation.argc, invocation.argv});
     }
+    if (format == "onnx" || format == "c") {
+        std::vector<std::string> all{file.string(), out.string(), format,
+                                     std::to_string(told.rows)};
+        all.insert(all.end(), words.keys.begin(), words.keys.end());
+        return train_side_command("checkpoint export graph",
+                                  {all, invocation.argc, invocation.argv});
+    }
     if (!words.keys.empty()) {
         throw Error(ExitCode::usage,
                     {concat(words.keys.front(), " with --format ", format),
-                     "only torchscript traces the model and needs keys of the deck",
+                     "only torchscript, onnx and c run the model and need keys of the deck",
                      "Leave them out"});
     }
     auto const weights = checkpoint::open_weights(file);

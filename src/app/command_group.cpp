@@ -35,8 +35,10 @@ ExitCode run_one_of(CommandGroup const& group, Invocation const& invocation) {
     }
     auto const last = names.back();
     names.pop_back();
-    throw Error(ExitCode::usage, {concat("lockstep ", group.name, " ", words.front()),
-                                  concat("its commands are ", joined(names, ", "), " and ", last),
+    auto const all = names.empty()
+                         ? concat("its only command is ", last)
+                         : concat("its commands are ", joined(names, ", "), " and ", last);
+    throw Error(ExitCode::usage, {concat("lockstep ", group.name, " ", words.front()), all,
                                   concat("See lockstep ", group.name, " --help")});
 }
 

@@ -26,6 +26,8 @@ ExitCode checkpoint_export_command(Invocation const& invocation);
 std::string checkpoint_export_help(HelpWords const&);
 ExitCode checkpoint_quantise_command(Invocation const& invocation);
 std::string checkpoint_quantise_help(HelpWords const&);
+ExitCode export_command(Invocation const& invocation);
+std::string export_help(HelpWords const& words);
 ExitCode verify_resume_command(Invocation const& invocation);
 std::string verify_resume_help(HelpWords const&);
 ExitCode bench_command(Invocation const& invocation);
@@ -36,13 +38,23 @@ ExitCode bench_loader_command(Invocation const& invocation);
 std::string bench_loader_help(HelpWords const&);
 ExitCode bench_allreduce_command(Invocation const& invocation);
 std::string bench_allreduce_help(HelpWords const&);
+ExitCode federate_command(Invocation const& invocation);
+std::string federate_help(HelpWords const& words);
 ExitCode report_command(Invocation const& invocation);
 std::string report_help(HelpWords const&);
+ExitCode profile_command(Invocation const& invocation);
+std::string profile_help(HelpWords const&);
 ExitCode watch_command(Invocation const& invocation);
 std::string watch_help(HelpWords const&);
+ExitCode serve_command(Invocation const& invocation);
+std::string serve_help(HelpWords const&);
 /// Starts ranks on all devices of the allocation, and starts them again when some are lost.
 ExitCode launch_command(Invocation const& invocation);
 std::string launch_help(HelpWords const&);
+
+/// Trains trials, or one of report, suggest and tell.
+ExitCode search_command(Invocation const& invocation);
+std::string search_help(HelpWords const& words);
 
 /// Commands that need LibTorch, by name; found in the training library, which is loaded then.
 ExitCode train_side_command(std::string const& name, Invocation const& invocation);

@@ -22,7 +22,7 @@ Options inspect_options(data::DatasetOptions& named, std::string action, std::st
                 option::text("--inputs NAMES", "names of the input datasets", named.inputs),
                 option::text("--targets NAMES", "names of the target datasets", named.targets),
                 option::flag("--sample-per-file", "each file is one sample", named.sample_per_file),
-                option::whole("--sequence N", "tokens per sample, as data.sequence has it",
+                option::whole("--sequence N", "tokens per sample, like data.sequence",
                               named.sequence, {.least = 0})}};
 }
 

@@ -37,8 +37,8 @@ Option labels_option(import::LabelFile& labels) {
 
 ImportKind idx_kind(ImportTold& told) {
     return {.name = "idx",
-            .source = "a directory with train-images-idx3-ubyte[.gz], "
-                      "train-labels-idx1-ubyte[.gz] and the t10k- pair, or IMAGES,LABELS",
+            .source = "a directory with train-images-idx3-ubyte[.gz], train-labels-idx1-ubyte[.gz] "
+                      "and the same two files for t10k, or IMAGES,LABELS",
             .rows = {option::texts("--classes A,B,C", "names of the classes 0, 1, 2",
                                    told.idx.classes)},
             .make = [&told](auto const& source) {
@@ -122,23 +122,24 @@ ImportKind speech_kind(ImportTold& told) {
 
 ImportKind text_kind(ImportTold& told) {
     auto& text = told.text;
-    return {
-        .name = "text",
-        .source = "a file of text, or a directory of them; each file is a document, of a .jsonl "
-                  "file each line. Folders named train, validation and test are sets",
-        .rows = {option::path("--tokenizer FILE.json",
-                              "cut texts with this tokenizer.json; default: one is trained",
-                              text.tokenizer),
-                 option::whole("--vocabulary N", "tokens of a tokenizer that is trained",
-                               text.vocabulary, {.least = 257}),
-                 option::texts("--endings .A,.B", "endings of the files that are read",
-                               text.endings),
-                 option::text("--text KEY", "key of a line of JSON that has the text", text.text)},
-        .make = [&told, &text](auto const& source) {
-            text.source = source;
-            text.split_by = told.split_by;
-            return import::text_source(text);
-        }};
+    return {.name = "text",
+            .source =
+                "a text file, or a directory of text files; each file is a document, but in a "
+                ".jsonl file each line is one. Folders named train, validation and test are sets",
+            .rows = {option::path("--tokenizer FILE.json",
+                                  "tokenize with this tokenizer.json; default: train a tokenizer",
+                                  text.tokenizer),
+                     option::whole("--vocabulary N", "number of tokens of the tokenizer to train",
+                                   text.vocabulary, {.least = 257}),
+                     option::texts("--endings .A,.B", "endings of the files that are read",
+                                   text.endings),
+                     option::text("--text KEY", "key of the text in each line of a .jsonl file",
+                                  text.text)},
+            .make = [&told, &text](auto const& source) {
+                text.source = source;
+                text.split_by = told.split_by;
+                return import::text_source(text);
+            }};
 }
 
 ImportKind series_kind(ImportTold& told) {

@@ -29,12 +29,13 @@ Options launch_options(LaunchTold& told) {
     return {
         .command = "lockstep launch",
         .positions = {"[DECK]...", 0, 1000},
-        .about = "Trains a deck with one rank per device (GPU or core) of this host or, inside a "
-                 "Slurm or PBS job, of all its hosts, and supervises the ranks: it passes TERM, "
-                 "INT and USR1 on to them as a request to write a checkpoint and end, and after "
-                 "the loss of a rank it restarts them on the hosts that still answer. On a "
-                 "terminal it lists the devices and the scheduler, asks for what the options below "
-                 "leave open, and shows the command or the job script before it uses it.",
+        .about =
+            "Trains a deck with one rank per device (GPU or core) of this host or, inside a "
+            "Slurm or PBS job, of all its hosts, and supervises the ranks: it passes TERM, "
+            "INT and USR1 on to them as a request to write a checkpoint and end, and after "
+            "the loss of a rank it restarts them on the hosts that still answer. On a "
+            "terminal it lists the devices and the scheduler, asks for what the options below "
+            "leave open, and shows the command or the job script before running or submitting it.",
         .rows =
             {option::flag("--yes", "ask no questions: one rank per device", told.yes),
              option::flag("--show", "only print the command or the job script", told.show),
@@ -49,12 +50,12 @@ Options launch_options(LaunchTold& told) {
                             "value of optimizer.scale-learning-rate", choice.scale_rate),
              option::flag("--force", "as in lockstep train", told.force),
              option::whole("--restarts N",
-                           "most restarts in a row without a newer checkpoint; default: "
-                           "fault-tolerance.restarts",
+                           "number of restarts in a row without a newer checkpoint after which it "
+                           "gives up; default: fault-tolerance.restarts",
                            choice.restarts, {.least = 0}),
              option::one_of("--launcher", {"mpirun", "srun"},
-                            "what starts the ranks (mpirun); srun works inside a Slurm job or with "
-                            "--submit slurm only",
+                            "what starts the ranks (mpirun); srun works only inside a Slurm job or "
+                            "with --submit slurm",
                             choice.launcher),
              option::text("--hostfile FILE", "list of hosts, one per line: NAME [slots=N]",
                           choice.hostfile),

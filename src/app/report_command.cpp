@@ -16,6 +16,7 @@ struct ReportTold {
     std::string output;
     std::vector<std::string> formats{"png"};
     std::optional<double> price;
+    std::optional<double> carbon;
     bool overwrite = false;
 };
 
@@ -32,6 +33,10 @@ Options report_options(ReportTold& told) {
                             told.formats),
             option::real("--price-per-hour P", "price of one rank per hour, in any currency",
                          told.price),
+            option::real("--carbon-intensity G_PER_KWH",
+                         "grams of CO2 per kWh of your site's electricity: the report says how "
+                         "much the runs took",
+                         told.carbon),
             option::flag("--overwrite", "replace an existing report in DIRECTORY",
                          told.overwrite)}};
 }
@@ -62,8 +67,8 @@ ExitCode report_command(Invocation const& invocation) {
     for (auto const& argument : words.positions) {
         runs.push_back(records_of(argument));
     }
-    report::ReportOptions const options{.directory = place_of(runs, told.output),
-                                        .price = told.price};
+    report::ReportOptions const options{
+        .directory = place_of(runs, told.output), .price = told.price, .carbon = told.carbon};
     if (!told.output.empty()) {
         require_free(options.directory / "report.md", told.overwrite);
     }

@@ -1,5 +1,6 @@
 #include "app/command.hpp"
 #include "base/build_id.hpp"
+#include "base/environment.hpp"
 #include "base/loader_reason.hpp"
 #include "base/memory.hpp"
 #include "base/text.hpp"
@@ -35,6 +36,8 @@ void require_address_space() {
 
 ExitCode train_side_command(std::string const& name, Invocation const& invocation) {
     require_address_space();
+    // Kineto writes to standard error when it starts and stops.
+    set_environment("KINETO_LOG_LEVEL", "6");
     // Beside the program in a build, in ../lib when it is installed; found through the run path.
     void* const library = ::dlopen(train_library, RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) {

@@ -21,6 +21,18 @@ Options train_options(TrainTold& told) {
         .deck_keys = true};
 }
 
+Options search_options(SearchTold& told) {
+    return {.command = "lockstep search",
+            .positions = {"SPACE.ini [DECK...]", 1, 1000},
+            .about = "Trains many trials of a deck inside one allocation, each on a part of the "
+                     "ranks, and looks for the best values of the keys in SPACE.ini. Started "
+                     "again, it continues. See also lockstep search report, suggest and tell.",
+            .rows = {option::path("--directory DIRECTORY",
+                                  "directory of the search; default: runs/NAME of SPACE.ini",
+                                  told.directory)},
+            .deck_keys = true};
+}
+
 Options plan_options(PlanTold& told) {
     return {.command = "lockstep plan",
             .positions = {"DECK", 0, 1},
@@ -85,20 +97,23 @@ Options evaluate_options(NothingTold&) {
 }
 
 Options generate_options(train::GenerateOptions& told) {
-    return {.command = "lockstep generate",
-            .positions = {"DECK CHECKPOINT|RUN", 2, 2},
-            .about = "Continues a text with a language model, token by token, with the tokenizer "
-                     "in data.train. The same seed gives the same text.",
-            .rows = {option::text("--prompt TEXT", "the beginning; default: that of a document",
-                                  told.prompt),
-                     option::whole("--tokens N", "number of tokens to add", told.tokens),
-                     option::real("--temperature T",
-                                  "below 1: more probable tokens; 0: always the most probable one",
-                                  told.temperature, {.least = 0}),
-                     option::whole("--top-k N", "draw from the N most probable tokens; 0: from all",
-                                   told.top_k, {.least = 0}),
-                     option::whole("--seed N", "random seed", told.seed, {.least = 0})},
-            .deck_keys = true};
+    return {
+        .command = "lockstep generate",
+        .positions = {"DECK CHECKPOINT|RUN", 2, 2},
+        .about = "Continues a text with a language model, token by token, with the tokenizer "
+                 "in data.train. The same seed gives the same text.",
+        .rows = {option::text(
+                     "--prompt TEXT",
+                     "beginning of the text; default: empty, as at the start of a document",
+                     told.prompt),
+                 option::whole("--tokens N", "number of tokens to add", told.tokens),
+                 option::real("--temperature T",
+                              "below 1: favours probable tokens; 0: always the most probable one",
+                              told.temperature, {.least = 0}),
+                 option::whole("--top-k N", "draw from the N most probable tokens; 0: from all",
+                               told.top_k, {.least = 0}),
+                 option::whole("--seed N", "random seed", told.seed, {.least = 0})},
+        .deck_keys = true};
 }
 
 Options quantise_options(train::QuantiseOptions& told) {
@@ -136,6 +151,25 @@ Options bench_step_options(BenchStepTold& told) {
             option::whole("--batch N", "samples per replica", told.batch),
             option::whole("--steps N", "number of steps to measure", told.steps),
             option::flag("--json", "print one line of JSON", told.json)}};
+}
+
+Options export_check_options(ExportCheckTold& told) {
+    return {
+        .command = "lockstep export check",
+        .positions = {"FILE", 1, 1},
+        .about = "Runs an ONNX or C file of lockstep checkpoint export, and the checkpoint that "
+                 "it was made from, on the same samples. Exits with 1 if outputs differ by more "
+                 "than the tolerance. C files are compiled with cc; ONNX files need a python3 "
+                 "with onnxruntime.",
+        .rows = {option::required(
+                     option::text("--data SET", "samples, as data.test names them", told.data)),
+                 option::whole("--samples N", "number of samples", told.samples),
+                 option::path("--checkpoint FILE",
+                              "to compare with; default: the one that FILE names", told.checkpoint),
+                 option::real("--tolerance D",
+                              "largest difference allowed, relative to 1 + the output's size",
+                              told.tolerance)},
+        .deck_keys = true};
 }
 
 Options models_options(NothingTold&) {
@@ -177,6 +211,10 @@ std::string generate_help(HelpWords const&) {
 
 std::string bench_step_help(HelpWords const&) {
     return help_of(bench_step_options);
+}
+
+std::string export_check_help(HelpWords const&) {
+    return help_of(export_check_options);
 }
 
 std::string models_help(HelpWords const&) {

@@ -6,6 +6,7 @@
 #include "train/quantise_options.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "commands.hpp"
@@ -38,7 +39,19 @@ struct BenchStepTold {
     bool json = false;
 };
 
+struct ExportCheckTold {
+    std::string data;
+    std::int64_t samples = 256;
+    std::filesystem::path checkpoint;
+    double tolerance = 1e-5;
+};
+
+struct SearchTold {
+    std::filesystem::path directory; ///< empty: runs/NAME of SPACE
+};
+
 Options train_options(TrainTold& told);
+Options search_options(SearchTold& told);
 Options plan_options(PlanTold& told);
 Options check_options(CheckTold& told);
 Options estimate_options(measure::EstimateOptions& told);
@@ -46,6 +59,7 @@ Options evaluate_options(NothingTold&);
 Options generate_options(train::GenerateOptions& told);
 Options quantise_options(train::QuantiseOptions& told);
 Options bench_step_options(BenchStepTold& told);
+Options export_check_options(ExportCheckTold& told);
 Options models_options(NothingTold&);
 Options tasks_options(NothingTold&);
 
@@ -56,6 +70,7 @@ std::string estimate_help(HelpWords const&);
 std::string evaluate_help(HelpWords const&);
 std::string generate_help(HelpWords const&);
 std::string bench_step_help(HelpWords const&);
+std::string export_check_help(HelpWords const&);
 std::string models_help(HelpWords const&);
 std::string tasks_help(HelpWords const&);
 

@@ -144,7 +144,7 @@ Error current_error() {
         return out_of_memory("an array was requested that is larger than any memory");
     } catch (std::filesystem::filesystem_error const& error) {
         return system_error(error.what(), error.code().value(),
-                            "Check that the path exists, who owns it, and that the disk has space");
+                            "Check the path, its owner and the disk's free space");
     } catch (std::system_error const& error) {
         if (error.code() == std::errc::resource_unavailable_try_again) {
             return no_thread();

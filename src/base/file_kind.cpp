@@ -20,8 +20,9 @@ constexpr std::size_t tail_bytes = 256 << 10; ///< an archive's list of names, o
 
 constexpr std::string_view separators{",;\t"};
 
-constexpr char const* of_images = "Make a data set of a directory of PNG or JPEG images: lockstep "
-                                  "data import images DIRECTORY OUT.h5";
+constexpr char const* of_images =
+    "Make a data set from a directory of PNG or JPEG images: lockstep "
+    "data import images DIRECTORY OUT.h5";
 constexpr char const* of_sounds =
     "Make a data set of recordings: lockstep data import speech DIRECTORY OUT.h5";
 constexpr char const* of_films =
@@ -119,8 +120,7 @@ FileKind archive(std::string_view names) {
         holds("models/model.json")) {
         return {"a torch.export archive (PT2)",
                 "It holds a model, not samples: name it as model.file, with model.name = export",
-                python("torch", "torch.export.load('FILE').state_dict"),
-                "Set model.name = export"};
+                python("torch", "torch.export.load('FILE').state_dict"), "Set model.name = export"};
     }
     if (holds("constants.pkl")) {
         return {"a TorchScript module",

@@ -125,7 +125,7 @@ int index_of(std::string const& name, std::string const& devices, std::vector<Gp
         throw Error(ExitCode::unavailable,
                     {concat("run.devices = ", devices),
                      concat("there is no GPU ", name, " among the ", gpus.size(), " of this host"),
-                     concat("lockstep check lists them; ", visible_text(), " hide some")});
+                     concat("lockstep check lists them; ", visible_text(), " may hide some")});
     }
     return index;
 }

@@ -27,16 +27,17 @@ constexpr std::array<std::pair<std::string_view, DiskFault>, 4> disk_faults{
      {"corrupt-checkpoint", DiskFault::corrupt}}};
 
 /// What a fault that is none of the disk's does to its rank.
-enum class Deed { none, kill, stop, raise, hang, nan, bit_flip, slow, out_of_memory };
+enum class Deed { none, kill, stop, raise, hang, nan, bit_flip, slow, out_of_memory, clock };
 
-constexpr std::array<std::pair<std::string_view, Deed>, 8> deeds{{{"kill", Deed::kill},
+constexpr std::array<std::pair<std::string_view, Deed>, 9> deeds{{{"kill", Deed::kill},
                                                                   {"stop", Deed::stop},
                                                                   {"throw", Deed::raise},
                                                                   {"hang", Deed::hang},
                                                                   {"nan", Deed::nan},
                                                                   {"bitflip", Deed::bit_flip},
                                                                   {"slow", Deed::slow},
-                                                                  {"oom", Deed::out_of_memory}}};
+                                                                  {"oom", Deed::out_of_memory},
+                                                                  {"clock", Deed::clock}}};
 
 /// What the table has under this name; `none` of its kind where it has nothing.
 template <class Kind, std::size_t count>
@@ -53,6 +54,7 @@ struct Fault {
     Deed deed = Deed::none;
     std::int64_t rank = 0;
     std::int64_t step = -1; ///< -1: any
+    double seconds = 0;     ///< of a clock
     std::string phase;      ///< empty: at the beginning of a step
 };
 
@@ -67,6 +69,8 @@ Fault parse(std::string const& text) {
             fault.rank = number_of<std::int64_t>(part.substr(5)).value_or(none);
         } else if (part.starts_with("step=")) {
             fault.step = number_of<std::int64_t>(part.substr(5)).value_or(none);
+        } else if (part.starts_with("seconds=")) {
+            fault.seconds = number_of<double>(part.substr(8)).value_or(none);
         } else if (part.starts_with("phase=")) {
             fault.phase = part.substr(6);
         } else {
@@ -92,7 +96,8 @@ Error unknown(std::string const& text) {
     return {ExitCode::usage,
             {concat("LOCKSTEP_INJECT = ", text),
              "expected kill, stop, throw, hang, nan, bitflip, slow or oom, with "
-             ":rank=R:step=S or :rank=R:phase=P, or disk-full, slow-disk, torn-checkpoint or "
+             ":rank=R:step=S or :rank=R:phase=P, clock:rank=R:seconds=S, or disk-full, slow-disk, "
+             "torn-checkpoint or "
              "corrupt-checkpoint with :step=S",
              "Correct or unset it"}};
 }
@@ -101,6 +106,8 @@ Damage commit(Fault const& fault) {
     switch (fault.deed) {
     case Deed::none:
         throw unknown(fault.text);
+    case Deed::clock:
+        break; // of timelines alone
     case Deed::kill:
         static_cast<void>(std::raise(SIGKILL));
         break;
@@ -141,8 +148,10 @@ void require_known_fault() {
     auto const fault = parse(text);
     int words = 0;
     for (auto const& part : split(text, ':')) {
-        bool const names_place = part == "rank=all" || is_numbered(part, "rank=") ||
-                                 is_numbered(part, "step=") || part.starts_with("phase=");
+        bool const names_place =
+            part == "rank=all" || is_numbered(part, "rank=") || is_numbered(part, "step=") ||
+            part.starts_with("phase=") ||
+            (part.starts_with("seconds=") && number_of<double>(part.substr(8)));
         words += names_place ? 0 : 1;
     }
     if ((fault.disk == DiskFault::none && fault.deed == Deed::none) || words != 1) {
@@ -167,6 +176,13 @@ void inject_fault_in(int rank, std::string_view phase, std::int64_t step, Names 
         (fault->step < 0 || fault->step == step)) {
         commit(*fault);
     }
+}
+
+double injected_clock_skew(int rank) {
+    constexpr double longest_s = 1e6;
+    auto const fault = asked_of(rank);
+    return fault && fault->deed == Deed::clock ? std::clamp(fault->seconds, -longest_s, longest_s)
+                                               : 0;
 }
 
 DiskFault inject_disk_fault(int rank, std::int64_t step) {

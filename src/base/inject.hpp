@@ -16,6 +16,7 @@ enum class Damage {
 /// "kill:rank=1:step=50" (SIGKILL), "throw:rank=1:step=50" (an error on that rank alone),
 /// "hang:rank=1:step=50" (never continues), "stop:rank=1:step=50" (SIGSTOP), "slow:rank=1" (a tenth
 /// of a second longer in every step), "oom:rank=1:step=50" (asks for more memory than there is),
+/// "clock:rank=1:seconds=1" (see injected_clock_skew),
 /// "nan" and "bitflip" likewise (see Damage). For tests and for trying out a cluster's set-up.
 ///
 /// Throws   Error 64 for a text it does not know; Error 70 when it asks for one
@@ -25,6 +26,10 @@ Damage inject_fault(int rank, std::int64_t step);
 ///
 /// Throws  Error 64
 void require_known_fault();
+
+/// By how many seconds "clock:rank=1:seconds=1" asks the clock of this rank's timelines to be
+/// wrong, as those of two hosts are; else 0.
+double injected_clock_skew(int rank);
 
 /// The same at the beginning of a phase: "kill:rank=1:phase=checkpoint", with ":step=50" in that
 /// step only, and ":rank=all" on every rank. Phases of a checkpoint: check, layout, write,

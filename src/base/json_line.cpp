@@ -56,6 +56,31 @@ std::vector<std::string> JsonLine::texts(std::string const& key) const {
     return all;
 }
 
+JsonLine JsonLine::within(nlohmann::json const* found) const {
+    JsonLine inner;
+    if (found != nullptr && found->is_object()) {
+        inner.json_ = std::shared_ptr<nlohmann::json const>(json_, found);
+    }
+    return inner;
+}
+
+JsonLine JsonLine::record(std::string const& key) const {
+    return within(value(key));
+}
+
+std::vector<JsonLine> JsonLine::records(std::string const& key) const {
+    std::vector<JsonLine> all;
+    auto const* found = value(key);
+    if (found != nullptr && found->is_array()) {
+        for (auto const& entry : *found) {
+            if (entry.is_object()) {
+                all.push_back(within(&entry));
+            }
+        }
+    }
+    return all;
+}
+
 std::map<std::string, double> JsonLine::numbers() const {
     std::map<std::string, double> all;
     if (json_) {

@@ -29,8 +29,14 @@ class JsonLine {
     /// The entries of a list, empty for those that are no texts; none where there is no list.
     std::vector<std::string> texts(std::string const& key) const;
     std::map<std::string, double> numbers() const;
+    /// A record within this one; no record where there is none.
+    JsonLine record(std::string const& key) const;
+    /// The records of a list; entries of other kinds are left out.
+    std::vector<JsonLine> records(std::string const& key) const;
 
   private:
+    JsonLine() = default;
+    JsonLine within(nlohmann::json const* found) const;
     nlohmann::json const* value(std::string const& key) const;
 
     std::shared_ptr<nlohmann::json const> json_; ///< null: no record

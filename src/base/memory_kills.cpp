@@ -1,8 +1,7 @@
 #include "base/memory_kills.hpp"
 
+#include "base/proc_file.hpp"
 #include "base/text.hpp"
-
-#include "proc_file.hpp"
 
 namespace lockstep {
 

@@ -103,4 +103,21 @@ std::optional<double> Nvml::utilization(Device device) const {
     return known ? std::optional<double>(found.gpu) : std::nullopt;
 }
 
+std::optional<double> Nvml::joules(Device device) const {
+    unsigned long long millijoules = 0;
+    bool const known = device != nullptr &&
+                       library_.call("nvmlDeviceGetTotalEnergyConsumption", device, &millijoules);
+    return known ? std::optional(1e-3 * static_cast<double>(millijoules)) : std::nullopt;
+}
+
+std::string Nvml::uuid(Device device) const {
+    std::array<char, 96> text{};
+    if (device != nullptr) {
+        library_.call("nvmlDeviceGetUUID", device, text.data(),
+                      static_cast<unsigned int>(text.size()));
+    }
+    text.back() = 0;
+    return text.data();
+}
+
 } // namespace lockstep

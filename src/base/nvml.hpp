@@ -36,6 +36,9 @@ class Nvml {
 
     /// Per cent of the last moments in which something ran on it.
     std::optional<double> utilization(Device device) const;
+    /// That it has taken since its driver was loaded.
+    std::optional<double> joules(Device device) const;
+    std::string uuid(Device device) const; ///< empty: not known
 
   private:
     bool computes_here(Device device) const;

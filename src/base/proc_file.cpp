@@ -1,4 +1,4 @@
-#include "proc_file.hpp"
+#include "base/proc_file.hpp"
 
 #include "base/text.hpp"
 

@@ -1,5 +1,6 @@
 #include "base/process.hpp"
 
+#include "base/proc_file.hpp"
 #include "base/text.hpp"
 
 #include <chrono>
@@ -8,8 +9,6 @@
 #include <thread>
 #include <unistd.h>
 #include <vector>
-
-#include "proc_file.hpp"
 
 namespace lockstep {
 

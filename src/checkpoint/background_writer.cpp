@@ -1,6 +1,7 @@
 #include "checkpoint/background_writer.hpp"
 
 #include "base/clock.hpp"
+#include "base/recorder.hpp"
 #include "comm/agree.hpp"
 #include "comm/speaker_scope.hpp"
 #include "lockstep/base/error.hpp"
@@ -100,9 +101,11 @@ void BackgroundWriter::start(Snapshot const& snapshot, Store const& store, std::
     std::promise<Outcome> promise;
     outcome_ = promise.get_future();
     thread_ = std::jthread([work = work_, store, step, attempt, stall_s = watch.seconds(),
-                            promise = std::move(promise),
+                            promise = std::move(promise), recorder = Recorder::of_this_thread(),
                             speaker = comm::SpeakerScope(work_->comm)]() mutable {
+        Recorder::Join const joined(std::move(recorder), "checkpoint");
         try {
+            Scope const scope("writing a checkpoint", step);
             auto outcome = work->write(store, step, attempt);
             outcome.stall_s = stall_s;
             promise.set_value(std::move(outcome));

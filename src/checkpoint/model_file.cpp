@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
 #include "checkpoint/record.hpp"
+#include "checkpoint/space.hpp"
 #include "checkpoint/writer.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
@@ -14,7 +15,6 @@
 
 #include "damage.hpp"
 #include "layout.hpp"
-#include "space.hpp"
 
 namespace lockstep::checkpoint {
 

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
+#include "checkpoint/space.hpp"
 #include "checkpoint/writer.hpp"
 #include "comm/rounding.hpp"
 #include "h5/element_type.hpp"
@@ -17,8 +18,6 @@
 #include <limits>
 #include <system_error>
 #include <unistd.h>
-
-#include "space.hpp"
 
 namespace lockstep::checkpoint {
 

@@ -1,4 +1,4 @@
-#include "space.hpp"
+#include "checkpoint/space.hpp"
 
 #include "base/file.hpp"
 #include "base/text.hpp"

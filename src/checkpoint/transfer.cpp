@@ -38,14 +38,15 @@ Transport wanted(std::filesystem::path const& directory) {
     if (text.empty()) {
         return is_nfs(directory) ? Transport::gather : Transport::collective;
     }
-    if (text == "gather") {
-        return Transport::gather;
-    }
-    if (text == "collective") {
-        return Transport::collective;
+    for (auto const& [name, transport] :
+         {std::pair("collective", Transport::collective), std::pair("gather", Transport::gather),
+          std::pair("hosts", Transport::hosts)}) {
+        if (text == name) {
+            return transport;
+        }
     }
     throw Error(ExitCode::usage, {concat("LOCKSTEP_CHECKPOINT_WRITER = ", text),
-                                  "expected collective or gather", "Correct or unset it"});
+                                  "expected collective, gather or hosts", "Correct or unset it"});
 }
 
 /// A part of the file that a rank has.
@@ -128,8 +129,7 @@ Transport choose_transport(comm::Communicator const& comm, std::filesystem::path
 }
 
 bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot,
-                        std::filesystem::path const& path,
-                        std::vector<std::uint64_t> const& offsets) {
+                        FilePlaces const& places) {
     std::vector<std::uint64_t> calls;
     for (auto const& parts : snapshot.parts) {
         calls.push_back(0);
@@ -147,7 +147,7 @@ bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot
     std::optional<h5::File> file;
     comm::agree(comm, "opening the checkpoint", [&] {
         comm::WaitScope const wait(comm, comm::Wait::file);
-        file.emplace(h5::File::open_parallel(path, comm));
+        file.emplace(h5::File::open_parallel(places.path, comm));
     });
     comm::agree(comm, "finding the checkpoint's arrays", [&] {
         comm::WaitScope const wait(comm, comm::Wait::file);
@@ -170,7 +170,7 @@ bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot
                     file->write_parts(array.name, array.type, snapshot.parts[i], calls[i]);
                 collective = collective && transfer.collective;
             });
-            start_writing(path, offsets[i], array, snapshot.parts[i]);
+            start_writing(places.path, places.offsets[i], array, snapshot.parts[i]);
         }
         if (!one_host) {
             // Others may see what is written only after a sync, which closing is not.
@@ -187,24 +187,24 @@ bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot
     return comm::all_ranks(comm, collective);
 }
 
-void write_by_gather(comm::Communicator const& comm, Snapshot const& snapshot,
-                     std::filesystem::path const& path, std::vector<std::uint64_t> const& offsets) {
-    auto const own = extents_of(snapshot, offsets);
+void write_by_gather(comm::Communicator const& comm, comm::Communicator const& group,
+                     Snapshot const& snapshot, FilePlaces const& places) {
+    auto const own = extents_of(snapshot, places.offsets);
     comm::agree(comm, "writing the checkpoint", [&] {
-        if (!comm.is_root()) {
-            send_extents(comm, own);
+        if (!group.is_root()) {
+            send_extents(group, own);
             return;
         }
         std::optional<File> file;
         std::optional<Error> failure = comm::failure_of([&] {
-            file.emplace(File::open_write(path));
+            file.emplace(File::open_write(places.path));
             for (auto const& extent : own) {
                 file->write_at(extent.offset, extent.bytes);
             }
         });
         std::vector<std::byte> chunk(chunk_bytes);
-        for (int rank = 1; rank < comm.size(); ++rank) {
-            receive_extents(comm, file, rank, chunk, failure);
+        for (int rank = 1; rank < group.size(); ++rank) {
+            receive_extents(group, file, rank, chunk, failure);
         }
         if (failure) {
             throw Error(*failure);

@@ -11,18 +11,25 @@ namespace lockstep::checkpoint {
 
 // How the ranks' parts get into a file that is laid out; the bytes are the same either way.
 
-/// All ranks write through MPI-IO; rank 0 writes what the others send it, on file systems where
-/// MPI-IO is unsafe or slow.
-enum class Transport { collective, gather };
+/// collective: all ranks write through MPI-IO. gather: rank 0 writes what the others send it, on
+/// file systems where MPI-IO is unsafe or slow. hosts: on each host the first rank writes what the
+/// host's others send it, where a file system suffers from many writers.
+enum class Transport { collective, gather, hosts };
+
+/// A file that is laid out.
+struct FilePlaces {
+    std::filesystem::path path;
+    std::vector<std::uint64_t> offsets; ///< of each array, in bytes from the file's begin
+};
 
 /// LOCKSTEP_CHECKPOINT_WRITER if it is set; gather on NFS, whose clients keep their writes to
 /// themselves for a while, so that MPI-IO locks the whole file for each; otherwise collective.
 ///
 /// Collective  over `comm`; rank 0's answer
-/// Throws      AgreedError 64 for a variable that is neither
+/// Throws      AgreedError 64 for a variable that is none of them
 Transport choose_transport(comm::Communicator const& comm, std::filesystem::path const& directory);
 
-/// `offsets` are those of the arrays in the file. What ranks of one host write is on its way to the
+/// What ranks of one host write is on its way to the
 /// disk, not there: sync before relying on it. Over several hosts it is there, as the others read
 /// it.
 ///
@@ -30,14 +37,13 @@ Transport choose_transport(comm::Communicator const& comm, std::filesystem::path
 /// Throws      AgreedError 74
 /// Returns     whether HDF5 really wrote all arrays collectively
 bool write_collectively(comm::Communicator const& comm, Snapshot const& snapshot,
-                        std::filesystem::path const& file,
-                        std::vector<std::uint64_t> const& offsets);
+                        FilePlaces const& places);
 
-/// `offsets` are those of the arrays in the file.
+/// The first rank of each `group` writes the parts of all of the group, and syncs the file.
 ///
-/// Collective  over `comm`
+/// Collective  over `comm`, whose ranks are divided into groups
 /// Throws      AgreedError 74; 69 from MPI
-void write_by_gather(comm::Communicator const& comm, Snapshot const& snapshot,
-                     std::filesystem::path const& file, std::vector<std::uint64_t> const& offsets);
+void write_by_gather(comm::Communicator const& comm, comm::Communicator const& group,
+                     Snapshot const& snapshot, FilePlaces const& places);
 
 } // namespace lockstep::checkpoint

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
 #include "checkpoint/record.hpp"
+#include "checkpoint/space.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "h5/element_type.hpp"
@@ -20,7 +21,6 @@
 #include <thread>
 
 #include "layout.hpp"
-#include "space.hpp"
 #include "transfer.hpp"
 
 namespace lockstep::checkpoint {
@@ -219,11 +219,18 @@ bool Commit::write_parts() {
                          "Put the run's directory on a file system that all hosts share"});
         }
     });
-    if (choose_transport(comm_, partial_.parent_path()) == Transport::gather) {
-        write_by_gather(comm_, snapshot_, partial_, offsets_);
+    FilePlaces const places{partial_, offsets_};
+    switch (choose_transport(comm_, partial_.parent_path())) {
+    case Transport::gather:
+        write_by_gather(comm_, comm_, snapshot_, places);
         return true;
+    case Transport::hosts:
+        write_by_gather(comm_, comm_.split_by_host(), snapshot_, places);
+        return true;
+    case Transport::collective:
+        break;
     }
-    return write_collectively(comm_, snapshot_, partial_, offsets_);
+    return write_collectively(comm_, snapshot_, places);
 }
 
 void Commit::read_back() {

@@ -32,7 +32,8 @@ std::filesystem::path partial_path(std::filesystem::path const& path, std::strin
 /// the arrays, that the disk has room, that every rank sees the file.
 ///
 /// On NFS, or with LOCKSTEP_CHECKPOINT_WRITER = gather, rank 0 writes the parts that the others
-/// send it; the bytes are the same.
+/// send it; with hosts, the first rank of each host writes those of its host. The bytes are the
+/// same.
 ///
 /// `still_ours` is called on rank 0 before the rename, and throws where another attempt of the job
 /// has taken the directory over.

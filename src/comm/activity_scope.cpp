@@ -6,7 +6,7 @@
 namespace lockstep::comm {
 
 ActivityScope::ActivityScope(Communicator const& comm, std::string_view activity)
-    : heartbeats_(own_heartbeats(comm)) {
+    : recorded_(activity), heartbeats_(own_heartbeats(comm)) {
     if (heartbeats_ != nullptr) {
         auto& slot = heartbeats_->own();
         slot.activity.set(activity);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/recorder.hpp"
 #include "comm/heartbeats.hpp"
 #include "lockstep/comm/communicator.hpp"
 
@@ -17,6 +18,7 @@ class ActivityScope {
     ~ActivityScope();
 
   private:
+    Scope recorded_;
     HeartbeatTable const* heartbeats_;
 };
 

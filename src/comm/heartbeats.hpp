@@ -91,12 +91,17 @@ class HeartbeatTable {
     void stacks_written() const noexcept { head_->stacks_of.store(0); }
     bool stacks_pending() const noexcept { return head_->stacks_of.load() != 0; }
 
+    /// This rank has written what its threads did last, or could not.
+    void flight_written() const noexcept { head_->flights.fetch_add(1); }
+    int flights_written() const noexcept { return head_->flights.load(); }
+
   private:
     friend class PhaseScope;
     friend class SpeakerScope;
     struct alignas(128) Head {
         std::atomic<Ending> ending;
         std::atomic<std::int32_t> stacks_of;
+        std::atomic<std::int32_t> flights;
     };
 
     int size_ = 1;

@@ -1,6 +1,7 @@
 #include "comm/native_exchange.hpp"
 
 #include "base/clock.hpp"
+#include "base/recorder.hpp"
 #include "comm/shared_block.hpp"
 #include "comm/tree_sum.hpp"
 
@@ -20,7 +21,8 @@ class NativeExchange : public Exchange {
           alone_(Communicator::self()),
           memory_(std::make_shared<SharedBlock>(
               alone_, 2 * static_cast<std::size_t>(partition_.size()) * sizeof(float))),
-          squares_(static_cast<std::size_t>(partition_.reduction_blocks())), pending_(memory_) {}
+          squares_(static_cast<std::size_t>(partition_.reduction_blocks())),
+          ready_at_ns_(static_cast<std::size_t>(partition_.buckets())), pending_(memory_) {}
 
     std::string name() const override { return "MPI_Iallreduce"; }
     int rank() const noexcept override { return world_.rank(); }
@@ -31,6 +33,7 @@ class NativeExchange : public Exchange {
     void begin() override { cost_ = {}; }
     void ready(int index) override {
         Stopwatch const watch;
+        ready_at_ns_[static_cast<std::size_t>(index)] = recorder_now_ns();
         auto const range = partition_.bucket(index);
         pending_.sum(world_,
                      std::span(gradients() + range.first, static_cast<std::size_t>(range.count())));
@@ -43,6 +46,14 @@ class NativeExchange : public Exchange {
         barrier_with_deadline(world_, timeout_);
         cost_.imbalance_s = watch.restart();
         pending_.wait(timeout_);
+        for (int bucket = 0; bucket < partition_.buckets(); ++bucket) { // done by now, or before
+            record_scope("all-reduce of a bucket",
+                         {.begin_ns = ready_at_ns_[static_cast<std::size_t>(bucket)],
+                          .end_ns = recorder_now_ns(),
+                          .number = bucket,
+                          .kind = ScopeKind::travelling,
+                          .name = {}});
+        }
         sum_with_deadline(world_, step_sums, timeout_);
         broadcast_with_deadline(world_, payload, timeout_);
         for (std::size_t at = 0; at < squares_.size(); ++at) {
@@ -76,6 +87,7 @@ class NativeExchange : public Exchange {
     Communicator alone_;
     std::shared_ptr<SharedBlock> memory_;
     std::vector<double> squares_;
+    std::vector<std::int64_t> ready_at_ns_; ///< by bucket, of the recorder's clock
     Pending pending_;
 };
 

@@ -7,7 +7,8 @@
 
 namespace lockstep::comm {
 
-PhaseScope::PhaseScope(Communicator const& comm, Phase phase) : heartbeats_(own_heartbeats(comm)) {
+PhaseScope::PhaseScope(Communicator const& comm, Phase phase)
+    : recorded_(name_of(phase), -1, ScopeKind::phase), heartbeats_(own_heartbeats(comm)) {
     if (heartbeats_ == nullptr) {
         return;
     }

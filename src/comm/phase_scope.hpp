@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/recorder.hpp"
 #include "comm/heartbeats.hpp"
 #include "lockstep/comm/communicator.hpp"
 
@@ -18,6 +19,7 @@ class PhaseScope {
   private:
     void leave(bool failed) noexcept;
 
+    Scope recorded_;
     HeartbeatTable const* heartbeats_; ///< null: nobody watches
     Phase former_ = Phase::start_up;
 };

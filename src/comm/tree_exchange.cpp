@@ -1,6 +1,7 @@
 #include "comm/tree_exchange.hpp"
 
 #include "base/clock.hpp"
+#include "base/recorder.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -67,6 +68,7 @@ class TreeExchange : public Exchange {
 
     void progress();
     void sum_on_host(int bucket);
+    void record_finished(int before) const;
     void share_step_sums(std::span<double> step_sums, std::span<std::byte> payload);
     void spread(float* array);
     void poll_until_summed(std::uint32_t computed);
@@ -86,9 +88,10 @@ class TreeExchange : public Exchange {
     Arrivals arrivals_;
     HostReduction between_;
 
-    std::uint32_t start_ = 0; ///< arrivals of this rank when the step began
-    int announced_ = 0;       ///< buckets that this rank has given
-    int summed_ = 0;          ///< buckets summed on this host
+    std::uint32_t start_ = 0;                ///< arrivals of this rank when the step began
+    int announced_ = 0;                      ///< buckets that this rank has given
+    int summed_ = 0;                         ///< buckets summed on this host
+    std::vector<std::int64_t> summed_at_ns_; ///< by bucket, of the recorder's clock
     bool in_backward_ = false;
     bool odd_step_ = false;
     std::vector<double> all_squares_; ///< behind the step_sums; with several hosts only
@@ -108,7 +111,8 @@ TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory
       between_({wire_.get(), options_, hosts_,
                 HostSchedule(root_of(options.nodes), partials, hosts_, rank,
                              options.route.value_or(Route::direct)),
-                memory_, rank_}) {
+                memory_, rank_}),
+      summed_at_ns_(static_cast<std::size_t>(partition_.buckets())) {
     for (auto const& partial : partials) {
         if (partial.host == host_) {
             host_sums_.push_back(sum_over_ranks(partial, options_.nodes, options_.rounding));
@@ -150,20 +154,36 @@ void TreeExchange::progress() {
     Stopwatch const watch;
     while (summed_ < announced_ &&
            arrivals_.all_reached(start_ + static_cast<std::uint32_t>(summed_) + 1)) {
-        sum_on_host(summed_++);
+        sum_on_host(summed_);
+        summed_at_ns_[static_cast<std::size_t>(summed_++)] = recorder_now_ns();
     }
     if (!one_host()) {
         wire_->progress();
+        auto const before = between_.finished();
         between_.advance(summed_);
+        record_finished(before);
     }
     if (in_backward_) {
         cost_.hidden_s += watch.seconds();
     }
 }
 
+/// Buckets that have come back from other hosts since there were `before` of them.
+void TreeExchange::record_finished(int before) const {
+    for (auto bucket = before; bucket < between_.finished(); ++bucket) {
+        record_scope("bucket between hosts",
+                     {.begin_ns = summed_at_ns_[static_cast<std::size_t>(bucket)],
+                      .end_ns = recorder_now_ns(),
+                      .number = bucket,
+                      .kind = ScopeKind::travelling,
+                      .name = {}});
+    }
+}
+
 /// Nobody else touches these shards of the host's arrays: the sum of a partial goes where its first
 /// rank's gradients lie.
 void TreeExchange::sum_on_host(int bucket) {
+    Scope const scope("sum of a bucket", bucket, ScopeKind::bucket);
     for (int const owner : served_) {
         auto const shard = partition_.shard(bucket, owner);
         for (std::size_t i = 0; i < partials_.size() && shard.count() > 0; ++i) {

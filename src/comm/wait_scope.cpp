@@ -5,11 +5,15 @@
 namespace lockstep::comm {
 
 WaitScope::WaitScope(Communicator const& comm, Wait wait) : heartbeats_(own_heartbeats(comm)) {
-    if (heartbeats_ == nullptr ||
-        heartbeats_->own().wait.load(std::memory_order_relaxed) != Wait::nothing ||
-        comm.size() == 1) {
+    if (comm.size() == 1 ||
+        (heartbeats_ != nullptr &&
+         heartbeats_->own().wait.load(std::memory_order_relaxed) != Wait::nothing)) {
         heartbeats_ = nullptr;
         return;
+    }
+    recorded_.emplace(name_of(wait), -1, ScopeKind::wait);
+    if (heartbeats_ == nullptr) {
+        return; // another thread's
     }
     auto& slot = heartbeats_->own();
     // Counted where all ranks take part, so that equal numbers mean the same call.

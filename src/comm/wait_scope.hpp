@@ -1,8 +1,11 @@
 #pragma once
 
+#include "base/recorder.hpp"
 #include "comm/heartbeats.hpp"
 #include "comm/wait.hpp"
 #include "lockstep/comm/communicator.hpp"
+
+#include <optional>
 
 namespace lockstep::comm {
 
@@ -16,6 +19,7 @@ class WaitScope {
     ~WaitScope();
 
   private:
+    std::optional<Scope> recorded_;
     HeartbeatTable const* heartbeats_; ///< null: nobody watches, or the wait is part of another
 };
 

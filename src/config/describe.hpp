@@ -52,8 +52,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("data.sample-per-file", deck.data.sample_per_file, any(fixed),
           "each file is one sample: its datasets have no sample dimension");
     visit("data.sequence", deck.data.sequence, between(0, 1 << 24, fixed),
-          "tokens per sample, cut from the documents one after the other, each of which has the "
-          "next token as its target; 0: samples as they are stored");
+          "tokens per sample, cut from the documents one after the other; the target of each token "
+          "is the next one; 0: samples as they are stored");
     visit("data.batch", deck.data.batch, between(1, 1 << 22, fixed),
           "samples per replica and micro-batch");
     visit("data.global-batch", deck.data.global_batch, between(0, 1 << 30, fixed),
@@ -73,7 +73,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "dataset in the training files with the weights by which samples are drawn");
     visit("data.replacement", deck.data.replacement, any(fixed),
           "a sample drawn by weight can be drawn again in the same epoch; false: each is drawn "
-          "once, heavy ones tend to come first");
+          "once, and samples with large weights tend to come first");
     visit("data.bucket-by-length", deck.data.bucket_by_length, between(0, 1 << 20, fixed),
           "sort by length within this many consecutive batches; 0: off");
 
@@ -105,6 +105,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "(*.weight); or none");
     visit("optimizer.ema", optimizer.ema, between(0, below_1, fixed),
           "decay of the averaged weights (EMA), which are evaluated and exported; 0: off");
+    visit("optimizer.proximal", optimizer.proximal, at_least(0, fixed),
+          "strength of a pull to the first weights, added to the gradient (FedProx); 0: off");
     visit("optimizer.momentum", optimizer.momentum, between(0, below_1, fixed),
           "momentum of sgd and lars");
     visit("optimizer.nesterov", optimizer.nesterov, any(fixed), "Nesterov momentum in sgd");
@@ -124,15 +126,15 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("schedule.name", deck.schedule.name, one_of({"constant", "cosine", "step"}, fixed),
           "schedule of the learning rate");
     visit("schedule.warmup-epochs", deck.schedule.warmup_epochs, between(0, max_epochs, fixed),
-          "linear warm-up from 0 to the peak");
+          "epochs of linear warm-up from 0 to the peak");
     visit("schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
-          "the same, in steps; the longer of the two applies");
+          "steps of this warm-up; the longer of the two applies");
     visit("schedule.minimum", deck.schedule.minimum, between(0, 1, fixed),
-          "schedule cosine: final rate, relative to the peak");
+          "cosine schedule: final rate, relative to the peak");
     visit("schedule.step-epochs", deck.schedule.step_epochs, between(1, max_epochs, fixed),
-          "schedule step: epochs between reductions");
+          "step schedule: epochs between reductions");
     visit("schedule.factor", deck.schedule.factor, between(0, 1, fixed),
-          "schedule step: factor of each reduction");
+          "step schedule: factor of each reduction");
 
     auto& precision = deck.precision;
     visit("precision.compute", precision.compute, one_of({"fp32", "bf16", "fp16"}, fixed),
@@ -182,7 +184,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("communication.bucket-mb", communication.bucket_mb, buckets(),
           "megabytes of gradients that are sent together");
     visit("communication.first-bucket-mb", communication.first_bucket_mb, buckets(),
-          "megabytes of the bucket that is ready first");
+          "size in megabytes of the bucket that is ready first");
     visit("communication.compression", communication.compression,
           one_of({"none", "fp16", "bf16", "powersgd"}, fixed),
           "fp16, bf16: every sum is rounded to 16 bits; powersgd: low-rank matrices instead of "
@@ -216,13 +218,12 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "what to resume from: auto (the newest intact checkpoint), none, or a file");
     visit("checkpoint.best", deck.checkpoint.best, any(),
           "metric that decides which model best.h5 holds; default: task.metric");
-    visit(
-        "checkpoint.local", deck.checkpoint.local, such_as(check_run_directory),
-        "fast directory that checkpoints are written to first, then copied to the run's directory");
+    visit("checkpoint.local", deck.checkpoint.local, such_as(check_run_directory),
+          "fast directory for new checkpoints, which are then copied to the run's directory");
 
     visit("fault-tolerance.restarts", deck.fault_tolerance.restarts, at_least(0),
-          "most consecutive restarts by lockstep launch after losing a rank, without progress in "
-          "between");
+          "how many times in a row lockstep launch restarts after losing a rank, without progress "
+          "in between");
     visit("fault-tolerance.recovery-timeout-seconds", deck.fault_tolerance.recovery_timeout_seconds,
           between(1, longest_s), "longest time from a restart to its first step");
 
@@ -240,6 +241,12 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("monitor.plots", deck.monitor.plots, any(), "draw plots of the metrics when a run ends");
     visit("monitor.weight-hash", deck.monitor.weight_hash, any(),
           "write a hash of the weights to each step record, to find where two runs diverge");
+
+    visit("profile.steps", deck.profile.steps, such_as(check_steps),
+          "steps to record a timeline of, such as 100-110; lockstep profile asks a running job for "
+          "one");
+    visit("profile.memory", deck.profile.memory, any(),
+          "timelines show allocated memory, by the part of the step that allocated it");
 
     visit("train.epochs", deck.train.epochs, between(0, max_epochs),
           "passes over data.train; 0: no limit");

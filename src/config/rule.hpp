@@ -9,12 +9,13 @@
 namespace lockstep::config {
 
 /// Checks of a Rule: paths with commas that are not longer than a system takes; the same where a
-/// share is refused; a share or such paths; the directory of a run.
+/// share is refused; a share or such paths; the directory of a run; its name.
 void check_paths(std::string const& text);
 void check_files(std::string const& text);
 void check_files_or_share(std::string const& text);
 void check_run_directory(std::string const& text);
 void check_run_name(std::string const& text);
+void check_steps(std::string const& text); ///< that profile.steps may name
 void check_pattern(std::string const& text); ///< of prune.pattern
 
 /// What a key accepts, beside its type.

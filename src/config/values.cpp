@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "config/kept_weights.hpp"
 #include "config/share.hpp"
+#include "config/steps.hpp"
 
 #include <algorithm>
 #include <array>
@@ -77,6 +78,12 @@ void check_run_name(std::string const& text) {
             throw std::string(
                 "a name for the directory below runs/ (run.directory takes any path)");
         }
+    }
+}
+
+void check_steps(std::string const& text) {
+    if (!text.empty() && !steps_of(text)) {
+        throw std::string("steps such as 100-110, at most 1000 of them");
     }
 }
 

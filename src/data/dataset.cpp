@@ -228,12 +228,11 @@ void Dataset::measure_as(Dataset const& training) {
 void Dataset::scale_as(std::vector<double> mean, std::vector<double> std) {
     auto const& shape = inputs_.front().shape;
     if (!fit_channels(mean.size(), shape)) {
-        throw Error(
-            ExitCode::data,
-            {parts_->source.path_of(0).string(),
-             concat("its samples have ", shape.empty() ? 1 : shape.front(),
-                    " channels, but the training set's mean and std are given for ", mean.size()),
-             "Import all sets in the same way"});
+        throw Error(ExitCode::data,
+                    {parts_->source.path_of(0).string(),
+                     concat("its samples have ", shape.empty() ? 1 : shape.front(),
+                            " channels, but the training set has mean and std for ", mean.size()),
+                     "Import all sets in the same way"});
     }
     parts_->inputs.front().prepare(mean, std);
     mean_ = std::move(mean);

@@ -31,24 +31,18 @@ std::pair<Dataset, Dataset> Dataset::divided(double percent, std::uint64_t seed)
 Dataset::Dataset(Dataset const& whole, std::shared_ptr<Division const> division, bool drawn)
     : parts_(whole.parts_), division_(std::move(division)), drawn_(drawn), inputs_(whole.inputs_),
       targets_(whole.targets_), mean_(whole.mean_), std_(whole.std_), names_(whole.names_),
-      counts_(whole.counts_.size(), 0), token_bytes_(whole.token_bytes_),
-      fingerprint_(whole.fingerprint_) {
-    std::int64_t sample = 0; // of ours, the next
-    auto const next = [&] { return sample < samples() ? number_in_files(sample) : -1; };
+      counts_(whole.counts_), token_bytes_(whole.token_bytes_), fingerprint_(whole.fingerprint_) {
     if (has_labels()) {
-        for_labels(0, whole.samples(), [&](auto const& indices, auto const& labels) {
-            for (std::size_t i = 0; i < labels.size(); ++i) {
-                if (indices[i] == next()) {
-                    ++counts_[static_cast<std::size_t>(labels[i])];
-                    ++sample;
-                }
-            }
-        });
+        for (std::size_t i = 0; i < counts_.size(); ++i) {
+            auto const of_class = division_->drawn_of_class()[i];
+            counts_[i] = drawn ? of_class : counts_[i] - of_class;
+        }
     }
     if (whole.weights_ && !drawn) {
         weights_ = std::make_shared<std::vector<double>>();
-        for (sample = 0; sample < samples(); ++sample) {
-            weights_->push_back((*whole.weights_)[static_cast<std::size_t>(next())]);
+        for (std::int64_t sample = 0; sample < samples(); ++sample) {
+            weights_->push_back(
+                (*whole.weights_)[static_cast<std::size_t>(number_in_files(sample))]);
         }
     }
 }

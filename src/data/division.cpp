@@ -83,7 +83,7 @@ Division draw_share_of_classes(
     std::vector<std::int64_t> const& counts, double percent, std::uint64_t seed,
     std::function<void(std::function<void(std::span<std::int64_t const>)> const&)> const&
         for_labels) {
-    auto const drawn_of = quotas(counts, percent, seed);
+    auto drawn_of = quotas(counts, percent, seed);
     std::vector<Permutation> orders; // of the samples of a class, of which the first are drawn
     for (std::size_t i = 0; i < counts.size(); ++i) {
         orders.emplace_back(std::max<std::int64_t>(counts[i], 1), key_of(seed, i));
@@ -100,7 +100,7 @@ Division draw_share_of_classes(
             ++sample;
         }
     });
-    return {sample, std::move(drawn)};
+    return {sample, std::move(drawn), std::move(drawn_of)};
 }
 
 } // namespace lockstep::data

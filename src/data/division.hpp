@@ -11,12 +11,16 @@ namespace lockstep::data {
 /// order of the data set, every sample in one of them. 8 bytes for each that was drawn.
 class Division {
   public:
-    /// `drawn` ascends, and lies in [0, samples).
-    Division(std::int64_t samples, std::vector<std::int64_t> drawn)
-        : samples_(samples), drawn_(std::move(drawn)) {}
+    /// `drawn` ascends, and lies in [0, samples); `drawn_of_class` says how many of each class it
+    /// holds.
+    Division(std::int64_t samples, std::vector<std::int64_t> drawn,
+             std::vector<std::int64_t> drawn_of_class)
+        : samples_(samples), drawn_(std::move(drawn)), drawn_of_class_(std::move(drawn_of_class)) {}
 
     std::int64_t drawn() const noexcept { return static_cast<std::int64_t>(drawn_.size()); }
     std::int64_t others() const noexcept { return samples_ - drawn(); }
+
+    std::vector<std::int64_t> const& drawn_of_class() const noexcept { return drawn_of_class_; }
 
     /// The sample of the data set that is number `i` of a part.
     std::int64_t drawn_at(std::int64_t i) const { return drawn_[static_cast<std::size_t>(i)]; }
@@ -25,6 +29,7 @@ class Division {
   private:
     std::int64_t samples_;
     std::vector<std::int64_t> drawn_;
+    std::vector<std::int64_t> drawn_of_class_;
 };
 
 /// Draws `percent` of so many samples with a seed: a function of these three alone.

@@ -88,7 +88,7 @@ std::vector<std::uint8_t> read_token_bytes(h5::File const& file) {
     if (shape.size() != 1) {
         throw Error(ExitCode::data,
                     {concat("dataset ", token_bytes_name, " of ", file.path().string()),
-                     "it is not one number for each token", "Import the texts again"});
+                     "it does not hold one number for each token", "Import the texts again"});
     }
     std::vector<std::uint8_t> bytes(shape.front());
     file.read(token_bytes_name, h5::Type::u8, bytes);

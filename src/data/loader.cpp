@@ -1,5 +1,7 @@
 #include "data/loader.hpp"
 
+#include "base/recorder.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -14,7 +16,10 @@ Loader::Loader(Dataset const& dataset, Request request, LoaderOptions const& opt
     std::iota(free_.rbegin(), free_.rend(), std::size_t{0});
     try {
         for (int i = 0; i < std::max(options.workers, 1); ++i) {
-            workers_.emplace_back([this] { work(); });
+            workers_.emplace_back([this, i, recorder = Recorder::of_this_thread()] {
+                Recorder::Join const joined(recorder, concat("loader ", i));
+                work();
+            });
         }
     } catch (...) {
         end_workers(); // the host gives no more threads; those that run must not outlive us
@@ -53,6 +58,7 @@ void Loader::work() {
         lock.unlock();
         slot.failure = nullptr;
         try {
+            Scope const scope("reading a batch", k);
             fill(k, slot, scratch);
         } catch (...) {
             slot.failure = std::current_exception();

@@ -105,11 +105,12 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
         }
     }
     if (auto const missing = unmapped(creation.id(), dataset); missing > 0) {
-        throw Error(ExitCode::data,
-                    {concat("dataset ", path, " of ", holder.string(), " is a view"),
-                     concat(missing, " of its elements have no source dataset: HDF5 gives fill "
-                                     "values for them"),
-                     "Make the view again, no larger than its source datasets"});
+        throw Error(
+            ExitCode::data,
+            {concat("dataset ", path, " of ", holder.string(), " is a view"),
+             concat(missing,
+                    " of its elements have no source dataset: HDF5 returns fill values for them"),
+             "Make the view again, no larger than its source datasets"});
     }
 }
 

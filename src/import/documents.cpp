@@ -105,7 +105,7 @@ std::string Documents::read(std::int64_t document) const {
         throw Error(ExitCode::data,
                     {name(document),
                      json.is_object() ? concat("it has no text named ", text_)
-                                      : std::string("the line is no JSON object"),
+                                      : std::string("the line is not a JSON object"),
                      "Name the key that has the text, --text KEY, or skip such lines: --skip-bad"});
     }
     return json.at(text_).get<std::string>();

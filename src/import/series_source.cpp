@@ -80,7 +80,7 @@ class SeriesSource : public ImportSource {
         return {
             concat("warning: the numbers in ", options_.target, " became class names: ", classes,
                    " classes for ", items_.size(),
-                   " samples in all: if they are real values, import the table with --regression")};
+                   " samples in all. If they are real values, import the table with --regression")};
     }
     std::int64_t items() const override { return static_cast<std::int64_t>(items_.size()); }
     std::string name(std::int64_t item) const override {

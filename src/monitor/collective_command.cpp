@@ -1,5 +1,7 @@
 #include "lockstep/monitor/collective_command.hpp"
 
+#include "base/inject.hpp"
+#include "base/recorder.hpp"
 #include "base/start_limit.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -52,7 +54,10 @@ ExitCode run_collectively(int argc, char** argv,
     std::optional<StartFailure> start_failure(std::in_place, root_cause);
     comm::MpiSession session(argc, argv);
     start_failure.reset();
+    auto const recorder = std::make_shared<Recorder>(injected_clock_skew(session.world().rank()));
+    Recorder::Join const joined(recorder, "main");
     watchdog.emplace(session.world(), session.heartbeats(), root_cause);
+    watchdog->set_recorder(recorder);
     start.reset();
     CommandContext context{session, session.world(), root_cause, *watchdog};
     try {
@@ -68,6 +73,7 @@ ExitCode run_collectively(int argc, char** argv,
         if (session.world().is_root() && watchdog->may_tell(comm::HeartbeatTable::Ending::agreed)) {
             root_cause.tell(is_own_mistake(session, error) ? "" : agreed.cause(), error);
         }
+        watchdog->write_flight();
         return error.code();
     } catch (...) {
         auto const error = root_cause.seen(current_error());
@@ -76,6 +82,7 @@ ExitCode run_collectively(int argc, char** argv,
         }
         if (watchdog->may_tell(comm::HeartbeatTable::Ending::abort)) {
             root_cause.tell(is_own_mistake(session, error) ? "" : place_of_error(session), error);
+            watchdog->write_flights();
         } else {
             watchdog->wait_for_the_end();
         }

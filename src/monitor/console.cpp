@@ -254,6 +254,11 @@ void Console::show(train::Remark const& e) {
     }
 }
 
+void Console::show(train::Profiled const& e) {
+    line(concat("timeline of steps ", e.first, " to ", e.last, ": ", directory_, "/", e.file, " (",
+                duration_text(e.seconds), " beside the steps)"));
+}
+
 void Console::show(train::Signalled const& e) {
     auto const cause = e.signal == "walltime"
                            ? std::string("the job's time is nearly over")

@@ -33,6 +33,7 @@ class Console : public train::Observer {
     void show(train::CheckpointWritten const& event);
     void show(train::CheckpointFailed const& event);
     void show(train::Remark const& event);
+    void show(train::Profiled const& event);
     void show(train::Signalled const& event);
     void show(train::Ended const& event);
     void line(std::string const& text, Style style = Style::plain);

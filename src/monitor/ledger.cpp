@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "resource_text.hpp"
+
 namespace lockstep::monitor {
 
 namespace {
@@ -50,6 +52,7 @@ void complete(Json& line, std::filesystem::path const& metrics) {
     double checkpoint_s = 0;
     double write_s = 0;
     std::int64_t records = 0;
+    Json used;
     for_each_line(metrics, [&](Json const& record) {
         auto const event = record.value("event", "");
         if (event == "start") {
@@ -63,6 +66,8 @@ void complete(Json& line, std::filesystem::path const& metrics) {
             } else if (event == "checkpoint") {
                 checkpoint_s += record.value("stall_s", 0.0);
                 write_s += record.value("seconds", 0.0);
+            } else if (event == "epoch" && record.contains("resources")) {
+                used = added_resources(used, record["resources"]);
             } else if (event == "failure") {
                 line["exit_code"] = record.value("exit_code", 0);
             }
@@ -71,6 +76,9 @@ void complete(Json& line, std::filesystem::path const& metrics) {
     line["reason"] = line["exit_code"].is_null() ? "killed" : "failed";
     line["checkpoint_s"] = checkpoint_s;
     line["checkpoint_write_s"] = write_s;
+    if (used.is_object()) {
+        line["resources"] = std::move(used);
+    }
     auto const steps = line["last_step"].get<double>() - line["first_step"].get<double>();
     share_out(line, records > 0 ? step_s / static_cast<double>(records) * steps : 0);
 }
@@ -191,6 +199,9 @@ void Ledger::end(train::Ended const& event) {
     line["checkpoint_write_s"] = write_s_;
     line["reason"] = event.reason;
     line["exit_code"] = static_cast<int>(complete ? ExitCode::ok : ExitCode::interrupted);
+    if (auto used = resources_json(event.resources); !used.is_null()) {
+        line["resources"] = std::move(used);
+    }
     share_out(line, trained_s_);
     write();
 }

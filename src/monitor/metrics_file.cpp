@@ -1,11 +1,13 @@
 #include "lockstep/monitor/metrics_file.hpp"
 
 #include "base/clock.hpp"
+#include "base/device_gauge.hpp"
 #include "base/file.hpp"
 #include "base/memory.hpp"
-#include "monitor/device_gauge.hpp"
 
 #include <nlohmann/json.hpp>
+
+#include "resource_text.hpp"
 
 namespace lockstep::monitor {
 
@@ -118,7 +120,7 @@ struct ToJson {
         for (auto const& [name, value] : e.figures) {
             json[name] = value;
         }
-        return json;
+        return with_resources(std::move(json), e.resources);
     }
     Json operator()(train::Measuring const&) const { return nullptr; }  // for the terminal
     Json operator()(train::Histograms const&) const { return nullptr; } // for event files
@@ -136,6 +138,37 @@ struct ToJson {
                 {"message", e.message}};
     }
     Json operator()(train::Remark const&) const { return nullptr; } // for people
+    Json operator()(train::Profiled const& e) const {
+        auto operators = Json::array();
+        for (auto const& each : e.operators) {
+            operators.push_back({{"name", each.name},
+                                 {"device", each.on_device},
+                                 {"calls", each.calls},
+                                 {"self_ms", 1e3 * each.self_s},
+                                 {"total_ms", 1e3 * each.total_s}});
+        }
+        auto ranks = Json::array();
+        for (auto const& each : e.rank_times) {
+            ranks.push_back({{"rank", each.rank},
+                             {"steps_ms", 1e3 * each.steps_s},
+                             {"data_ms", 1e3 * each.data_s},
+                             {"compute_ms", 1e3 * each.compute_s},
+                             {"waited_ms", 1e3 * each.waited_s},
+                             {"waited_for", each.waited_for},
+                             {"communication_ms", 1e3 * each.communication_s},
+                             {"update_ms", 1e3 * each.update_s}});
+        }
+        return {{"event", "profile"},
+                {"step", e.last},
+                {"first_step", e.first},
+                {"last_step", e.last},
+                {"file", e.file},
+                {"seconds", e.seconds},
+                {"clock_offset_s", e.clock_offset_s},
+                {"clock_error_s", e.clock_error_s},
+                {"operators", std::move(operators)},
+                {"ranks", std::move(ranks)}};
+    }
     Json operator()(train::Signalled const& e) const {
         return {{"event", "signal"}, {"step", e.step}, {"signal", e.signal}, {"rank", e.rank}};
     }
@@ -153,6 +186,13 @@ struct ToJson {
             json["best_metric"] = e.best_metric;
             json["best"] = e.best;
             json["best_step"] = e.best_step;
+        }
+        return with_resources(std::move(json), e.resources);
+    }
+
+    static Json with_resources(Json json, train::Resources const& used) {
+        if (auto resources = resources_json(used); !resources.is_null()) {
+            json["resources"] = std::move(resources);
         }
         return json;
     }

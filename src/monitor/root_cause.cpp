@@ -92,6 +92,15 @@ Error RootCause::seen(Error const& error) const noexcept {
     return error;
 }
 
+std::filesystem::path RootCause::attempt_directory() const noexcept {
+    try {
+        std::scoped_lock const lock(mutex_);
+        return on_record_ && has_log() && !newer_() ? directory_ : std::filesystem::path();
+    } catch (...) {
+        return {}; // whose it is cannot be known
+    }
+}
+
 void RootCause::forget_run() {
     std::scoped_lock const lock(mutex_);
     directory_.clear();

@@ -38,6 +38,9 @@ class RootCause {
     /// one, a file that the newer one has put away, say, is that and nothing to be requeued for.
     [[nodiscard]] Error seen(Error const& error) const noexcept;
 
+    /// The directory of this attempt, once it is on record and while it is its own; else empty.
+    std::filesystem::path attempt_directory() const noexcept;
+
     /// `cause`: "rank 3 (host, device) in PHASE at step N"; empty: it is a mistake of the one
     /// process that there is.
     void tell(std::string const& cause, Error const& error) noexcept;

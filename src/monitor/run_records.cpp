@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <span>
 #include <sys/stat.h>
 
@@ -98,6 +99,49 @@ class RunRecords::Line : public JsonLine {
                 .straggler = static_cast<int>(whole("straggler", -1)),
                 .weight_hash = hash("weight_hash"),
                 .diverged = text("diverged")};
+    }
+
+    ResourceRecord resources() const {
+        auto const of = record("resources");
+        auto const known = [&](char const* key) {
+            auto const value = of.number(key);
+            return value > 0 ? value : 0;
+        };
+        return {.seconds = known("seconds"),
+                .processor_s = known("user_s") + known("system_s"),
+                .disk_read_bytes = known("disk_read_bytes"),
+                .disk_written_bytes = known("disk_written_bytes"),
+                .exchanged_bytes = known("exchanged_bytes"),
+                .network_bytes = known("network_bytes"),
+                .processor_joules = of.number("processor_joules"),
+                .device_joules = of.number("device_joules")};
+    }
+
+    ProfileRecord profile() const {
+        ProfileRecord profile{.step = whole("step"),
+                              .first_step = whole("first_step"),
+                              .file = text("file"),
+                              .clock_error_s = number("clock_error_s"),
+                              .operators = {},
+                              .ranks = {}};
+        for (auto const& each : records("operators")) {
+            profile.operators.push_back({.name = printable(each.text("name")),
+                                         .on_device = each.flag("device", false),
+                                         .calls = each.whole("calls", 0),
+                                         .self_ms = each.number("self_ms"),
+                                         .total_ms = each.number("total_ms")});
+        }
+        for (auto const& each : records("ranks")) {
+            profile.ranks.push_back({.rank = each.whole("rank", 0),
+                                     .steps_ms = each.number("steps_ms"),
+                                     .data_ms = each.number("data_ms"),
+                                     .compute_ms = each.number("compute_ms"),
+                                     .waited_ms = each.number("waited_ms"),
+                                     .communication_ms = each.number("communication_ms"),
+                                     .update_ms = each.number("update_ms"),
+                                     .waited_for = each.whole("waited_for", -1)});
+        }
+        return profile;
     }
 
     /// All numbers but the known ones are metrics of the task.
@@ -207,9 +251,12 @@ void RunRecords::take(std::string const& text) {
         append(tests, line.measured());
     } else if (event == "epoch") {
         append(epochs, line.measured());
+        attempts.back().resources.add(line.resources());
     } else if (event == "checkpoint") {
         append(checkpoints, {line.whole("step"), line.text("file"), line.number("bytes"),
                              line.number("seconds"), line.number("stall_s")});
+    } else if (event == "profile") {
+        append(profiles, line.profile());
     } else if (event == "end") {
         end(line);
     } else if (event == "failure" && line.flag("fatal", true) && !has_ended()) {
@@ -274,6 +321,7 @@ void RunRecords::drop_after(std::int64_t step) {
     drop_from(tests, step + 1);
     drop_from(epochs, step + 1);
     drop_from(checkpoints, step + 1);
+    drop_from(profiles, step + 1);
 }
 
 void RunRecords::end(Line const& line) {
@@ -290,6 +338,9 @@ void RunRecords::end(Line const& line) {
     }
     if (!attempts.empty()) {
         attempts.back().reason = line.text("reason");
+        if (auto const used = line.resources(); used.is_known()) {
+            attempts.back().resources = used; // with what was used outside of epochs
+        }
     }
     if (attempts.size() > 1 && attempts.back().reason == "already finished") {
         attempts.pop_back();
@@ -308,6 +359,36 @@ std::int64_t RunRecords::last_step() const {
     return attempts.empty() || attempts.back().reason.empty() || attempts.back().reason == "failed"
                ? last
                : std::max(last, attempts.back().last_step);
+}
+
+double ResourceRecord::joules() const {
+    double const known =
+        (processor_joules > 0 ? processor_joules : 0) + (device_joules > 0 ? device_joules : 0);
+    return processor_joules >= 0 || device_joules >= 0 ? known : unknown;
+}
+
+void ResourceRecord::add(ResourceRecord const& more) {
+    auto const add_known = [](double& into, double value) {
+        into = std::isfinite(into) && std::isfinite(value) ? into + value
+               : std::isfinite(value)                      ? value
+                                                           : into;
+    };
+    seconds += more.seconds;
+    processor_s += more.processor_s;
+    disk_read_bytes += more.disk_read_bytes;
+    disk_written_bytes += more.disk_written_bytes;
+    exchanged_bytes += more.exchanged_bytes;
+    network_bytes += more.network_bytes;
+    add_known(processor_joules, more.processor_joules);
+    add_known(device_joules, more.device_joules);
+}
+
+ResourceRecord RunRecords::resources() const {
+    ResourceRecord sum;
+    for (auto const& attempt : attempts) {
+        sum.add(attempt.resources);
+    }
+    return sum;
 }
 
 double RunRecords::seconds() const {

@@ -29,10 +29,10 @@ void tell_late(RootCause& root_cause, double seconds, std::filesystem::path cons
     if (missed.empty()) {
         root_cause.tell(concat("rank ", launched_rank(), " (", own_host(), ") in start-up"),
                         Error(ExitCode::rank_lost,
-                              {concat("MPI has not started for ", fixed(seconds, 0), " s"),
+                              {concat("MPI has not started after ", fixed(seconds, 0), " s"),
                                "a rank does not start, or the network is broken",
-                               "Look at the hosts: a process that is stopped, a file system that "
-                               "hangs, a firewall between them"}));
+                               "Look for a stopped process, a file system that hangs, or a "
+                               "firewall between the hosts"}));
     } else {
         root_cause.tell(concat(ranks_text(missed), " in start-up"),
                         Error(ExitCode::rank_lost,

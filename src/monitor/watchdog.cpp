@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "flight.hpp"
 #include "stacks.hpp"
 
 namespace lockstep::monitor {
@@ -30,6 +31,7 @@ constexpr double measure_every_s = 1;
 constexpr double device_patience_s = 5; ///< with a failure that may be a rank's that is to tell it
 constexpr double verdict_after_s = 1;   ///< that a watchdog may take longer than a waiting rank
 constexpr double stacks_within_s = 2;
+constexpr double flights_within_s = 0.75;
 constexpr double silence_at_end_s = 4; ///< of a host, or of all work, before the launcher's TERM
 constexpr double end_after_s = 4; ///< that the launcher, and stacks, need to end a host's ranks
 
@@ -163,6 +165,7 @@ void Watchdog::look_around() {
         if (heartbeats_->stacks_asked()) {
             write_own_stacks();
         }
+        write_flight();
     }
     note_own_progress();
     if (link_.active()) {
@@ -312,6 +315,7 @@ void Watchdog::end_job(ErrorText const& text, RankView const& view, bool in_log)
             }
             root_cause_.tell(place_of(view), error);
         }
+        write_flights();
     } catch (std::exception const& error) { // no more can be said, but the job must end
         static_cast<void>(
             std::fprintf(stderr, "lockstep: root cause: rank %d: %s\n", view.rank, error.what()));
@@ -348,6 +352,42 @@ ErrorText Watchdog::with_memory_kills(ErrorText text, RankView const& view) cons
         }
     }
     return text;
+}
+
+void Watchdog::set_recorder(std::shared_ptr<Recorder const> recorder) {
+    std::scoped_lock const lock(flight_mutex_);
+    recorder_ = std::move(recorder);
+}
+
+void Watchdog::write_flight() noexcept {
+    auto const recorder = [this] {
+        std::scoped_lock const lock(flight_mutex_);
+        return std::exchange(recorder_, nullptr);
+    }();
+    if (!recorder) {
+        return;
+    }
+    if (auto const directory = root_cause_.attempt_directory(); !directory.empty()) {
+        auto const& own = heartbeats_->own();
+        record_flight(*recorder, {.directory = directory,
+                                  .rank = own.rank.load(),
+                                  .step = own.step.load(),
+                                  .host = host_});
+    }
+    heartbeats_->flight_written();
+}
+
+void Watchdog::write_flights() noexcept {
+    write_flight();
+    int alive = 0;
+    for (auto const& process : processes_) {
+        pollfd ended{process.get(), POLLIN, 0};
+        alive += process.get() >= 0 && ::poll(&ended, 1, 0) == 0 ? 1 : 0;
+    }
+    Stopwatch const watch;
+    while (heartbeats_->flights_written() < alive && watch.seconds() < flights_within_s) {
+        sleep_s(look_every_s / 8);
+    }
 }
 
 /// Those of a rank that still runs, if they are asked for.

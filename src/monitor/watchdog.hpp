@@ -2,12 +2,14 @@
 
 #include "base/descriptor.hpp"
 #include "base/memory_kills.hpp"
+#include "base/recorder.hpp"
 #include "comm/heartbeats.hpp"
 #include "monitor/root_cause.hpp"
 #include "monitor/stall_judge.hpp"
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -37,6 +39,13 @@ class Watchdog {
 
     /// communication.timeout-seconds.
     void set_patience(double seconds) { patience_s_.store(seconds); }
+
+    /// What the rank's threads did last is written where its attempt fails.
+    void set_recorder(std::shared_ptr<Recorder const> recorder);
+    /// Writes it, once; what goes wrong with that is no cause of anything. Any thread may.
+    void write_flight() noexcept;
+    /// The same, and gives the other ranks of the host a moment to do so.
+    void write_flights() noexcept;
 
     /// From here on exit() is heard of before what was made since the start is torn down.
     void hear_of_exit_first() { exit_watch_.come_first(); }
@@ -76,6 +85,8 @@ class Watchdog {
     RootCause& root_cause_;
     std::string host_;
     HostLink link_;
+    std::mutex flight_mutex_;
+    std::shared_ptr<Recorder const> recorder_; ///< null: there is none, or it has been written
     bool told_deaf_ = false;
     bool told_failed_ = false;
     double ending_since_ = -1; ///< by force, as far as this rank has seen; -1: it is not

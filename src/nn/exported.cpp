@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "foreign.hpp"
 #include "models.hpp"
 #include "program/compiled_step.hpp"
 #include "program/metadata.hpp"
 #include "program/program.hpp"
+#include "sync_batch_norm.hpp"
 
 namespace lockstep::nn {
 
@@ -59,14 +61,14 @@ Programs programs_of(program::Archive const& archive) {
                     {concat(file, " holds ", names.size(), " programs"),
                      names.empty() ? "there is none to train"
                                    : concat("they are named ", joined(names, ", "),
-                                            ": one alone, or train and eval, can be trained"),
+                                            "; it must hold one, or two named train and eval"),
                      "Save it with lockstep_export.save(model, inputs, FILE)"});
     }
     program::Program const only(archive, names.front(), {});
     if (auto const mode = only.depends_on_mode(); !mode.empty()) {
         throw Error(ExitCode::usage,
                     {concat(file, " holds one program, for training or for evaluation"),
-                     concat("operator ", mode, " works differently in the other"),
+                     concat("operator ", mode, " works differently in training and in evaluation"),
                      "Save both with lockstep_export.save(model, inputs, FILE)"});
     }
     return {only, std::nullopt};
@@ -80,8 +82,8 @@ class Exported : public Model {
     torch::Tensor forward(Fields const& inputs) override {
         if (has_loss_) {
             throw Error(ExitCode::usage,
-                        {concat(file_, " returns sums of a loss"),
-                         "there are no outputs for samples alone",
+                        {concat(file_, " was saved with a loss"),
+                         "it returns only sums of the loss, and no outputs for samples",
                          "Save the model without a loss, and train it with another task"});
         }
         return output_for(inputs);
@@ -94,10 +96,9 @@ class Exported : public Model {
         std::vector<torch::Tensor> sums;
         for (auto const& value : values) {
             if (!value.isTensor() || value.toTensor().dim() != 0) {
-                throw Error(ExitCode::usage,
-                            {concat(file_, " returns something else than single numbers"),
-                             concat("for a batch of ", forms_of(arguments)),
-                             "Let the loss return sums over the batch"});
+                throw Error(ExitCode::usage, {concat(file_, " does not return single numbers"),
+                                              concat("for a batch of ", forms_of(arguments)),
+                                              "Let the loss return sums over the batch"});
             }
             sums.push_back(value.toTensor());
         }
@@ -123,14 +124,19 @@ class Exported : public Model {
              std::string const& compiled)
         : file_(archive.path().string()), hash_(archive.hash()), outputs_(interface.outputs),
           has_loss_(interface.outputs == 0), programs_(programs_of(archive)) {
-        require_own_layers(interface, "export");
         require_results(program::read_loss_metadata(archive));
         try {
             adopt_tensors();
         } catch (c10::Error const& error) {
             archive.damaged(split(error.what_without_backtrace(), '\n').front());
         }
-        use_compiled(archive, compiled);
+        use_compiled(archive, compiled, interface);
+        if (interface.recompute) {
+            programs_.train.recompute();
+        }
+        if (interface.sync_batch_norm) {
+            synchronise();
+        }
         if (parameters().empty()) {
             throw Error(ExitCode::usage,
                         {concat(file_, " has no parameters"), "there is nothing to train",
@@ -139,29 +145,61 @@ class Exported : public Model {
         try_on(interface);
     }
 
-    void use_compiled(program::Archive const& archive, std::string const& wish) {
+    /// Statistics over all replicas' samples, where the program has batch norm.
+    void synchronise() {
+        programs_.train.replace(
+            "aten.batch_norm.default", [link = replica_link()](std::vector<c10::IValue>& stack) {
+                auto const given = std::exchange(stack, {});
+                auto const tensor = [&](std::size_t at) {
+                    return given[at].isNone() ? torch::Tensor() : given[at].toTensor();
+                };
+                BatchNorm const norm{tensor(1), tensor(2),           tensor(3),
+                                     tensor(4), given[6].toDouble(), given[7].toDouble()};
+                bool const trains = given[5].toBool();
+                stack.emplace_back(trains && link->sums != nullptr
+                                       ? synchronised(tensor(0), norm, link).second
+                                       : torch::batch_norm(tensor(0), norm.weight, norm.bias,
+                                                           norm.running_mean, norm.running_var,
+                                                           trains, norm.momentum, norm.epsilon,
+                                                           given[8].toBool()));
+            });
+    }
+
+    /// Why a compiled step does not do what the deck asks for; empty: it does.
+    std::string misfit(program::Archive const& archive, Interface const& interface) const {
+        if (!has_loss_) {
+            return "only files with a loss have compiled steps: set task.kind = export";
+        }
+        if (interface.recompute || interface.sync_batch_norm) {
+            return concat("a compiled step cannot do ", interface.recompute
+                                                            ? "precision.gradient-checkpointing"
+                                                            : "communication.sync-batch-norm");
+        }
+        return program::CompiledStep::misfit(archive);
+    }
+
+    void use_compiled(program::Archive const& archive, std::string const& wish,
+                      Interface const& interface) {
         if (wish != "none" && wish != "prefer" && wish != "require") {
             throw Error(ExitCode::usage,
-                        {concat("model.compiled = ", wish), "it is one of none, prefer, require",
+                        {concat("model.compiled = ", wish), "expected none, prefer or require",
                          "Choose one of them"});
         }
         if (wish == "none") {
             return;
         }
-        auto const misfit = has_loss_ ? program::CompiledStep::misfit(archive)
-                                      : "only files with a loss have compiled steps: set "
-                                        "task.kind = export";
-        if (misfit.empty()) {
+        auto const why_not = misfit(archive, interface);
+        if (why_not.empty()) {
             compiled_.emplace(archive, programs_.train);
             // Its bits are its own: a run continues with them alone.
             hash_ = hash64(concat(hash_, " compiled"));
         } else if (wish == "require") {
             throw Error(ExitCode::usage,
-                        {concat(file_, " cannot be trained with model.compiled = require"), misfit,
-                         "Compile it for this place with lockstep_export.compile(FILE), or set "
+                        {concat(file_, " cannot be trained with model.compiled = require"), why_not,
+                         "Compile it for this machine and deck with lockstep_export.compile(FILE), or set "
                          "model.compiled = none"});
         } else {
-            remark_ = concat("model.compiled = prefer: the graph is run, since ", misfit);
+            remark_ = concat("model.compiled = prefer: the graph is run, since ", why_not);
         }
     }
 
@@ -200,7 +238,7 @@ class Exported : public Model {
             count != loss.value().sums.size()) { // the task has looked that it is there
             throw Error(ExitCode::data,
                         {concat(file_, " is damaged"),
-                         concat("it returns ", count, " sums, and names ", loss->sums.size()),
+                         concat("it returns ", count, " sums, but names ", loss->sums.size()),
                          "Save it again with lockstep_export.save"});
         }
         if (!has_loss_ && count != 1) {
@@ -226,7 +264,7 @@ class Exported : public Model {
             programs_.train.require_fit(arguments);
             if (at::autocast::is_autocast_enabled(at::kCPU)) {
                 throw Error(ExitCode::usage,
-                            {concat("the compiled step of ", file_, " computes as it was compiled"),
+                            {concat("the compiled step of ", file_, " cannot change its precision"),
                              "precision.compute asks for another precision",
                              "Set precision.compute = fp32, or model.compiled = none"});
             }
@@ -328,8 +366,8 @@ ModelKind export_kind() {
             "a program of torch.export",
             {{"file", "", "program of torch.export (.pt2), as written by lockstep_export.save"},
              {"compiled", "none",
-              "the file's compiled step: none, prefer (else the graph) or require; it is native "
-              "code, so use files that you trust"}},
+              "whether to use the file's compiled step: none, prefer (if it does not fit, the "
+              "graph is run) or require; it is native code: use only files that you trust"}},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Exported>(values, interface);
             },

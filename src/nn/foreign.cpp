@@ -34,19 +34,6 @@ Fields empty_samples(Interface const& interface, std::int64_t count) {
                                     : zeros(interface.inputs, count, torch::kCPU);
 }
 
-void require_own_layers(Interface const& interface, std::string const& name) {
-    if (interface.recompute || interface.sync_batch_norm) {
-        throw Error(
-            ExitCode::usage,
-            {concat(interface.recompute ? "precision.gradient-checkpointing"
-                                        : "communication.sync-batch-norm",
-                    " with model.name = ", name),
-             concat("it needs this program's layers, but ",
-                    name == "script" ? "a script" : "an exported program", " brings its own"),
-             "Switch it off, or write the model as a plug-in"});
-    }
-}
-
 torch::Tensor require_outputs(std::string const& file, c10::IValue const& result,
                               std::vector<torch::Tensor> const& arguments, std::int64_t samples,
                               std::int64_t outputs) {

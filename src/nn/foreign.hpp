@@ -22,11 +22,6 @@ std::string forms_of(std::vector<torch::Tensor> const& arguments);
 /// Empty samples, to try a model on before the first step.
 Fields empty_samples(Interface const& interface, std::int64_t count);
 
-/// That the deck asks for nothing that needs this program's own layers.
-///
-/// Throws  Error 64, with `name`, the model's in the deck
-void require_own_layers(Interface const& interface, std::string const& name);
-
 /// What the model of `file` returned for `arguments`: a tensor of `outputs` per sample, or of each
 /// place or time of it, which the task looks at more closely.
 ///

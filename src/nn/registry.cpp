@@ -39,7 +39,7 @@ void require_one_plain_input(ModelKind const& kind, Interface const& interface) 
     }
     throw Error(ExitCode::data, {concat("model.name = ", kind.name),
                                  "it takes one input of real values per sample, all of the same "
-                                 "shape; data.inputs is different",
+                                 "shape; data.inputs names something else",
                                  "Name such a dataset in data.inputs, or choose a model that takes "
                                  "any inputs (see lockstep models)"});
 }

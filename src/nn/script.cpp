@@ -108,11 +108,23 @@ torch::jit::Module loaded(std::string const& file) {
     return module;
 }
 
+void require_own_layers(Interface const& interface) {
+    if (interface.recompute || interface.sync_batch_norm) {
+        throw Error(ExitCode::usage,
+                    {concat(interface.recompute ? "precision.gradient-checkpointing"
+                                                : "communication.sync-batch-norm",
+                            " with model.name = script"),
+                     "a script runs as a whole",
+                     "Switch it off, or save the model with lockstep_export.save and set "
+                     "model.name = export"});
+    }
+}
+
 class Script : public Mirror<Model> {
   public:
     Script(config::OwnValues const& values, Interface const& interface)
         : Mirror(loaded(file_of(values))), file_(file_of(values)), outputs_(interface.outputs) {
-        require_own_layers(interface, "script");
+        require_own_layers(interface);
         try_on(interface);
     }
 

@@ -12,9 +12,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr double epsilon = 1e-5;
-constexpr double momentum = 0.1;
-
 /// Sums over all but the channels, in double on the host.
 std::vector<double> by_channel(torch::Tensor const& values) {
     std::vector<std::int64_t> others{0};
@@ -107,6 +104,28 @@ class Normalise : public torch::autograd::Function<Normalise> {
 
 } // namespace
 
+std::pair<bool, torch::Tensor> synchronised(torch::Tensor const& inputs, BatchNorm const& norm,
+                                            std::shared_ptr<ReplicaLink> const& link) {
+    auto const found = statistics_of(inputs.detach(), *link);
+    auto const mean = for_channels(found.mean, inputs);
+    auto const deviation = (for_channels(found.variance, inputs) + norm.epsilon).sqrt();
+    if (found.count > 0 && norm.running_mean.defined()) {
+        torch::NoGradGuard const no_grad;
+        // Unbiased, as torch keeps it.
+        auto const correction = found.count > 1 ? found.count / (found.count - 1) : 1;
+        torch::Tensor(norm.running_mean).lerp_(mean.flatten(), norm.momentum);
+        torch::Tensor(norm.running_var)
+            .lerp_(for_channels(found.variance, inputs).flatten() * correction, norm.momentum);
+    }
+    auto normalised =
+        Normalise::apply(inputs, mean, deviation, found.count, c10::make_intrusive<KeptLink>(link));
+    auto const shape = mean.sizes().vec();
+    if (norm.weight.defined()) {
+        normalised = normalised * norm.weight.view(shape) + norm.bias.view(shape);
+    }
+    return {found.count > 0, normalised};
+}
+
 SyncBatchNormImpl::SyncBatchNormImpl(std::int64_t channels, std::shared_ptr<ReplicaLink> link)
     : link_(std::move(link)) {
     weight = register_parameter("weight", torch::ones({channels}));
@@ -117,28 +136,20 @@ SyncBatchNormImpl::SyncBatchNormImpl(std::int64_t channels, std::shared_ptr<Repl
 }
 
 torch::Tensor SyncBatchNormImpl::forward(torch::Tensor const& inputs) {
+    BatchNorm const norm{weight, bias, running_mean, running_var};
     if (!is_training() || link_->sums == nullptr) {
         if (is_training()) {
             num_batches_tracked += 1;
         }
         return torch::batch_norm(inputs, weight, bias, running_mean, running_var, is_training(),
-                                 momentum, epsilon, false);
+                                 norm.momentum, norm.epsilon, false);
     }
-    auto const found = statistics_of(inputs.detach(), *link_);
-    auto const mean = for_channels(found.mean, inputs);
-    auto const deviation = (for_channels(found.variance, inputs) + epsilon).sqrt();
-    if (found.count > 0) {
+    auto const [is_new, normalised] = synchronised(inputs, norm, link_);
+    if (is_new) {
         torch::NoGradGuard const no_grad;
-        // Unbiased, as torch keeps it.
-        auto const correction = found.count > 1 ? found.count / (found.count - 1) : 1;
         num_batches_tracked += 1;
-        running_mean.lerp_(mean.flatten(), momentum);
-        running_var.lerp_(for_channels(found.variance, inputs).flatten() * correction, momentum);
     }
-    auto const normalised = Normalise::apply(inputs, mean, deviation, found.count,
-                                             c10::make_intrusive<KeptLink>(link_));
-    auto const shape = mean.sizes().vec();
-    return normalised * weight.view(shape) + bias.view(shape);
+    return normalised;
 }
 
 } // namespace lockstep::nn

@@ -2,7 +2,28 @@
 
 #include "lockstep/nn/model.hpp"
 
+#include <memory>
+#include <utility>
+
 namespace lockstep::nn {
+
+/// What a batch norm consists of beside its inputs: weight and bias, or neither; running
+/// statistics, or none.
+struct BatchNorm {
+    torch::Tensor weight;
+    torch::Tensor bias;
+    torch::Tensor running_mean;
+    torch::Tensor running_var;
+    double momentum = 0.1;
+    double epsilon = 1e-5;
+};
+
+/// `SyncBatchNorm` in training, where there are several replicas.
+///
+/// Returns     whether there was any sample, and what it was normalised to
+/// Collective  over all replicas
+std::pair<bool, torch::Tensor> synchronised(torch::Tensor const& inputs, BatchNorm const& norm,
+                                            std::shared_ptr<ReplicaLink> const& link);
 
 /// Batch norm whose statistics are those of all replicas' samples together, in forward and in
 /// backward (Ioffe, Szegedy, arXiv 1502.03167, over one big batch), for inputs [n, channels, …].

@@ -66,12 +66,13 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     }
     if (plan.vocabulary < input.vocabulary) {
         refuse(concat("model.vocabulary = ", plan.vocabulary),
-               concat("the files have ", input.vocabulary, " tokens"), "Set at least that");
+               concat("the vocabulary of the files has ", input.vocabulary, " tokens"),
+               "Set it to at least that number");
     }
     plan.row = plan.tokens ? 0 : static_cast<std::int64_t>(input.shape.back());
     auto const attention = values.text("attention");
     if (attention != "auto" && attention != "causal" && attention != "full") {
-        refuse(concat("model.attention = ", attention), "it is one of auto, causal, full",
+        refuse(concat("model.attention = ", attention), "expected auto, causal or full",
                "Choose one of them");
     }
     plan.causal = attention == "auto" ? !plan.per_sample : attention == "causal";
@@ -94,14 +95,14 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
                    "Set it to the most that a sample has");
         }
     } else if (positions != "none") {
-        refuse(concat("model.positions = ", positions), "it is one of rotary, learnt, none",
+        refuse(concat("model.positions = ", positions), "expected rotary, learnt or none",
                "Choose one of them");
     }
     plan.tied = values.boolean("tied") && plan.tokens && !plan.per_sample &&
                 plan.outputs == plan.vocabulary;
     auto const documents = values.text("documents");
     if (documents != "separate" && documents != "joined") {
-        refuse(concat("model.documents = ", documents), "it is one of separate, joined",
+        refuse(concat("model.documents = ", documents), "expected separate or joined",
                "Choose one of them");
     }
     plan.separate =
@@ -268,19 +269,19 @@ double transformer_parameters(config::OwnValues const& values, Interface const& 
 
 ModelKind transformer_kind() {
     auto keys = TransformerForm::keys("rms", "swiglu", "false");
-    keys.insert(
-        keys.end(),
-        {{"attention", "auto",
-          "causal: a position sees those before it; full: all; auto: full where a sample has one "
-          "label, else causal"},
-         {"positions", "rotary", "rotary, learnt or none"},
-         {"rotary-base", "10000", "base of the rotary angles"},
-         {"max-positions", "0", "learnt positions; 0: those of a sample"},
-         {"vocabulary", "0", "number of tokens; 0: what the files say"},
-         {"tied", "true", "the output layer has the weights of the embedding"},
-         {"documents", "separate", "separate: attention ends at the end of a document; joined"}});
+    keys.insert(keys.end(),
+                {{"attention", "auto",
+                  "causal: a position sees itself and earlier ones; full: it sees all; auto: full "
+                  "if a sample has one label, else causal"},
+                 {"positions", "rotary", "rotary, learnt or none"},
+                 {"rotary-base", "10000", "base of the rotary angles"},
+                 {"max-positions", "0", "number of learnt positions; 0: as many as a sample has"},
+                 {"vocabulary", "0", "number of tokens; 0: what the files say"},
+                 {"tied", "true", "the output layer shares the embedding's weights"},
+                 {"documents", "separate",
+                  "separate: attention ends at the end of a document; joined: it does not"}});
     return {"transformer",
-            "blocks of attention over tokens or rows of values: GPT and Llama, or an encoder",
+            "attention blocks over tokens or rows of values, as in GPT or Llama, or as an encoder",
             keys,
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Transformer>(values, interface);

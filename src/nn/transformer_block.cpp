@@ -19,7 +19,7 @@ std::string choice(config::OwnValues const& values, std::string const& key,
     if (std::ranges::find(known, given) == known.end()) {
         throw Error(ExitCode::usage,
                     {concat("model.", key, " = ", given),
-                     concat("it is one of ", joined(known, ", ")), "Choose one of them"});
+                     concat("expected one of ", joined(known, ", ")), "Choose one of them"});
     }
     return given;
 }
@@ -62,17 +62,20 @@ void draw_normal(torch::Tensor const& weight, double deviation) {
 std::vector<config::OwnKey> TransformerForm::keys(std::string const& norm,
                                                   std::string const& activation,
                                                   std::string const& bias) {
-    return {{"layers", "6", "number of blocks"},
-            {"width", "384", "values per position"},
-            {"heads", "6", "attention heads; divides width"},
-            {"key-value-heads", "0", "heads of keys and values; divides heads; 0: as heads"},
-            {"feed-forward", "0",
-             "width of the feed-forward part; 0: four times width, of swiglu two thirds of that"},
-            {"norm", norm, "rms or layer"},
-            {"norm-epsilon", "1e-5", "added to the variance in norms"},
-            {"activation", activation, "of the feed-forward part: swiglu, gelu or gelu-tanh"},
-            {"bias", bias, "linear layers have a bias"},
-            {"dropout", "0", "dropout of the embeddings, and of what each part of a block adds"}};
+    return {
+        {"layers", "6", "number of blocks"},
+        {"width", "384", "values per position"},
+        {"heads", "6", "number of attention heads; must divide width"},
+        {"key-value-heads", "0",
+         "number of key and value heads; must divide heads; 0: the same as heads"},
+        {"feed-forward", "0",
+         "width of the feed-forward part; 0: four times width, or two thirds of that for swiglu"},
+        {"norm", norm, "rms or layer"},
+        {"norm-epsilon", "1e-5", "added to the variance in norms"},
+        {"activation", activation,
+         "activation of the feed-forward part: swiglu, gelu or gelu-tanh"},
+        {"bias", bias, "linear layers have a bias"},
+        {"dropout", "0", "dropout on the embeddings and on the output of each part of a block"}};
 }
 
 TransformerForm TransformerForm::of(config::OwnValues const& values) {

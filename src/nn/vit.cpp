@@ -26,8 +26,9 @@ struct Patches {
             if (extent % side != 0) {
                 throw Error(ExitCode::usage,
                             {concat("model.patch = ", side),
-                             concat("it does not divide the images' extent ", extent),
-                             "Set a side that divides both, or import the images with --size"});
+                             concat("an image side of ", extent, " pixels is not a multiple of it"),
+                             "Set a number that divides height and width, or import the images "
+                             "with --size"});
             }
             count *= extent / side;
         }

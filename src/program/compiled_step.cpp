@@ -76,7 +76,7 @@ struct Pass : torch::CustomClassHolder {
         if (outputs.size() != segment.outputs.size()) {
             throw Error(ExitCode::data, {concat("the compiled step of ", step->file, " is damaged"),
                                          concat("it returns ", outputs.size(),
-                                                " tensors, and names ", segment.outputs.size()),
+                                                " tensors, but names ", segment.outputs.size()),
                                          "Compile it again with lockstep_export.compile(FILE)"});
         }
         for (std::size_t at = 0; at < outputs.size(); ++at) {
@@ -169,7 +169,7 @@ class StepReader {
     at::Tensor tensor(std::string const& name) const {
         auto const found = train_.tensors().find(name);
         if (found == train_.tensors().end()) {
-            archive_.damaged(concat("its compiled step has ", name, ", its program has not"));
+            archive_.damaged(concat("its compiled step has ", name, ", but its program does not"));
         }
         return found->second;
     }
@@ -238,7 +238,7 @@ std::string CompiledStep::misfit(Archive const& archive) {
             return concat("its compiled step is of format ", json.at("format").dump());
         }
         if (auto const torch = json.at("torch").get<std::string>(); torch != version_of_torch()) {
-            return concat("its step was compiled for LibTorch ", torch, ", this is ",
+            return concat("its step was compiled for LibTorch ", torch, ", but this is ",
                           version_of_torch());
         }
         if (auto const wanted = json.at("processor").get<std::string>(); !processor_runs(wanted)) {

@@ -3,59 +3,38 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
-#include <ATen/autocast_mode.h>
+#include <ATen/Context.h>
 #include <c10/core/AutogradState.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "autocast_scope.hpp"
+#include "recompute.hpp"
 #include "sizes.hpp"
 
 namespace lockstep::program {
 
 namespace {
 
-/// torch.autocast of a block.
-class AutocastScope {
-  public:
-    AutocastScope(c10::DeviceType device, at::ScalarType type, bool enabled, bool cache)
-        : device_(device), enabled_(at::autocast::is_autocast_enabled(device)),
-          cache_(at::autocast::is_autocast_cache_enabled()),
-          type_(at::autocast::get_autocast_dtype(device)) {
-        at::autocast::set_autocast_enabled(device, enabled);
-        at::autocast::set_autocast_dtype(device, type);
-        at::autocast::increment_nesting();
-        at::autocast::set_autocast_cache_enabled(cache);
-    }
-    ~AutocastScope() {
-        if (at::autocast::decrement_nesting() == 0) {
-            at::autocast::clear_cache();
-        }
-        at::autocast::set_autocast_enabled(device_, enabled_);
-        at::autocast::set_autocast_dtype(device_, type_);
-        at::autocast::set_autocast_cache_enabled(cache_);
-    }
-    AutocastScope(AutocastScope const&) = delete;
-    AutocastScope& operator=(AutocastScope const&) = delete;
-
-  private:
-    c10::DeviceType device_;
-    bool enabled_;
-    bool cache_;
-    at::ScalarType type_;
-};
-
 class Execution {
   public:
-    Execution(Graph const& graph, std::vector<c10::IValue> inputs, c10::Device device)
-        : graph_(graph), device_(device), slots_(graph.slots) {
-        for (std::size_t at = 0; at < graph.inputs.size(); ++at) {
-            slots_[graph.inputs[at]] = std::move(inputs.at(at));
+    Execution(Graph const& graph, c10::Device device)
+        : graph_(graph), device_(device), slots_(graph.slots) {}
+
+    void give(std::vector<c10::IValue> inputs) {
+        for (std::size_t at = 0; at < graph_.inputs.size(); ++at) {
+            give(graph_.inputs[at], std::move(inputs.at(at)));
         }
     }
+    void give(std::size_t slot, c10::IValue value) { slots_[slot] = std::move(value); }
+    c10::IValue const& at(std::size_t slot) const { return slots_[slot]; }
 
-    std::vector<c10::IValue> run() {
-        for (auto const& node : graph_.nodes) {
+    /// The nodes [first, last).
+    void run(std::size_t first, std::size_t last) {
+        for (auto place = first; place < last; ++place) {
+            auto const& node = graph_.nodes[place];
             results_.clear();
             if (node.op) {
                 operate(node);
@@ -67,6 +46,9 @@ class Execution {
             }
             keep_results(node);
         }
+    }
+
+    std::vector<c10::IValue> outputs() const {
         std::vector<c10::IValue> outputs;
         for (auto const& output : graph_.outputs) {
             outputs.push_back(value_of(output));
@@ -115,7 +97,11 @@ class Execution {
         }
         give_up(node);
         try {
-            node.op->callBoxed(results_);
+            if (node.instead) {
+                (*node.instead)(results_);
+            } else {
+                node.op->callBoxed(results_);
+            }
         } catch (c10::OutOfMemoryError const&) {
             throw;
         } catch (c10::Error const& error) {
@@ -123,10 +109,11 @@ class Execution {
             if (!device_.is_cpu() || why.find("memory") != std::string::npos) {
                 throw; // perhaps not of this operator, or not the program's fault
             }
-            throw Error(ExitCode::usage,
-                        {concat("operator ", node.target, " of the exported program failed",
-                                node.origin.empty() ? "" : concat(" (", node.origin, ")")),
-                         why, "Give it batches as it was exported for, or export it for these"});
+            throw Error(
+                ExitCode::usage,
+                {concat("operator ", node.target, " of the exported program failed",
+                        node.origin.empty() ? "" : concat(" (", node.origin, ")")),
+                 why, "Use batches like those that it was exported for, or export it for these"});
         }
     }
 
@@ -181,11 +168,110 @@ class Execution {
     std::vector<c10::IValue> results_;
 };
 
+/// What a block needs to run again: the values that it had, random numbers and autocast.
+class BlockAgain {
+  public:
+    BlockAgain(std::shared_ptr<Graph const> graph, Block const& block, Execution const& execution,
+               c10::Device device)
+        : graph_(std::move(graph)), block_(block), device_(device),
+          type_(at::autocast::get_autocast_dtype(device.type())),
+          cast_(at::autocast::is_autocast_enabled(device.type())) {
+        c10::AutoGradMode const no_grad(false);
+        for (auto const slot : block.needed) {
+            values_.push_back(execution.at(slot));
+            auto& value = values_.back();
+            bool const changes =
+                std::find(block.changed.begin(), block.changed.end(), slot) != block.changed.end();
+            if (value.isTensor() && value.toTensor().defined()) {
+                auto const& tensor = value.toTensor();
+                value = (changes ? tensor.clone() : tensor.detach())
+                            .requires_grad_(tensor.requires_grad());
+            }
+            versions_.push_back(version_of(value));
+        }
+        if (block.draws) {
+            random_ = generator().get_state();
+        }
+    }
+
+    void operator()() {
+        require_unchanged();
+        Execution execution(*graph_, device_);
+        for (std::size_t at = 0; at < values_.size(); ++at) {
+            execution.give(block_.needed[at], std::move(values_[at]));
+        }
+        auto const random = block_.draws ? generator().get_state() : at::Tensor();
+        if (block_.draws) {
+            generator().set_state(random_);
+        }
+        {
+            AutocastScope const autocast(device_.type(), type_, cast_, /*cache=*/false);
+            execution.run(block_.first, block_.last);
+        }
+        if (block_.draws) {
+            generator().set_state(random);
+        }
+    }
+
+  private:
+    at::Generator generator() const {
+        return at::globalContext().defaultGenerator(device_); // a handle
+    }
+    static std::uint32_t version_of(c10::IValue const& value) {
+        return value.isTensor() && value.toTensor().defined()
+                   ? static_cast<std::uint32_t>(value.toTensor()._version())
+                   : 0;
+    }
+    void require_unchanged() const {
+        for (std::size_t at = 0; at < values_.size(); ++at) {
+            if (version_of(values_[at]) != versions_[at]) {
+                auto const& node = graph_->nodes[block_.first];
+                throw Error(
+                    ExitCode::usage,
+                    {"precision.gradient-checkpointing: a block cannot be run again",
+                     concat("what it is given was changed in place after it",
+                            node.origin.empty() ? "" : concat("; it begins at ", node.origin)),
+                     "Do not change that tensor in place, or switch "
+                     "precision.gradient-checkpointing off"});
+            }
+        }
+    }
+
+    std::shared_ptr<Graph const> graph_;
+    Block block_;
+    c10::Device device_;
+    at::ScalarType type_;
+    bool cast_;
+    std::vector<c10::IValue> values_; ///< of the slots that it needs
+    std::vector<std::uint32_t> versions_;
+    at::Tensor random_;
+};
+
 } // namespace
 
 std::vector<c10::IValue> execute(Graph const& graph, std::vector<c10::IValue> inputs,
                                  c10::Device device) {
-    return Execution(graph, std::move(inputs), device).run();
+    Execution execution(graph, device);
+    execution.give(std::move(inputs));
+    execution.run(0, graph.nodes.size());
+    return execution.outputs();
+}
+
+std::vector<c10::IValue> execute_in_blocks(std::shared_ptr<Graph const> const& graph,
+                                           std::span<Block const> blocks,
+                                           std::vector<c10::IValue> inputs, c10::Device device) {
+    Execution execution(*graph, device);
+    execution.give(std::move(inputs));
+    for (auto const& block : blocks) {
+        bool const is_last = &block == &blocks.back(); // which backward would run again at once
+        if (is_last) {
+            execution.run(block.first, block.last);
+            continue;
+        }
+        ActivationsForgotten const forgotten(BlockAgain(graph, block, execution, device));
+        execution.run(block.first, block.last);
+    }
+    return execution.outputs();
 }
 
 } // namespace lockstep::program

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <memory>
+#include <span>
 #include <vector>
 
-#include "graph.hpp"
+#include "blocks.hpp"
+#include "program/graph.hpp"
 
 namespace lockstep::program {
 
@@ -13,5 +16,11 @@ namespace lockstep::program {
 ///         that made it; LibTorch's exceptions otherwise
 std::vector<c10::IValue> execute(Graph const& graph, std::vector<c10::IValue> inputs,
                                  c10::Device device);
+
+/// The same bits, also of gradients, with less memory: what autograd would keep within a block is
+/// computed again in backward. `blocks` are those of the graph.
+std::vector<c10::IValue> execute_in_blocks(std::shared_ptr<Graph const> const& graph,
+                                           std::span<Block const> blocks,
+                                           std::vector<c10::IValue> inputs, c10::Device device);
 
 } // namespace lockstep::program

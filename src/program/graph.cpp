@@ -1,4 +1,4 @@
-#include "graph.hpp"
+#include "program/graph.hpp"
 
 #include <ATen/core/List.h>
 #include <ATen/ops/scalar_tensor.h>

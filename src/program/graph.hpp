@@ -4,6 +4,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +24,7 @@ struct Argument {
     bool as_tensor = false; ///< a number where the operator wants a tensor
     std::vector<Argument> items{};
     c10::TypePtr element{}; ///< of a list
-    std::shared_ptr<Graph> graph{};
+    std::shared_ptr<Graph const> graph{};
 };
 
 /// Where a result of a node goes; a list of tensors goes to a slot each.
@@ -32,6 +33,10 @@ struct Result {
     std::vector<std::optional<std::size_t>> slots{}; ///< nothing: not used
 };
 
+/// What is done in an operator's place: as callBoxed, with the arguments on the stack, which leaves
+/// the results there.
+using Replacement = std::function<void(std::vector<c10::IValue>&)>;
+
 struct Node {
     std::string target;                    ///< its name in Python, "torch.ops.aten.relu.default"
     std::optional<c10::OperatorHandle> op; ///< nothing: a calculation of sizes, or a nested graph
@@ -39,6 +44,8 @@ struct Node {
     std::vector<Result> results{};
     std::vector<std::size_t> last_uses{}; ///< slots that no later node needs
     std::string origin{};                 ///< the line of Python that made it; perhaps empty
+    std::string module{};                 ///< the path of its module in Python, "layers.0.norm"
+    std::shared_ptr<Replacement const> instead{}; ///< of the operator; may be null
 };
 
 struct Graph {

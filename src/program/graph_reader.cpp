@@ -35,6 +35,13 @@ c10::TypePtr element_of(c10::TypePtr const& type) {
                : nullptr;
 }
 
+/// Of "key,path,type;key,path,type", from the outermost module to the innermost: the last path.
+std::string module_of(std::string const& stack) {
+    auto const modules = split(stack, ';');
+    auto const last = modules.empty() ? std::vector<std::string>{} : split(modules.back(), ',');
+    return last.size() == 3 ? last[1] : std::string();
+}
+
 class GraphReader {
   public:
     explicit GraphReader(int depth) : depth_(depth) {
@@ -85,7 +92,7 @@ class GraphReader {
     Argument slot(Json const& name) const {
         auto const found = names_.find(name.get<std::string>());
         if (found == names_.end()) {
-            damaged(concat("its graph uses ", name.dump(), " before it is there"));
+            damaged(concat("its graph uses ", name.dump(), " before it is computed"));
         }
         Argument argument;
         argument.kind = Argument::Kind::slot;
@@ -222,7 +229,7 @@ class GraphReader {
         }
         throw Error(ExitCode::usage, {concat("the exported program has an argument ", kind),
                                       "this version does not support that",
-                                      "Give operators tensors and numbers alone"});
+                                      "Give operators only tensors and numbers"});
     }
 
     /// As an operator wants it: `count` above 0 means a list that may be given as one number.
@@ -257,6 +264,7 @@ class GraphReader {
         Node node;
         node.target = json.at("target").get<std::string>();
         node.origin = origin_of(json.at("metadata").value("stack_trace", std::string()));
+        node.module = module_of(json.at("metadata").value("nn_module_stack", std::string()));
         // Notes what was the case at the export, whose types and device need not be the run's.
         if (node.target == "torch.ops.aten._assert_tensor_metadata.default") {
             return;
@@ -285,7 +293,7 @@ class GraphReader {
         auto const name = node.target.substr(higher_order.size());
         if (name != "wrap_with_set_grad_enabled" && name != "wrap_with_autocast") {
             refuse(node, concat("the higher-order operator ", name,
-                                " is not supported: no_grad and autocast alone are"));
+                                " is not supported: only no_grad and autocast are"));
         }
         arguments(node, json);
         auto const& given = node.arguments;
@@ -297,7 +305,7 @@ class GraphReader {
                    given[at].kind == Argument::Kind::device;
         }
         if (!fits) {
-            damaged(concat(node.target, " has other arguments than it takes"));
+            damaged(concat(node.target, " has arguments that do not fit it"));
         }
     }
     void operation(Node& node, Json const& json) {
@@ -364,7 +372,7 @@ class GraphReader {
             for (std::size_t at = 0; at < std::min(count, node.results.size()); ++at) {
                 bool const is_list = returns[at].type()->kind() == c10::TypeKind::ListType;
                 if (is_list != node.results[at].is_list) {
-                    damaged(concat(node.target, " returns something else"));
+                    damaged(concat(node.target, " has results that do not fit it"));
                 }
             }
         } else if (node.target.starts_with(higher_order)) {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "graph.hpp"
+#include "program/graph.hpp"
 #include "schema.hpp"
 
 namespace lockstep::program {

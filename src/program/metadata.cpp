@@ -17,7 +17,7 @@ std::size_t place_of(Archive const& archive, std::vector<std::string> const& sum
                      std::string const& name) {
     auto const found = std::find(sums.begin(), sums.end(), name);
     if (found == sums.end()) {
-        archive.damaged(concat("its loss returns no sum ", name));
+        archive.damaged(concat("its loss returns no sum named ", name));
     }
     return static_cast<std::size_t>(found - sums.begin());
 }
@@ -45,11 +45,12 @@ std::optional<LossMetadata> read_loss_metadata(Archive const& archive) {
         result.weight = place(json.at("weight").get<std::string>());
         for (auto const& [name, ratio] : json.at("metrics").items()) {
             if (name.empty() || name == "loss") {
-                archive.damaged("a metric has no name of its own");
+                archive.damaged("a metric has no name, or the name loss");
             }
             auto const better = ratio.size() > 2 ? ratio.at(2).get<std::string>() : "max";
             if (better != "max" && better != "min") {
-                archive.damaged(concat("the metric ", name, " shall become ", better));
+                archive.damaged(
+                    concat("the metric ", name, " has the direction ", better, ", not max or min"));
             }
             result.metrics.push_back({name, place(ratio.at(0).get<std::string>()),
                                       place(ratio.at(1).get<std::string>()), better == "max"});

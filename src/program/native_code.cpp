@@ -23,7 +23,7 @@ class TemporaryDirectory {
         auto name = (parent / "lockstep-step-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr) {
             throw Error(ExitCode::cannot_create,
-                        {concat("no directory can be made in ", parent.string()),
+                        {concat("cannot make a directory in ", parent.string()),
                          std::strerror(errno),
                          "Set TMPDIR to a directory that can be written, on a file system whose "
                          "files may be run"});

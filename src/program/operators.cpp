@@ -48,13 +48,14 @@ std::variant<c10::OperatorHandle, std::string> find_operator(std::string const& 
     auto const first = rest.find('.');
     auto const last = rest.rfind('.');
     if (first == std::string_view::npos || first == last) {
-        return std::string("its name is of another form than LIBRARY.OPERATOR.OVERLOAD");
+        return std::string("its name does not have the form LIBRARY.OPERATOR.OVERLOAD");
     }
     auto const library = rest.substr(0, first);
     auto const name = rest.substr(first + 1, last - first - 1);
     auto const overload = rest.substr(last + 1) == "default" ? "" : rest.substr(last + 1);
     if (library != "aten") {
-        return concat("it is of the library ", library, ", and only LibTorch's own are run");
+        return concat("it is of the library ", library,
+                      ", but only LibTorch's own operators are run");
     }
     bool const is_inner = name.starts_with('_') && !name.starts_with("__");
     if ((is_inner && !holds(inner, name)) || holds(forbidden, name)) {
@@ -63,7 +64,7 @@ std::variant<c10::OperatorHandle, std::string> find_operator(std::string const& 
     auto const found = c10::Dispatcher::singleton().findSchema(
         {concat(library, "::", name), std::string(overload)});
     if (!found) {
-        return std::string("this version of LibTorch has none of that name");
+        return std::string("this version of LibTorch has no operator of that name");
     }
     return *found;
 }

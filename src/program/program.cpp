@@ -78,7 +78,8 @@ void note_mode(Graph const& graph, Mode& mode) {
 
 struct Description {
     std::string name; ///< of the file
-    std::shared_ptr<Graph> graph;
+    std::shared_ptr<Graph const> graph;
+    std::vector<Block> blocks{}; ///< to be computed again in backward; none: everything is kept
     std::vector<Input> inputs;
     std::map<std::string, Bounds> bounds;
     std::vector<std::string> guards;
@@ -110,7 +111,7 @@ Input input_of(Json const& json, Json const& tensors) {
     }
     if (kind != "user_input" || !value.at("arg").contains("as_tensor")) {
         refuse(concat("the exported program has an input of kind ", kind),
-               "models are given tensors alone",
+               "models get only tensors",
                "Write a forward whose arguments are tensors, and export it again");
     }
     Input input{Input::Kind::user, value.at("arg").at("as_tensor").at("name").get<std::string>()};
@@ -149,7 +150,7 @@ void require_training_dialect(Json const& json) {
     if (!trains) {
         refuse("the exported program is decomposed",
                concat("its dialect is ", json.at("verifiers").dump(),
-                      ": operators that have no derivative, or another one, stand in it"),
+                      ", with operators that have no derivative, or a different one"),
                "Save what torch.export.export returns, without run_decompositions");
     }
 }
@@ -158,7 +159,8 @@ Description description_of(Archive const& archive, std::string const& name) {
     auto const json = Json::parse(archive.text(concat("models/", name, ".json")));
     require_training_dialect(json);
     auto const& module = json.at("graph_module");
-    Description result{archive.path().string(), read_graph(module.at("graph")), {}, {}, {}, {}, {}};
+    Description result{
+        archive.path().string(), read_graph(module.at("graph")), {}, {}, {}, {}, {}, {}};
     for (auto const& [symbol, range] : json.at("range_constraints").items()) {
         auto& bounds = result.bounds[symbol];
         auto const set = [&](char const* key, std::int64_t& bound) {
@@ -183,6 +185,22 @@ Description description_of(Archive const& archive, std::string const& name) {
     }
     note_mode(*result.graph, result.mode);
     return result;
+}
+
+std::shared_ptr<Graph const> with_replaced(Graph const& graph, std::string const& target,
+                                           std::shared_ptr<Replacement const> const& instead) {
+    auto changed = std::make_shared<Graph>(graph);
+    for (auto& node : changed->nodes) {
+        if (node.target == target) {
+            node.instead = instead;
+        }
+        for (auto& argument : node.arguments) {
+            if (argument.graph) {
+                argument.graph = with_replaced(*argument.graph, target, instead);
+            }
+        }
+    }
+    return changed;
 }
 
 bool same_form(at::Tensor const& a, at::Tensor const& b) {
@@ -293,15 +311,15 @@ void Program::require_fit(std::vector<at::Tensor> const& inputs) const {
                    "Data sets give float32 (Float) and int64 (Long): export it with such inputs");
         }
         if (tensor.dim() != static_cast<std::int64_t>(input.sizes.size())) {
-            differs(input,
-                    concat("it has ", tensor.dim(), " dimensions; exported: ", input.sizes.size()));
+            differs(input, concat("it has ", tensor.dim(), " dimensions; exported with ",
+                                  input.sizes.size()));
         }
         for (std::size_t at = 0; at < input.sizes.size(); ++at) {
             auto const& wanted = input.sizes[at];
             auto const size = tensor.size(static_cast<std::int64_t>(at));
             if (wanted.kind == Size::Kind::fixed && size != wanted.value) {
-                differs(input, concat("dimension ", at, " is ", size, "; exported: ", wanted.value,
-                                      " alone"));
+                differs(input, concat("dimension ", at, " is ", size, "; exported for ",
+                                      wanted.value, " only"));
             }
             if (wanted.kind != Size::Kind::symbol) {
                 continue;
@@ -310,8 +328,8 @@ void Program::require_fit(std::vector<at::Tensor> const& inputs) const {
             auto const range = description_->bounds.find(wanted.symbol);
             auto const bounds = range == description_->bounds.end() ? Bounds{} : range->second;
             if (bound->second != size) {
-                differs(input, concat("dimension ", at, " is ", size, ", and must be ",
-                                      bound->second, " as another one"));
+                differs(input, concat("dimension ", at, " is ", size, ", but must be ",
+                                      bound->second, " like another one"));
             }
             if (size < bounds.minimum || size > bounds.maximum) {
                 differs(input, concat("dimension ", at, " is ", size, "; exported for ",
@@ -325,6 +343,19 @@ void Program::require_fit(std::vector<at::Tensor> const& inputs) const {
                    concat("its export assumed: ", guard), advice);
         }
     }
+}
+
+void Program::recompute() {
+    auto description = std::make_shared<Description>(*description_);
+    description->blocks = blocks_of(*description->graph);
+    description_ = std::move(description);
+}
+
+void Program::replace(std::string const& target, Replacement instead) {
+    auto description = std::make_shared<Description>(*description_);
+    description->graph = with_replaced(*description->graph, concat("torch.ops.", target),
+                                       std::make_shared<Replacement const>(std::move(instead)));
+    description_ = std::move(description);
 }
 
 std::vector<c10::IValue> Program::run(std::vector<at::Tensor> const& inputs) {
@@ -345,7 +376,11 @@ std::vector<c10::IValue> Program::run(std::vector<at::Tensor> const& inputs) {
             values.emplace_back(tensor);
         }
     }
-    auto const all = execute(*description_->graph, std::move(values), device);
+    bool const in_blocks = !description_->blocks.empty() && c10::GradMode::is_enabled();
+    auto const& graph = description_->graph;
+    auto const all = in_blocks
+                         ? execute_in_blocks(graph, description_->blocks, std::move(values), device)
+                         : execute(*graph, std::move(values), device);
     std::vector<c10::IValue> results;
     settled_.clear();
     for (std::size_t at = 0; at < all.size(); ++at) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "program/archive.hpp"
+#include "program/graph.hpp"
 #include "program/tensors.hpp"
 
 namespace lockstep::program {
@@ -42,6 +43,12 @@ class Program {
     /// An operator that works differently in training and in evaluation, with its line of Python;
     /// empty where there is none.
     std::string depends_on_mode() const;
+
+    /// From now on, backward computes again what it needs of forward, block by block.
+    void recompute();
+
+    /// From now on `instead` runs where the program names this operator, as "aten.relu.default".
+    void replace(std::string const& target, Replacement instead);
 
     /// Constants are moved to the inputs' device; parameters and buffers are where the caller put
     /// them.

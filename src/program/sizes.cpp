@@ -119,7 +119,7 @@ c10::IValue calculate(std::string const& target, std::vector<c10::IValue> const&
         return table().find(last_name(target))->second(values);
     } catch (std::out_of_range const&) {
         throw Error(ExitCode::data, {concat("the exported program calls ", target),
-                                     "it gives fewer numbers than that takes", "Export it again"});
+                                     "the call has too few arguments", "Export it again"});
     }
 }
 

@@ -80,6 +80,88 @@ std::string attempts_table(monitor::RunRecords const& run) {
     return text;
 }
 
+std::string energy_text(monitor::ResourceRecord const& used) {
+    constexpr double joules_per_kwh = 3.6e6;
+    return std::isfinite(used.joules()) ? concat(fixed(used.joules() / joules_per_kwh, 4), " kWh")
+                                        : "not measured";
+}
+
+std::string carbon_text(monitor::ResourceRecord const& used, double grams_per_kwh) {
+    constexpr double joules_per_kwh = 3.6e6;
+    return std::isfinite(used.joules())
+               ? concat(fixed(used.joules() / joules_per_kwh * grams_per_kwh, 2), " g")
+               : "not measured";
+}
+
+/// Empty where no run tells what it has used.
+std::string resources_table(std::vector<monitor::RunRecords> const& runs,
+                            std::optional<double> carbon) {
+    std::string rows;
+    auto const size = [](double bytes) { return bytes_text(static_cast<std::uint64_t>(bytes)); };
+    for (auto const& run : runs) {
+        auto const used = run.resources();
+        if (!used.is_known()) {
+            continue;
+        }
+        std::vector<std::string> cells{cell(run.name()),
+                                       duration_text(used.processor_s),
+                                       fixed(used.processor_s / 3600, 3),
+                                       size(used.disk_read_bytes),
+                                       size(used.disk_written_bytes),
+                                       size(used.exchanged_bytes),
+                                       size(used.network_bytes),
+                                       energy_text(used)};
+        if (carbon) {
+            cells.push_back(carbon_text(used, *carbon));
+        }
+        rows += row(cells);
+    }
+    if (rows.empty()) {
+        return "";
+    }
+    std::vector<std::string> heads{"run",
+                                   "processor time",
+                                   "core-hours",
+                                   "read from disk",
+                                   "written to disk",
+                                   "exchanged by ranks",
+                                   "network of hosts",
+                                   "energy"};
+    std::string lines = "|---|---:|---:|---:|---:|---:|---:|---:|";
+    if (carbon) {
+        heads.push_back(concat("CO2 at ", fixed(*carbon, 0), " g/kWh"));
+        lines += "---:|";
+    }
+    return concat("\n## Resources\n\n", row(heads), lines, "\n", rows);
+}
+
+/// What a timeline shows at a glance.
+std::string profile_tables(monitor::RunRecords const& run, monitor::ProfileRecord const& profile) {
+    auto const ms = [](double value) { return value_text(value, 2); };
+    auto text = concat(
+        "\n## Timeline of ", run.name(), ", steps ", profile.first_step, " to ", profile.step,
+        "\n\n", cell(profile.file), " opens in ui.perfetto.dev and chrome://tracing.\n\n",
+        row({"rank", "steps (ms)", "waits for data", "forward, backward", "waits for slower ranks",
+             "most for rank", "exposed communication", "update"}),
+        "|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+    for (auto const& rank : profile.ranks) {
+        text += row({std::to_string(rank.rank), ms(rank.steps_ms), ms(rank.data_ms),
+                     ms(rank.compute_ms), ms(rank.waited_ms),
+                     rank.waited_for < 0 ? "–" : std::to_string(rank.waited_for),
+                     ms(rank.communication_ms), ms(rank.update_ms)});
+    }
+    if (!profile.operators.empty()) {
+        text += concat("\n",
+                       row({"operator of rank 0", "calls", "by itself (ms)", "with what it calls"}),
+                       "|---|---:|---:|---:|\n");
+    }
+    for (auto const& each : profile.operators) {
+        text += row({concat(cell(each.name), each.on_device ? " (device)" : ""),
+                     count_text(each.calls), ms(each.self_ms), ms(each.total_ms)});
+    }
+    return text;
+}
+
 } // namespace
 
 std::string write_report(std::vector<monitor::RunRecords> const& runs, ReportOptions const& options,
@@ -99,6 +181,12 @@ std::string write_report(std::vector<monitor::RunRecords> const& runs, ReportOpt
         if (run.bad_lines > 0) {
             text += concat("\n", run.bad_lines, " lines of ", run.path().string(),
                            " are not records and were skipped.\n");
+        }
+    }
+    text += resources_table(runs, options.carbon);
+    for (auto const& run : runs) {
+        for (auto const& profile : run.profiles) {
+            text += profile_tables(run, profile);
         }
     }
     if (!pictures.empty()) {

@@ -12,6 +12,7 @@ namespace lockstep::report {
 struct ReportOptions {
     std::filesystem::path directory; ///< report.md and plots/ are made there
     std::optional<double> price;     ///< of a rank's hour
+    std::optional<double> carbon{};  ///< grams of CO2 per kWh
 };
 
 /// Writes a report on runs that have been read. `pictures`: those in its directory's plots/.

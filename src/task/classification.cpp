@@ -12,7 +12,7 @@ namespace {
 void require_labels(Samples const& samples) {
     if (samples.targets.size() != 1 || !samples.targets.front().is_label()) {
         throw Error(ExitCode::data,
-                    {"the samples' targets",
+                    {"data.targets does not fit the task",
                      "task.kind = classification learns one label per sample",
                      "Name a dataset of whole numbers, one per sample, in data.targets"});
     }

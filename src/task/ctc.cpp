@@ -26,7 +26,7 @@ void require_transcripts(Samples const& samples) {
                       fits(samples.inputs.front(), false) && !samples.class_names.empty();
     if (!good) {
         throw Error(ExitCode::data,
-                    {"the samples of data.train",
+                    {"data.train does not fit the task",
                      "task.kind = ctc learns one transcript per sample, in symbols that the files "
                      "name; each sample has its own number of frames",
                      "Import recordings: lockstep data import speech … --transcripts FILE"});

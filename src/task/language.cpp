@@ -40,17 +40,18 @@ class Language : public Task {
         vocabulary_ = values.integer("vocabulary", 0);
         vocabulary_ = vocabulary_ == 0 ? tokens.vocabulary : vocabulary_;
         if (vocabulary_ < std::max<std::int64_t>(tokens.vocabulary, 2)) {
-            throw Error(ExitCode::usage,
-                        {concat("task.vocabulary = ", vocabulary_),
-                         tokens.vocabulary == 0
-                             ? std::string("the files do not say how many tokens there are")
-                             : concat("the files have ", tokens.vocabulary, " tokens"),
-                         "Set it to the number of tokens"});
+            throw Error(
+                ExitCode::usage,
+                {concat("task.vocabulary = ", vocabulary_),
+                 tokens.vocabulary == 0
+                     ? std::string("the files do not say how many tokens there are")
+                     : concat("the vocabulary of the files has ", tokens.vocabulary, " tokens"),
+                 "Set it to the number of tokens"});
         }
         auto const documents = values.text("documents");
         if (documents != "separate" && documents != "joined") {
             throw Error(ExitCode::usage, {concat("task.documents = ", documents),
-                                          "it is one of separate, joined", "Choose one of them"});
+                                          "expected separate or joined", "Choose one of them"});
         }
         end_ = documents == "separate" ? tokens.end_of_text : -1;
     }
@@ -143,7 +144,7 @@ TaskKind language_kind() {
             "the next token of a text",
             {{"vocabulary", "0", "number of tokens; 0: what the files say"},
              {"documents", "separate",
-              "separate: nothing is learnt of the token after a document's end; joined"},
+              "separate: the token after a document's end is not learnt; joined: it is"},
              {"label-smoothing", "0", "share of the target spread over all tokens"}},
             {{"loss", false}, {"perplexity", false}, {"bits-per-byte", false}, {"accuracy"}},
             [](config::OwnValues const& values, Samples const& samples) {

@@ -17,7 +17,7 @@ class Regression : public Task {
     Regression(config::OwnValues const& values, Samples const& samples)
         : loss_(values.text("loss")), names_(samples.class_names) {
         if (samples.targets.size() != 1 || samples.targets.front().ragged) {
-            throw Error(ExitCode::data, {"the samples' targets",
+            throw Error(ExitCode::data, {"data.targets does not fit the task",
                                          "task.kind = regression learns one dataset of real "
                                          "values, with samples of one shape",
                                          "Name one such dataset in data.targets"});
@@ -83,8 +83,8 @@ class Regression : public Task {
                            torch::Tensor const& truth) const {
         auto given = model.forward(batch.inputs).to(torch::kFloat32);
         if (given.numel() != truth.numel()) {
-            throw Error(ExitCode::usage, {"the model of a regression",
-                                          concat("it gives ", nn::sizes_text(given.sizes()),
+            throw Error(ExitCode::usage, {"task.kind = regression",
+                                          concat("the model gives ", nn::sizes_text(given.sizes()),
                                                  ", but a sample has ", values_, " real values"),
                                           "Choose a model that gives [samples, real values]"});
         }

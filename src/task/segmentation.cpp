@@ -30,7 +30,7 @@ class Segmentation : public Task {
         if (samples.targets.size() != 1 || samples.targets.front().ragged ||
             samples.targets.front().shape.empty()) {
             throw Error(ExitCode::data,
-                        {"the samples' targets",
+                        {"data.targets does not fit the task",
                          "task.kind = segmentation learns a class for each position in a sample",
                          "Name one dataset [samples, places...] in data.targets"});
         }
@@ -87,8 +87,8 @@ class Segmentation : public Task {
         expected.insert(expected.begin() + 1, classes_);
         if (logits.sizes() != torch::IntArrayRef(expected)) {
             throw Error(ExitCode::usage,
-                        {"the model of a segmentation",
-                         concat("it gives ", nn::sizes_text(logits.sizes()),
+                        {"task.kind = segmentation",
+                         concat("the model gives ", nn::sizes_text(logits.sizes()),
                                 ", but the targets are ", nn::sizes_text(truth.sizes())),
                          "Choose one that gives [samples, classes, places...], such as unet"});
         }

@@ -23,10 +23,10 @@ constexpr char const* gpt2_words =
 constexpr std::int64_t max_tokens = std::int64_t{1} << 24; // numbers that a float32 can hold
 
 [[noreturn]] void refuse(std::string const& from, std::string const& what) {
-    throw Error(ExitCode::usage,
-                {concat("the tokenizer ", from), what,
-                 "Give one of byte-level byte pairs, as GPT-2 and Llama 3 have, or train one: "
-                 "--vocabulary N"});
+    throw Error(
+        ExitCode::usage,
+        {concat("the tokenizer ", from), what,
+         "Use one with byte-level BPE, as GPT-2 and Llama 3 have, or train one: --vocabulary N"});
 }
 
 [[noreturn]] void damaged(std::string const& from, std::string const& what) {
@@ -67,7 +67,7 @@ void read_cutting(Json const& json, std::string const& from, Cutting& cutting) {
         auto const& pattern = json.at("pattern");
         if (!pattern.contains("Regex") || json.value("invert", false) ||
             json.value("behavior", std::string()) != "Isolated") {
-            refuse(from, "its pre_tokenizer Split is not of a Regex whose matches are isolated");
+            refuse(from, "its pre_tokenizer Split does not isolate the matches of a Regex");
         }
         if (cutting.byte_level) {
             refuse(from, "its pre_tokenizer cuts after it has replaced bytes");
@@ -100,7 +100,7 @@ void require_known(Json const& file, std::string const& from) {
     for (auto const* const key :
          {"byte_fallback", "continuing_subword_prefix", "dropout", "end_of_word_suffix"}) {
         if (is_set(model, key) && model.at(key) != Json(0.0)) {
-            refuse(from, concat("its model has ", key));
+            refuse(from, concat("its model has ", key, ", which is not supported"));
         }
     }
     for (auto const& added : file.value("added_tokens", Json::array())) {
@@ -190,7 +190,7 @@ Tokenizer Tokenizer::of_json(std::string const& json, std::string const& from) {
         }
         return made;
     } catch (nlohmann::json::exception const& error) {
-        damaged(from, concat("it is no tokenizer.json: ", error.what()));
+        damaged(from, concat("it is not a tokenizer.json: ", error.what()));
     }
 }
 
@@ -199,7 +199,7 @@ Tokenizer::learnt(std::int64_t tokens,
                   std::function<void(std::function<void(std::string_view)> const&)> const& visit) {
     if (tokens < 257 || tokens > max_tokens) {
         throw Error(ExitCode::usage, {concat("--vocabulary ", tokens),
-                                      "there are 256 bytes, and a token that ends a text",
+                                      "256 tokens are needed for bytes, and one to end a text",
                                       concat("Set it to 257 to ", max_tokens)});
     }
     Pattern const words(gpt2_words);

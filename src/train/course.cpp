@@ -28,7 +28,7 @@ Course::Course(config::Deck const& deck, DataModule const& data_module)
     : data_module_(data_module),
       total_steps_(
           train::total_steps(deck.train, data_module.steps_per_epoch(), data_module.max_steps())),
-      schedule_(deck, data_module.steps_per_epoch(), total_steps_) {}
+      pause_step_(total_steps_), schedule_(deck, data_module.steps_per_epoch(), total_steps_) {}
 
 double Course::place(std::int64_t step) const {
     return static_cast<double>(step) / static_cast<double>(steps_per_epoch());
@@ -36,6 +36,11 @@ double Course::place(std::int64_t step) const {
 
 bool Course::is_done(std::int64_t step) const {
     return step >= total_steps_ || data_module_.is_exhausted(step);
+}
+
+void Course::pause_at(double share) {
+    auto const step = std::llround(share * static_cast<double>(total_steps_));
+    pause_step_ = std::clamp<std::int64_t>(step, 1, total_steps_);
 }
 
 } // namespace lockstep::train

@@ -31,12 +31,18 @@ class Course {
     /// Whether there is nothing left to do, the same on all ranks.
     bool is_done(std::int64_t step) const;
 
+    /// Sets the share of the length, above 0, after which the run pauses; 1: it does not.
+    void pause_at(double share);
+    /// Whether the run takes no more steps for now.
+    bool is_at_rest(std::int64_t step) const { return step >= pause_step_ || is_done(step); }
+
     double rate(std::int64_t step) const { return schedule_.rate(step); }
     double peak_rate() const noexcept { return schedule_.peak(); }
 
   private:
     DataModule const& data_module_;
     std::int64_t total_steps_;
+    std::int64_t pause_step_;
     Schedule schedule_;
 };
 

@@ -10,7 +10,10 @@
 namespace lockstep::train {
 
 int Departure::asked() const {
-    auto const signal = parts_.signals.pending();
+    auto signal = parts_.signals.pending();
+    if (signal == 0 && also_) {
+        signal = also_();
+    }
     return signal != 0 ? signal : parts_.walltime.reason();
 }
 

@@ -3,7 +3,9 @@
 #include "lockstep/base/signals.hpp"
 #include "lockstep/comm/communicator.hpp"
 
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "attempt_totals.hpp"
 #include "observers.hpp"
@@ -25,7 +27,9 @@ class Departure {
         Observers const& observers;
     };
 
-    explicit Departure(Parts const& parts) : parts_(parts) {}
+    /// `also`: what else asks this rank to leave, with a signal's number; or none.
+    explicit Departure(Parts const& parts, std::function<int()> also = {})
+        : parts_(parts), also_(std::move(also)) {}
 
     /// What asks this rank to leave: a signal, or a reason of the walltime; 0: nothing.
     int asked() const;
@@ -50,6 +54,7 @@ class Departure {
 
   private:
     Parts parts_;
+    std::function<int()> also_;
     std::string reason_;
 };
 

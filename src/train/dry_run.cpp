@@ -1,6 +1,7 @@
 #include "train/dry_run.hpp"
 
 #include "base/clock.hpp"
+#include "base/large_blocks.hpp"
 #include "base/memory.hpp"
 #include "comm/agree.hpp"
 #include "comm/topology.hpp"
@@ -35,7 +36,11 @@ struct DryRun::Parts {
 
 DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
     : parts_(std::make_unique<Parts>(Parts{world, std::move(deck)})) {
-    keep_large_blocks();
+    if (parts_->deck.precision.gradient_checkpointing) {
+        return_large_blocks();
+    } else {
+        keep_large_blocks();
+    }
     forget_peak_memory();
     auto& parts = *parts_;
     auto const topology = comm::Topology::discover(world);

@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
+#include "base/recorder.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -74,6 +75,19 @@ ExchangeNeeds needs_of(Engine::Parts const& parts, std::vector<comm::TreeNode> c
             .hosts = parts.hosts,
             .matrices = matrices_of(layout, parts.deck.communication),
             .seed = static_cast<std::uint64_t>(parts.deck.run.seed)};
+}
+
+/// Records what finish was: the wait for ranks that still computed, then the exposed exchange.
+void record_exchange(std::int64_t begin_ns, double imbalance_s) {
+    auto const end_ns = recorder_now_ns();
+    auto const arrived_ns =
+        std::clamp(begin_ns + static_cast<std::int64_t>(1e9 * imbalance_s), begin_ns, end_ns);
+    record_scope(
+        "waiting for slower ranks",
+        {.begin_ns = begin_ns, .end_ns = arrived_ns, .kind = ScopeKind::imbalance, .name = {}});
+    record_scope(
+        "exposed exchange",
+        {.begin_ns = arrived_ns, .end_ns = end_ns, .kind = ScopeKind::communication, .name = {}});
 }
 
 /// A power of two that makes a sum over all samples of a step about as large as their mean: the
@@ -152,6 +166,14 @@ std::vector<nn::Model*> Engine::make_instances(Parts const& parts) {
     bool const concurrent =
         parts.another && parts.model.runs_on_threads() &&
         (parts.deck.run.mode == "dp" || communication_.sync_batch_norm || parts.devices.size() > 1);
+    if (communication_.sync_batch_norm && !concurrent && replicas_ > world_.size()) {
+        throw Error(
+            ExitCode::usage,
+            {"communication.sync-batch-norm with several replicas on a rank",
+             "they must run concurrently, and the model draws random numbers (dropout) from "
+             "one generator of LibTorch's",
+             "Start as many ranks as run.replicas, or export the model without dropout"});
+    }
     arena_.adopt(parts.model);
     auto const devices =
         concurrent ? std::min(parts.devices.size(), static_cast<std::size_t>(own)) : 0;
@@ -220,14 +242,18 @@ StepOutcome Engine::step(StepInput const& input) {
         sums.add_counts(result.counts);
     }
     sums.signals() = input.signal != 0 ? 1 : 0;
-    sums.minutes() = world_.is_root() && input.minutes_passed ? 1 : 0;
+    if (world_.is_root()) {
+        sums.tell(input.minutes_passed, input.profile);
+    }
     sums.set_used(local_.used());
     {
         comm::PhaseScope const phase(world_, comm::Phase::exchange);
         comm::WaitScope const wait(world_, comm::Wait::exchange);
         Stopwatch const watch;
+        auto const begin_ns = recorder_now_ns();
         exchange_->finish(sums.values(), buffers_.bytes());
         outcome.waited_s = watch.seconds();
+        record_exchange(begin_ns, exchange_->cost().imbalance_s);
     }
     buffers_.restore_into(*instances_.front()); // which ran other replicas last, or on other ranks
 
@@ -235,7 +261,8 @@ StepOutcome Engine::step(StepInput const& input) {
     outcome.weight = sums.total(StepSums::weight);
     outcome.figures = sums.total_figures();
     outcome.counts = sums.counts();
-    outcome.minutes_passed = sums.minutes() != 0;
+    outcome.minutes_passed = sums.minutes_passed();
+    outcome.profile = sums.profile();
     if (sums.signals() != 0) {
         find_signal(input.signal, outcome);
     }
@@ -279,6 +306,7 @@ StepOutcome Engine::step(StepInput const& input) {
 
     {
         comm::WaitScope const wait(world_, comm::Wait::exchange);
+        Scope const scope("publishing parameters", -1, ScopeKind::communication);
         exchange_->publish();
     }
     arena_.refresh();

@@ -36,6 +36,7 @@ struct StepOutcome {
     int signal = 0;                   ///< that some rank was asked to end by, 0: none
     int signalled_rank = 0;
     bool minutes_passed = false; ///< rank 0's clock: the next checkpoint is due
+    std::int64_t profile = 0;    ///< steps that rank 0 was asked for a timeline of
     LocalTimes local;
     comm::ExchangeCost exchange;
     double update_s = 0;
@@ -87,6 +88,7 @@ class Engine {
         double rate = 0;
         int signal = 0;              ///< this rank was asked to end by it, 0: none
         bool minutes_passed = false; ///< counts on rank 0 only
+        std::int64_t profile = 0;    ///< steps to record a timeline of; the same
         bool histograms = false;     ///< of the gradients are wanted, on all ranks
     };
 

@@ -1,5 +1,8 @@
 #include "instance_threads.hpp"
 
+#include "base/recorder.hpp"
+#include "base/text.hpp"
+
 #include <ATen/Context.h>
 #include <c10/core/AutogradState.h>
 #include <torch/utils.h>
@@ -9,8 +12,11 @@ namespace lockstep::train {
 // Delegated, so that the threads there are end where the host gives no more.
 InstanceThreads::InstanceThreads(int instances) : InstanceThreads() {
     for (int instance = 0; instance < instances; ++instance) {
-        threads_.emplace_back(
-            [this, instance, threads = torch::get_num_threads()] { play(instance, threads); });
+        threads_.emplace_back([this, instance, threads = torch::get_num_threads(),
+                               recorder = Recorder::of_this_thread()] {
+            Recorder::Join const joined(recorder, concat("replica ", instance));
+            play(instance, threads);
+        });
     }
 }
 

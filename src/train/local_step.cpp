@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
+#include "base/recorder.hpp"
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
 #include "comm/tree_sum.hpp"
@@ -168,6 +169,7 @@ void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches
     auto& instance = *instances_.front();
     bool const is_last = replica + 1 == parts_.node.first + parts_.node.count;
     auto const leave = [this, depth](int bucket) {
+        Scope const scope("bucket to the exchange", bucket, ScopeKind::handed_over);
         fold(bucket, depth);
         parts_.exchange.ready(bucket);
     };
@@ -205,11 +207,15 @@ void LocalStep::run_micro_batch(ModelInstance& instance, int replica, int micro,
     instance.model.set_random_key(mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
                                         static_cast<std::uint64_t>(micro)));
     auto const loss = on_batch(tensors, [&] {
+        Scope const scope("forward", replica);
         Autocast const autocast(parts_.precision, parts_.device);
         return parts_.task.training_loss(instance.model, tensors);
     });
     times.forward += watch.restart();
-    on_batch(tensors, [&] { (loss_scale_ == 1 ? loss.sum : loss.sum * loss_scale_).backward(); });
+    on_batch(tensors, [&] {
+        Scope const scope("backward", replica);
+        (loss_scale_ == 1 ? loss.sum : loss.sum * loss_scale_).backward();
+    });
     instance.losses.push_back(
         {replica, {loss.sum.detach(), loss.weight, loss.figures, loss.counts}});
     times.backward += watch.restart();
@@ -284,6 +290,7 @@ void LocalStep::run_on_threads(BatchSource& batches) {
         for (int replica = first; replica < first + static_cast<int>(count); ++replica) {
             round(part(replica));
         }
+        Scope const scope("bucket to the exchange", bucket, ScopeKind::handed_over);
         comm::sum_in_tree_order(
             parts_.node, [](comm::TreeNode) { return false; },
             [&](int into, int from) { add(part(into), part(from)); });

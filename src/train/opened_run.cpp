@@ -53,7 +53,12 @@ void OpenedRun::remark(std::string text) {
 void OpenedRun::choose_device() {
     comm::agree(world, "start-up", [&] {
         require_known_fault();
-        device = train::choose_device(deck().run, topology);
+        auto on_host = topology;
+        if (setup.place) {
+            on_host.local_rank = setup.place->rank;
+            on_host.local_size = setup.place->ranks;
+        }
+        device = train::choose_device(deck().run, on_host);
         configure_torch(deck().run);
         remark(configure_precision(deck().precision, deck().run.deterministic));
         if (!deck().communication.broadcast_buffers && deck().run.replicas > 1) {
@@ -69,7 +74,7 @@ void OpenedRun::open_work() {
     constexpr char const* phase = "opening the data and the model";
     std::uint64_t share = 0;
     comm::agree(world, phase, [&] {
-        share = memory_to_train_in(device, topology.local_size);
+        share = memory_to_train_in(device, setup.place ? setup.place->ranks : topology.local_size);
         if (device.is_cpu()) {
             limit_memory(share);
         }

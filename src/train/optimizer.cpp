@@ -5,6 +5,7 @@
 #include "train/shard.hpp"
 #include "train/update_step.hpp"
 
+#include <algorithm>
 #include <fnmatch.h>
 
 #include "parallel_parts.hpp"
@@ -13,6 +14,9 @@
 namespace lockstep::train {
 
 namespace {
+
+constexpr char const* first_name = "first";
+constexpr char const* average_name = "ema";
 
 bool adapts_to_trust(config::Optimizer const& options) {
     return options.name == "lars" || options.name == "lamb";
@@ -41,8 +45,11 @@ std::vector<std::string> state_names(config::Optimizer const& options) {
     } else {
         names = {"exp_avg", "exp_avg_sq"};
     }
+    if (options.proximal > 0) {
+        names.emplace_back(first_name);
+    }
     if (options.ema > 0) {
-        names.push_back("ema");
+        names.emplace_back(average_name); // the last one
     }
     return names;
 }
@@ -96,8 +103,10 @@ SliceOptimizer::SliceOptimizer(config::Optimizer const& options, Layout const& l
     auto const shards = owned_shards(options_, layout, owned_);
     rule_ = adapts_to_trust(options_) ? trust_ratio_rule(options_, layout, shards)
                                       : fused_rule(options_, shards);
-    if (averages()) {
-        begin_average(parameters);
+    for (std::size_t which = 0; which < names_.size(); ++which) {
+        if (copies_weights(which)) {
+            begin_copy(which, parameters);
+        }
     }
 }
 
@@ -107,6 +116,9 @@ SliceOptimizer::SliceOptimizer(SliceOptimizer&&) noexcept = default;
 void SliceOptimizer::update(torch::Tensor const& parameters, torch::Tensor const& gradients,
                             UpdateStep const& step) {
     torch::NoGradGuard const no_grad;
+    if (options_.proximal > 0) {
+        pull_to_first(parameters, gradients, step.divisor);
+    }
     rule_->update({parameters, gradients, states_}, step);
     if (averages()) {
         update_average(parameters);
@@ -123,10 +135,26 @@ void SliceOptimizer::update_average(torch::Tensor const& parameters) {
     });
 }
 
-void SliceOptimizer::begin_average(torch::Tensor const& parameters) const {
+/// The proximal term of FedProx (Li et al., arXiv 1812.06127). Gradients are sums: what is added is
+/// multiplied by what the rule divides them by.
+void SliceOptimizer::pull_to_first(torch::Tensor const& parameters, torch::Tensor const& gradients,
+                                   double divisor) const {
+    auto const found = std::find(names_.begin(), names_.end(), first_name);
+    auto const& firsts = states_[static_cast<std::size_t>(found - names_.begin())];
+    for_each_owned([&](std::int64_t first, std::int64_t own, std::int64_t size) {
+        auto const away = parameters.narrow(0, first, size) - firsts.narrow(0, own, size);
+        gradients.narrow(0, first, size).add_(away, options_.proximal * divisor);
+    });
+}
+
+bool SliceOptimizer::copies_weights(std::size_t which) const {
+    return names_[which] == average_name || names_[which] == first_name;
+}
+
+void SliceOptimizer::begin_copy(std::size_t which, torch::Tensor const& parameters) const {
     torch::NoGradGuard const no_grad;
     for_each_owned([&](std::int64_t first, std::int64_t own, std::int64_t size) {
-        average().narrow(0, own, size).copy_(parameters.narrow(0, first, size));
+        states_[which].narrow(0, own, size).copy_(parameters.narrow(0, first, size));
     });
 }
 

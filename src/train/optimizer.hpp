@@ -12,8 +12,8 @@ namespace lockstep::train {
 
 class UpdateRule;
 
-/// Names of the arrays of state, each of the arena's size over all ranks: "exp_avg", …, and "ema"
-/// where weights are averaged.
+/// Names of the arrays of state, each of the arena's size over all ranks: "exp_avg", …, "first"
+/// where the weights are pulled to the first ones, and "ema" where they are averaged.
 std::vector<std::string> state_names(config::Optimizer const& options);
 
 /// Whether what one optimizer keeps beside the averaged weights means the same to another.
@@ -44,7 +44,8 @@ class SliceOptimizer {
     torch::Tensor const& state(std::size_t which) const { return states_.at(which); }
     std::vector<Range> const& owned() const noexcept { return owned_; }
 
-    /// One step of the rule: AdamW (Loshchilov, Hutter, arXiv 1711.05101), Adam (Kingma, Ba,
+    /// Adds the pull to the first weights to the gradients, where there is one; then one step of the
+    /// rule: AdamW (Loshchilov, Hutter, arXiv 1711.05101), Adam (Kingma, Ba,
     /// arXiv 1412.6980) with decay in the gradient, SGD with momentum as torch defines it, LARS
     /// (You, Gitman, Ginsburg, arXiv 1708.03888) or LAMB (You et al., arXiv 1904.00962); then of
     /// the averaged weights. Leaves the gradients of the owned ranges undefined.
@@ -55,10 +56,12 @@ class SliceOptimizer {
                 UpdateStep const& step);
 
     bool averages() const noexcept { return options_.ema > 0; }
-    /// The averaged weights begin at these.
+    /// Whether a state array begins as a copy of the weights.
+    bool copies_weights(std::size_t which) const;
+    /// Such an array begins at these.
     ///
     /// Shape  parameters [layout.size], of which the owned ranges are used
-    void begin_average(torch::Tensor const& parameters) const;
+    void begin_copy(std::size_t which, torch::Tensor const& parameters) const;
     /// Writes the averaged weights of the owned ranges.
     ///
     /// Shape  parameters [layout.size]
@@ -70,6 +73,8 @@ class SliceOptimizer {
     template <class Action>
     void for_each_owned(Action const& action) const;
     void update_average(torch::Tensor const& parameters);
+    void pull_to_first(torch::Tensor const& parameters, torch::Tensor const& gradients,
+                       double divisor) const;
 
     config::Optimizer options_;
     std::vector<Range> owned_;

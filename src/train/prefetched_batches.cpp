@@ -1,5 +1,6 @@
 #include "train/prefetched_batches.hpp"
 
+#include "base/recorder.hpp"
 #include "train/loaded_batches.hpp"
 
 #include <c10/core/Event.h>
@@ -49,7 +50,10 @@ class PrefetchedBatches::Line {
          std::vector<data::FieldInfo> targets, torch::Device device)
         : loader_(loader), inputs_(std::move(inputs)), targets_(std::move(targets)),
           device_(device), beside_(stream_beside(device)),
-          thread_([this](std::stop_token const& stop) { run(stop); }) {}
+          thread_([this, recorder = Recorder::of_this_thread()](std::stop_token const& stop) {
+              Recorder::Join const joined(recorder, "prefetch");
+              run(stop);
+          }) {}
 
     task::Tensors take();
 
@@ -86,6 +90,7 @@ Staged PrefetchedBatches::Line::make() {
     Staged staged;
     try {
         auto const& batch = loader_.next();
+        Scope const scope("copying a batch");
         c10::OptionalStreamGuard const guard(beside_);
         staged.tensors = to_tensors(batch, inputs_, targets_, device_);
         if (beside_) {

@@ -53,7 +53,7 @@ std::int64_t ReplicaState::place_in_state(Range range) const {
         before += owned.count();
     }
     throw Error(ExitCode::software, {"a shard of the optimizer's state is not on this rank",
-                                     "it should save or restore it", "Please report this"});
+                                     "this rank should save or restore it", "Please report this"});
 }
 
 torch::Tensor ReplicaState::values_of(comm::Carried const& carried) const {
@@ -194,11 +194,11 @@ std::vector<std::string> ReplicaState::restore(checkpoint::Reader const& reader,
     std::vector<std::string> fresh;
     for (std::size_t i = 0; i < parts_.optimizer.state_names().size(); ++i) {
         auto const& name = parts_.optimizer.state_names()[i];
-        bool const is_average = name == "ema";
-        if (!reader.has(state_name(name)) || !(shares_state || is_average)) {
+        bool const is_copy = parts_.optimizer.copies_weights(i);
+        if (!reader.has(state_name(name)) || !(shares_state || is_copy)) {
             fresh.push_back(name);
-            if (is_average) {
-                parts_.optimizer.begin_average(parts_.arena.parameters());
+            if (is_copy) {
+                parts_.optimizer.begin_copy(i, parts_.arena.parameters());
             }
             continue;
         }

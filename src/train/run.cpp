@@ -1,6 +1,7 @@
 #include "run.hpp"
 
 #include "base/file.hpp"
+#include "base/large_blocks.hpp"
 #include "base/memory.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -29,7 +30,11 @@ std::unique_ptr<Run> Run::start(comm::Communicator const& world, RunOptions opti
                                 SignalRequests const& signals) {
     auto topology = comm::Topology::discover(world);
     auto setup = set_up_run(world, options);
-    keep_large_blocks();
+    if (setup.deck.precision.gradient_checkpointing) {
+        return_large_blocks();
+    } else {
+        keep_large_blocks();
+    }
     comm::PhaseScope const phase(world, comm::Phase::start_up);
     auto run = std::make_unique<Run>(world, std::move(options), signals, std::move(topology),
                                      std::move(setup));
@@ -43,7 +48,7 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
       walltime_(world.is_root() ? Walltime(options_.seconds_left, options_.seconds_of_job)
                                 : Walltime()),
       opened_(world, std::move(topology), std::move(setup)),
-      departure_({world, signals, walltime_, progress_, totals_, observers_}),
+      departure_({world, signals, walltime_, progress_, totals_, observers_}, options_.asked),
       state_(opened_, options_, progress_), store_(store_of(opened_.setup)),
       checkpoints_(
           {world, opened_.deck().checkpoint, store_, opened_.attempt, state_, *opened_.audit,
@@ -53,9 +58,12 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
           watch_),
       best_({opened_, state_, checkpoints_, progress_, observers_}),
       evaluation_({opened_, best_, departure_, progress_, observers_}),
-      records_({opened_, progress_, totals_, walltime_, observers_}, watch_),
+      resources_(world_, opened_.topology, totals_, watch_),
+      records_({opened_, progress_, totals_, walltime_, observers_, resources_}, watch_),
       loop_({opened_, progress_, observers_, departure_, records_, evaluation_, checkpoints_},
-            options_.stepped) {}
+            options_.stepped) {
+    opened_.course->pause_at(options_.pause_at);
+}
 
 void Run::begin() {
     if (opened_.setup.found) {
@@ -104,7 +112,8 @@ bool Run::train_epoch() {
 }
 
 std::optional<Measured> Run::measure_validation() {
-    if (!opened_.data_module->has(DataModule::Set::validation)) {
+    bool const leaves = departure_.is_decided() && !finished_before_;
+    if (leaves || !opened_.data_module->has(DataModule::Set::validation)) {
         return std::nullopt;
     }
     return checkpoints_.settling([&] { return evaluation_.measure_validation(); });
@@ -126,6 +135,11 @@ Ended Run::finish() {
             });
         }
         loop_.close();
+        if (!departure_.is_decided() && options_.pause_at < 1 &&
+            !opened_.course->is_done(progress_.step) &&
+            opened_.course->is_at_rest(progress_.step)) {
+            departure_.end("paused");
+        }
         if (!departure_.is_decided()) {
             evaluation_.test();
         }
@@ -139,7 +153,7 @@ Ended Run::finish() {
     return ended;
 }
 
-Ended Run::summary() const {
+Ended Run::summary() {
     auto const& totals = totals_;
     auto const per_second = [&](double what) {
         return totals.training_s > 0 ? what / totals.training_s : 0;
@@ -154,7 +168,8 @@ Ended Run::summary() const {
             .peak_memory = comm::all_reduce(world_, peak_memory(), comm::Reduce::maximum),
             .best_metric = opened_.work.best_metric.name,
             .best = progress_.best,
-            .best_step = progress_.best_step};
+            .best_step = progress_.best_step,
+            .resources = resources_.in_all()};
 }
 
 } // namespace lockstep::train

@@ -44,7 +44,7 @@ class Run {
     bool finished_before() const;
     void settle_audit();
     /// Collective  over the world
-    Ended summary() const;
+    Ended summary();
 
     comm::Communicator const& world_;
     RunOptions options_;
@@ -60,6 +60,7 @@ class Run {
     CheckpointPolicy checkpoints_;
     BestModel best_;
     RunEvaluation evaluation_;
+    ResourceTracker resources_;
     TrainingRecords records_;
     TrainLoop loop_;
     bool finished_before_ = false; ///< by an earlier attempt

@@ -68,6 +68,7 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
 RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) {
     RunSetup run;
     run.deck = options.deck;
+    run.place = options.place;
     auto& deck = run.deck;
     auto const checkpoints = std::filesystem::path(deck.run.directory) / "checkpoints";
     bool requeued = false;

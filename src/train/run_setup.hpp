@@ -23,6 +23,7 @@ struct RunSetup {
     bool requeued = false;           ///< an earlier attempt of this job has done what resume says
     std::filesystem::path local;     ///< the run's place in checkpoint.local; empty: none
     std::vector<std::string> forced; ///< changes that --force allowed
+    std::optional<PlaceOnHost> place; ///< among the ranks of all runs of this host
 };
 
 /// Locks the directory, finds the newest good checkpoint, and settles the deck: names, replicas,

@@ -39,8 +39,9 @@ void RunState::read(checkpoint::Reader const& reader) {
     engine.set_steps_of_others(shares_state ? integer_of(record, "steps_of_others", 0)
                                             : progress_.step - engine.loss_scale().skipped());
     if (!fresh.empty()) {
-        run_.remark(concat("these have no fitting state in the checkpoint and start over: ",
-                           joined(fresh, ", ")));
+        run_.remark(
+            concat("the checkpoint has no fitting state for some arrays, which start over: ",
+                   joined(fresh, ", ")));
     }
 }
 

@@ -1,5 +1,7 @@
 #include "train/saved_model.hpp"
 
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/export_script.hpp"
 
@@ -15,6 +17,69 @@ void export_script(config::Deck const& deck, checkpoint::VerifiedFile const& fil
     auto const work = open_workload(plain, open_datasets(plain), [](double) {});
     load_weights(*work.model, file);
     nn::export_script(*work.model, model_interface(plain, work.samples, *work.task), out);
+}
+
+namespace {
+
+/// Without what only matters in training, and with forms that have operators of their own.
+config::Deck evaluation_deck(config::Deck deck) {
+    deck.precision.gradient_checkpointing = false;
+    deck.communication.sync_batch_norm = false;
+    if (deck.model.name == "lmu-asr") {
+        deck.model.own["form"] = "recurrent"; // instead of Fourier transforms
+    }
+    return deck;
+}
+
+nn::ExportInputs inputs_of(Workload const& work, std::int64_t rows) {
+    auto const& inputs = work.samples.inputs;
+    if (inputs.size() != 1) {
+        throw Error(ExitCode::usage, {"this model cannot be exported: it takes several inputs",
+                                      "exported models take one",
+                                      "Export --format safetensors and load the weights by name"});
+    }
+    if (inputs.front().ragged != (rows > 0)) {
+        throw Error(ExitCode::usage,
+                    inputs.front().ragged
+                        ? ErrorText{"--rows is not set",
+                                    "samples of this model have a number of rows each, and an "
+                                    "exported model takes samples of one size",
+                                    "Add --rows N"}
+                        : ErrorText{concat("--rows ", rows),
+                                    "samples of this model all have one size", "Leave it out"});
+    }
+    nn::ExportInputs found{inputs.front(), rows, {}, {}};
+    if (work.train) {
+        found.mean = work.train->mean();
+        found.std = work.train->std();
+    }
+    return found;
+}
+
+} // namespace
+
+SavedModel open_saved_model(config::Deck const& deck, checkpoint::VerifiedFile const& file,
+                            std::int64_t rows) {
+    auto const plain = evaluation_deck(deck);
+    auto work = open_workload(plain, open_datasets(plain), [](double) {});
+    auto inputs = inputs_of(work, rows);
+    load_weights(*work.model, file);
+    return {work.model, std::move(inputs), work.samples.class_names};
+}
+
+std::unique_ptr<data::Dataset> samples_for(SavedModel const& saved, config::Data const& data,
+                                           std::string const& files) {
+    auto set = open_dataset(data, files);
+    auto const& inputs = set->inputs();
+    auto const& own = saved.inputs.info;
+    if (inputs.size() != 1 || inputs.front().shape != own.shape ||
+        inputs.front().type != own.type || inputs.front().ragged != own.ragged) {
+        throw Error(ExitCode::usage,
+                    {concat("--data ", files), "its inputs are not those of the model",
+                     "Name a set that was imported as the one that the model was trained on"});
+    }
+    set->scale_as(saved.inputs.mean, saved.inputs.std);
+    return set;
 }
 
 } // namespace lockstep::train

@@ -2,8 +2,13 @@
 
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/config/deck.hpp"
+#include "lockstep/data/dataset.hpp"
+#include "nn/export_graph.hpp"
 
 #include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace lockstep::train {
 
@@ -13,5 +18,26 @@ namespace lockstep::train {
 /// Throws  Error as `load_weights`, `open_workload` and `nn::export_script` do
 void export_script(config::Deck const& deck, checkpoint::VerifiedFile const& file,
                    std::filesystem::path const& out);
+
+/// A model of a file with its weights, and what it is fed.
+struct SavedModel {
+    std::shared_ptr<nn::Model> model;
+    nn::ExportInputs inputs;
+    std::vector<std::string> class_names;
+};
+
+/// `deck` is the one that the model was trained with; `rows` of a sample are needed where samples
+/// have a number of rows each, and else are 0.
+///
+/// Throws  Error 64 for a model of several inputs, or where rows are missing or too many; as
+///         `load_weights` and `open_workload` do
+SavedModel open_saved_model(config::Deck const& deck, checkpoint::VerifiedFile const& file,
+                            std::int64_t rows);
+
+/// A set of samples as the model takes them, scaled by `mean` and `std` whatever its files say.
+///
+/// Throws  Error 64 where it has other inputs than the model; as data::Dataset
+std::unique_ptr<data::Dataset> samples_for(SavedModel const& saved, config::Data const& data,
+                                           std::string const& files);
 
 } // namespace lockstep::train

@@ -13,8 +13,8 @@ namespace lockstep::train {
 
 /// What all ranks tell each other in a step, as sums that are the same in any order, whatever the
 /// number of ranks and replicas: the loss, its weight and the task's figures; on how many ranks a
-/// signal has come; rank 0's clock; the task's counts; and for each parameter on how many ranks it
-/// got a gradient. Who it was is asked afterwards, where it matters.
+/// signal has come; what rank 0 has to say; the task's counts; and for each parameter on how many
+/// ranks it got a gradient. Who it was is asked afterwards, where it matters.
 class StepSums {
   public:
     struct Form {
@@ -45,7 +45,13 @@ class StepSums {
         return totals;
     }
     double& signals() { return *after_reals(); }
-    double& minutes() { return *std::next(after_reals()); }
+    /// What rank 0 alone has to say: whether its minutes have passed, and the steps of a timeline
+    /// that it was asked for.
+    void tell(bool minutes_passed, std::int64_t profile) {
+        *std::next(after_reals()) = static_cast<double>(2 * profile + (minutes_passed ? 1 : 0));
+    }
+    bool minutes_passed() { return told() % 2 != 0; }
+    std::int64_t profile() { return told() / 2; }
 
     void add_counts(std::vector<std::int64_t> const& of_one) {
         std::transform(
@@ -75,6 +81,7 @@ class StepSums {
         return std::span<double, exact_sum::values>(
             values().subspan(which * exact_sum::values, exact_sum::values));
     }
+    std::int64_t told() { return static_cast<std::int64_t>(*std::next(after_reals())); }
     std::vector<double>::iterator after_reals() {
         return values_.begin() + static_cast<std::ptrdiff_t>(form_.reals() * exact_sum::values);
     }

@@ -1,5 +1,6 @@
 #include "train_loop.hpp"
 
+#include "base/recorder.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/progress.hpp"
@@ -46,7 +47,7 @@ void TrainLoop::close() {
 }
 
 bool TrainLoop::is_over() const {
-    return parts_.run.course->is_done(parts_.progress.step) || parts_.departure.is_decided();
+    return parts_.run.course->is_at_rest(parts_.progress.step) || parts_.departure.is_decided();
 }
 
 void TrainLoop::run_epoch() {
@@ -62,8 +63,12 @@ void TrainLoop::run_epoch() {
 }
 
 void TrainLoop::take_step() {
+    profiler_.begin_step();
     Stopwatch watch;
-    auto const outcome = one_step();
+    auto const outcome = [this] {
+        Scope const scope("step", parts_.progress.step + 1, ScopeKind::step);
+        return one_step();
+    }();
     if (!outcome.pruned.empty()) {
         parts_.observers.tell(Remark{outcome.pruned});
     }
@@ -72,6 +77,7 @@ void TrainLoop::take_step() {
         parts_.observers.tell(Pictures{parts_.progress.step, pictures});
     }
     after_step(outcome);
+    profiler_.end_step(outcome.profile, is_over());
     if (stepped_) {
         std::exchange(stepped_, nullptr)();
     }
@@ -94,6 +100,7 @@ StepOutcome TrainLoop::one_step() {
                               .rate = run.course->rate(step),
                               .signal = parts_.departure.asked(),
                               .minutes_passed = parts_.checkpoints.minutes_passed(),
+                              .profile = profiler_.asked(),
                               .histograms = parts_.records.wants_histograms("gradients") &&
                                             in_epoch + 1 == run.course->steps_per_epoch()});
         fault.end_step(run.engine->arena());
@@ -137,7 +144,7 @@ void TrainLoop::measure_after(StepOutcome const& outcome, bool epoch_ends) {
     auto const every = run.deck().train.validate_every;
     bool const due = every > 0 ? progress.step % every == 0 : epoch_ends;
     progress.owes_validation = run.data_module->has(DataModule::Set::validation) &&
-                               (due || run.course->is_done(progress.step));
+                               (due || run.course->is_at_rest(progress.step));
     if (outcome.signal != 0) {
         parts_.departure.leave(outcome.signal, outcome.signalled_rank);
     } else if (progress.owes_validation) {

@@ -3,6 +3,7 @@
 #include "lockstep/train/trainer.hpp"
 #include "train/batch_source.hpp"
 #include "train/pictures.hpp"
+#include "train/profiler.hpp"
 
 #include <functional>
 #include <memory>
@@ -30,7 +31,8 @@ class TrainLoop {
 
     /// `stepped`: called on each rank after its first step; or none.
     TrainLoop(Parts const& parts, std::function<void()> stepped)
-        : parts_(parts), stepped_(std::move(stepped)) {}
+        : parts_(parts), stepped_(std::move(stepped)),
+          profiler_({parts.run, parts.progress, parts.observers}) {}
 
     /// Steps to the end of an epoch, or until the run is asked to leave.
     ///
@@ -51,6 +53,7 @@ class TrainLoop {
 
     Parts parts_;
     std::function<void()> stepped_;
+    Profiler profiler_;
     std::unique_ptr<BatchSource> batches_; ///< null: before the first step, and after the last
     std::optional<PicturedBatches> pictured_;
 };

@@ -35,6 +35,7 @@ void TrainingRecords::count(StepOutcome const& outcome, std::int64_t samples, do
     totals.training_s += step_s;
     totals.communication_s += outcome.exchange.exposed_s;
     totals.imbalance_s += outcome.exchange.imbalance_s;
+    totals.exchanged_bytes += outcome.exchange.bytes;
     epoch_samples_ += samples;
     parts_.walltime.step_took(step_s);
     stragglers_.add(outcome.waited_s, step_s);
@@ -48,6 +49,9 @@ void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples
     auto const straggler =
         logged ? stragglers_.report(waits_of_ranks(parts_.run.world, stragglers_.waited_s()))
                : Stragglers::Report{};
+    if (logged) {
+        parts_.resources.sample_device();
+    }
     auto const memory = logged ? device_memory(parts_.run.device) : DeviceMemory{};
     auto const weights = logged && monitor.weight_hash
                              ? std::optional(parts_.run.engine->hash_weights())
@@ -120,7 +124,8 @@ Epoch TrainingRecords::epoch() {
 
 void TrainingRecords::end_epoch() {
     auto& progress = parts_.progress;
-    auto const report = epoch();
+    auto report = epoch();
+    report.resources = parts_.resources.since_last();
     nlohmann::json line{
         {"event", "epoch"}, {"step", report.step}, {"epoch", report.epoch}, {"loss", report.loss}};
     if (report.accuracy) {

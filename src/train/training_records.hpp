@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "train/resource_tracker.hpp"
 #include "train/stragglers.hpp"
 
 #include <map>
@@ -24,6 +25,7 @@ class TrainingRecords {
         AttemptTotals& totals;
         Walltime& walltime;
         Observers const& observers;
+        ResourceTracker& resources;
     };
 
     /// `since`: the run's start, where its first epoch begins.

@@ -44,7 +44,7 @@ with Scratch() as scratch:
         return train(scratch / name, "--model.weights", weights, "--train.steps", 2, "--run.replicas",
                      2, *more, ranks=ranks)
 
-    start("one", out, 1).expect(0, "the first weights are those of")
+    start("one", out, 1).expect(0, "the initial weights are those of")
     start("two", out, 2).expect(0)
     start("best", newest).expect(0)
     start("plain", scratch / "plain.h5").expect(0)

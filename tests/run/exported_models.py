@@ -1,5 +1,5 @@
 """Models as people write them in PyTorch, each with a batch of its inputs; ten classes per sample."""
-import importlib.util
+import importlib
 
 import torch
 from torch import nn
@@ -197,10 +197,27 @@ def resnet18():
     return make(num_classes=CLASSES)
 
 
-if importlib.util.find_spec("transformers"):
-    FAMILIES |= {"bert": (bert, (tokens(9),)), "llama": (llama, (tokens(9),))}
-if importlib.util.find_spec("torchvision"):
-    FAMILIES["resnet18"] = (resnet18, (real(3, 32, 32),))
+def can_import(package):
+    try:
+        importlib.import_module(package)
+        return True
+    except Exception:  # torchvision raises RuntimeError where it was made for another torch
+        return False
+
+
+THEIRS = {"transformers": {"bert": (bert, (tokens(9),)), "llama": (llama, (tokens(9),))},
+          "torchvision": {"resnet18": (resnet18, (real(3, 32, 32),))}}
+
+
+def add_theirs():
+    """Families from packages that are not needed otherwise; returns the names of those that are not there."""
+    missing = []
+    for package, families in THEIRS.items():
+        if can_import(package):
+            FAMILIES.update(families)
+        else:
+            missing += [f"{name} ({package})" for name in families]
+    return missing
 
 
 def make(name, count):

@@ -183,6 +183,76 @@ def check_own_loss(scratch):
             check(False, f"{how} is refused")
 
 
+def check_recomputed(scratch, names):
+    """precision.gradient-checkpointing: the bits of stored activations, also of random numbers, 16-bit casts, and
+    where a module is used twice; with less memory."""
+    replicas = ["--run.replicas", 4, "--data.batch", 2, "--train.steps", 8]
+    again = ["--precision.gradient-checkpointing", "true"]
+
+    def same(name, label, *options):
+        hashes = []
+        for where, more in (("stored", []), ("again", again)):
+            where = f"{name}-{label}-{where}"
+            train(scratch, name, where, *replicas, *options, *more).expect(0)
+            hashes.append([each["weight_hash"] for each in records(scratch / where, "step")])
+        check(hashes[0] == hashes[1], f"{name}, {label}: recomputed as stored")
+
+    for name in names:
+        same(name, "fp32")
+    _, inputs, _ = write(scratch, "cnn", BATCH * STEPS)
+    norm = torch.nn.BatchNorm2d(8)
+
+    class Twice(torch.nn.Module):
+        """Blocks that share their layers, change what they are given, and draw."""
+
+        def __init__(self):
+            super().__init__()
+            self.first, self.norm, self.drop = torch.nn.Conv2d(1, 8, 3, padding=1), norm, torch.nn.Dropout(0.2)
+            self.block = torch.nn.Conv2d(8, 8, 3, padding=1)
+            self.output = torch.nn.Linear(8, exported_models.CLASSES)
+            self.register_buffer("seen", torch.zeros(8, 1, 1))
+
+        def forward(self, x):
+            x = self.first(x)
+            for _ in range(3):
+                x = x + self.drop(self.norm(self.block(x)).relu_()) * torch.sigmoid(self.block(x) + self.seen)
+                if self.training:
+                    self.seen.add_(0.125)
+            return self.output(x.relu_().mean((2, 3)))
+
+    torch.manual_seed(4)
+    lockstep_export.save(Twice(), inputs[0][:4], scratch / "twice.pt2")
+    twice = ["--model.file", scratch / "twice.pt2"]
+    same("cnn", "twice", *twice)
+    same("cnn", "twice-bf16", *twice, "--precision.compute", "bf16")
+    train(scratch, "cnn", "twice-3", *replicas, *again, *twice, ranks=3).expect(0)
+    check_same(scratch / "cnn-twice-again", scratch / "twice-3", "recomputed on 3 ranks")
+
+
+def check_synchronised(scratch):
+    """communication.sync-batch-norm: statistics of all replicas, as one replica with all of the samples has them."""
+    _, inputs, _ = write(scratch, "cnn", BATCH * STEPS)
+    options = ["--communication.sync-batch-norm", "true", "--run.replicas", 4, "--data.batch", 2]
+    train(scratch, "cnn", "alone", "--run.replicas", 1).expect(0)
+    train(scratch, "cnn", "sync-1", *options).expect(0)
+    for where, ranks, more in (("sync-2", 2, []), ("sync-4", 4, []), ("sync-dp", 1, ["--run.mode", "dp"]),
+                               ("sync-again", 2, ["--precision.gradient-checkpointing", "true"])):
+        train(scratch, "cnn", where, *options, *more, ranks=ranks).expect(0)
+        hashes = [[each["weight_hash"] for each in records(scratch / name, "step")] for name in ("sync-1", where)]
+        check(hashes[0] == hashes[1], f"{where} has the bits of one rank")
+    losses = [[each["loss"] for each in records(scratch / where, "step")] for where in ("alone", "sync-1")]
+    check(np.allclose(*losses, rtol=1e-4), f"four replicas as one of all samples: {losses}")
+    with (h5py.File(checkpoints(scratch / "alone")[-1]) as alone,
+          h5py.File(checkpoints(scratch / "sync-1")[-1]) as ours):
+        for name in ("num_batches_tracked", "running_mean", "running_var"):
+            check(np.allclose(alone[f"model/norm/{name}"], ours[f"model/norm/{name}"], rtol=1e-3, atol=1e-5), name)
+    lockstep_export.save(torch.nn.Sequential(exported_models.CNN(), torch.nn.Dropout(0.3)), inputs[0][:4],
+                         scratch / "sync.pt2")
+    dropping = [*options, "--model.file", scratch / "sync.pt2", "--train.steps", 2]
+    train(scratch, "cnn", "no", *dropping, ranks=2).expect(64, "draws random numbers", "as many ranks as run.replicas")
+    train(scratch, "cnn", "sync-dropout", *dropping, ranks=4).expect(0)
+
+
 def rewrite_step(path, target, change):
     """The file with another description of its compiled step, or other code."""
     records = lockstep_export._read_records(path)
@@ -246,6 +316,8 @@ def check_compiled(scratch):
     train(scratch, "cnn", "fast-scaled", *fast, "--communication.compression", "fp16").expect(0)
     scaled = [each["loss"] for each in records(scratch / "fast-scaled", "step")]
     check(np.allclose(scaled, losses[1], rtol=1e-3), f"{scaled} as {losses[1]}")
+    for option in ("--precision.gradient-checkpointing", "--communication.sync-batch-norm"):
+        train(scratch, "cnn", "no", *fast, option, "true").expect(64, f"a compiled step cannot do {option[2:]}")
     train(scratch, "cnn", "half", *fast, "--precision.compute", "bf16").expect(64, "Set precision.compute = fp32")
     # A batch of one sample, for which nothing is compiled, has the bits of the graph.
     for where, how in (("single", "require"), ("single-graph", "none")):
@@ -271,7 +343,57 @@ def check_compiled(scratch):
     train(scratch, "cnn", "no", *other, ranks=2).expect(65, "step1.so is not what was compiled")
 
 
+def check_language(scratch):
+    """lockstep_export.language_loss is what task.kind = language learns; so a transformer's step can be compiled."""
+    words, length, end = 40, 12, 3
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.output = torch.nn.Embedding(words, 16), torch.nn.Linear(16, words)
+            self.attention = torch.nn.Linear(16, 48)
+
+        def forward(self, x):
+            q, k, v = self.attention(self.words(x)).unflatten(2, (3, 2, 8)).permute(2, 0, 3, 1, 4)
+            found = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+            return self.output(found).permute(0, 2, 1)
+
+    torch.manual_seed(6)
+    model, tokens = Model(), torch.randint(0, words, (64 * length + 1,))
+    with h5py.File(scratch / "texts.h5", "w") as file:
+        file["inputs"] = tokens.numpy().astype("u2")
+        file.attrs["end_of_text"], file["token_bytes"] = float(end), np.ones(words, np.uint8)
+    lockstep_export.save(model, tokens[:4 * length].view(4, length), scratch / "plain.pt2")
+    for name, own in (("separate", dict(end_of_text=end)), ("smoothed", dict(label_smoothing=0.125))):
+        lockstep_export.save(model, tokens[:4 * length].view(4, length), scratch / f"{name}.pt2",
+                             loss=lockstep_export.language_loss(**own), targets=tokens[1:4 * length + 1].view(4, length),
+                             weight="tokens", metrics={"accuracy": ("right", "tokens")})
+    write(scratch, "cnn", BATCH * STEPS)  # its deck
+    texts = ["--data.train", scratch / "texts.h5", "--data.validation", scratch / "texts.h5", "--data.inputs", "inputs",
+             "--data.sequence", length, "--run.replicas", 2, "--data.batch", 4, "--train.steps", 8]
+    ours = [*texts, "--model.file", scratch / "plain.pt2", "--task.kind", "language", "--task.vocabulary", words]
+    for name, how in (("separate", ["--task.documents", "separate"]),
+                      ("smoothed", ["--task.documents", "joined", "--task.label-smoothing", 0.125])):
+        train(scratch, "cnn", f"{name}-task", *ours, *how).expect(0)
+        own = [*texts, "--model.file", scratch / f"{name}.pt2", "--task.kind", "export"]
+        train(scratch, "cnn", f"{name}-own", *own).expect(0)
+        found = [[(each["loss"], each["weight_hash"]) for each in records(scratch / f"{name}-{which}", "step")]
+                 for which in ("task", "own")]
+        check(found[0] == found[1], f"{name}: the losses and weights of the task language: {found}")
+    measured = [[each["accuracy"] for each in records(scratch / f"separate-{which}", "validation")]
+                for which in ("task", "own")]
+    check(measured[0] and measured[0] == measured[1], f"the same accuracy: {measured}")
+    lockstep_export.compile(scratch / "separate.pt2")
+    fast = [*texts, "--model.file", scratch / "separate.pt2", "--task.kind", "export", "--model.compiled", "require"]
+    train(scratch, "cnn", "texts-fast", *fast).expect(0)
+    train(scratch, "cnn", "texts-fast-2", *fast, ranks=2).expect(0)
+    check_same(scratch / "texts-fast", scratch / "texts-fast-2", "a compiled transformer on 2 ranks")
+    losses = [[each["loss"] for each in records(scratch / where, "step")] for where in ("separate-own", "texts-fast")]
+    check(np.allclose(*losses, rtol=1e-3), f"a compiled transformer's losses: {losses}")
+
+
 if __name__ == "__main__":
+    missing = exported_models.add_theirs() if LONG else []
     names = list(exported_models.FAMILIES)
     if not LONG:
         names = random.Random(SEED).sample(names, 5)
@@ -281,6 +403,9 @@ if __name__ == "__main__":
             if LONG or number < 2:
                 compare_ranks(scratch, name)
         check_dropout(scratch)
+        check_recomputed(scratch, names if LONG else [])
+        check_synchronised(scratch)
         check_own_loss(scratch)
         check_compiled(scratch)
-    print(f"families: {', '.join(names)}")
+        check_language(scratch)
+    print(f"families: {', '.join(names)}" + (f"; skipped: {', '.join(missing)}" if missing else ""))

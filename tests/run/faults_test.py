@@ -79,7 +79,7 @@ class Training:
     def difference(self, file, text):
         """From the run without faults. Where a best model could not be written, another one is the best."""
         compared = run(["checkpoint", "diff", file, self.last])
-        differing = compared.text.split("differing records, which do not count")[0].splitlines()
+        differing = compared.text.split("differing records (not part of the state)")[0].splitlines()
         if compared.code == 1 and "best.h5 stays as it was" in text:
             differing = [line for line in differing if not line.startswith(("best_step: ", "best: "))]
             return "\n".join(differing)

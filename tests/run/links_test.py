@@ -209,7 +209,7 @@ with Scratch() as scratch:
             train(directory, *steps, "--data.train", scratch / f"{name}.h5", "--data.cache", cache).expect(0)
             # Files of others have no checksums, by which a data set of ours is known.
             difference = run(["checkpoint", "diff", checkpoints(scratch / "run")[-1], checkpoints(directory)[-1]]).text
-            state = difference.split("differing records, which do not count")[0].splitlines()
+            state = difference.split("differing records (not part of the state)")[0].splitlines()
             check(len(state) == 1 and state[0].startswith("data: "), f"{directory}: the same state\n{difference}")
     check(any("set.h5" in path.name for path in (scratch / "near").iterdir()), "what a link leads to is copied")
     measured = {run(["evaluate", scratch / "run/deck.ini", checkpoints(scratch / "run")[-1], "--data.test", file],

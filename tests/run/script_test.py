@@ -142,4 +142,4 @@ with Scratch() as scratch:
     torch.jit.script(nn.Linear(5, 10)).save(scratch / "five.pt")
     train("five", file="five.pt", ranks=2).expect(64, "cannot take a batch of float32 [2, 28, 28]")
     train("unset", "--model.file", "").expect(64, "model.file is not set")
-    train("sync", "--communication.sync-batch-norm", "true").expect(64, "brings its own")
+    train("sync", "--communication.sync-batch-norm", "true").expect(64, "a script runs as a whole")

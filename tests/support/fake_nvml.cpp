@@ -1,5 +1,5 @@
 // Stands for the NVIDIA driver's library in tests: three GPUs, of which the n-th is busy 10 n per
-// cent; LOCKSTEP_FAKE_NVML names the one that "this process" computes on.
+// cent and has taken 5 n joules; LOCKSTEP_FAKE_NVML names the one that "this process" computes on.
 
 #include <cstdlib>
 #include <cstring>
@@ -43,6 +43,14 @@ int nvmlDeviceGetHandleByUUID(char const* uuid, void** device) {
 }
 int nvmlDeviceGetUtilizationRates(void* device, Utilization* utilization) {
     utilization->gpu = static_cast<unsigned int>(10 * (static_cast<int*>(device) - devices));
+    return 0;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
+    *millijoules = 5000ULL * static_cast<unsigned long long>(static_cast<int*>(device) - devices);
+    return 0;
+}
+int nvmlDeviceGetUUID(void* device, char* uuid, unsigned int length) {
+    std::strncpy(uuid, device == &devices[2] ? "GPU-two" : "GPU-other", length);
     return 0;
 }
 int nvmlDeviceGetComputeRunningProcesses_v2(void* device, unsigned int* count, Process* processes) {

@@ -74,6 +74,7 @@ struct Optimizer {
     double weight_decay = 0.01;               ///< of all but what no_decay exempts
     std::string no_decay = "biases, norms";   ///< exempt: biases, norms, name patterns; or none
     double ema = 0;                           ///< decay of the averaged weights; 0: off
+    double proximal = 0;                      ///< strength of the pull to the first weights
     double momentum = 0;                      ///< of sgd and lars
     bool nesterov = false;                    ///< of sgd
     std::vector<double> betas = {0.9, 0.999}; ///< of both moments; adamw, adam, lamb
@@ -161,6 +162,11 @@ struct Monitor {
     bool weight_hash = false;           ///< in step records, to find where two runs part
 };
 
+struct Profile {
+    std::string steps;   ///< "100-110", or one step; empty: none
+    bool memory = false; ///< allocations are recorded, too
+};
+
 struct Train {
     double epochs = 0;               ///< passes over data.train; 0: not limited by epochs
     std::int64_t steps = 0;          ///< of the optimizer; 0: not limited by steps
@@ -181,6 +187,7 @@ struct Deck {
     Checkpoint checkpoint;
     FaultTolerance fault_tolerance;
     Monitor monitor;
+    Profile profile;
     Train train;
 };
 

@@ -59,6 +59,51 @@ struct CheckpointRecord {
     double stall_s = unknown;
 };
 
+/// What all ranks of an attempt have used; what was not measured is not a number.
+struct ResourceRecord {
+    double seconds = 0;
+    double processor_s = 0; ///< of all ranks
+    double disk_read_bytes = 0;
+    double disk_written_bytes = 0;
+    double exchanged_bytes = 0;
+    double network_bytes = 0;
+    double processor_joules = unknown; ///< of the hosts that say so
+    double device_joules = unknown;
+
+    bool is_known() const { return processor_s > 0; }
+    double joules() const; ///< of both, as far as they are known
+    void add(ResourceRecord const& more);
+};
+
+/// A timeline that was written.
+struct ProfileRecord {
+    struct Operator {
+        std::string name;
+        bool on_device = false;
+        std::int64_t calls = 0;
+        double self_ms = unknown;
+        double total_ms = unknown;
+    };
+    /// Milliseconds of a rank over all steps.
+    struct Rank {
+        std::int64_t rank = 0;
+        double steps_ms = unknown;
+        double data_ms = unknown;
+        double compute_ms = unknown;
+        double waited_ms = unknown; ///< for ranks that still computed
+        double communication_ms = unknown;
+        double update_ms = unknown;
+        std::int64_t waited_for = -1; ///< most of it; -1: none
+    };
+
+    std::int64_t step = 0; ///< the last
+    std::int64_t first_step = 0;
+    std::string file; ///< in the run's directory
+    double clock_error_s = unknown;
+    std::vector<Operator> operators;
+    std::vector<Rank> ranks; ///< that waited longest
+};
+
 /// One attempt of the run.
 struct AttemptRecord {
     std::string start; ///< UTC
@@ -69,6 +114,7 @@ struct AttemptRecord {
     std::string reason;   ///< as in the end record; "failed"; empty while there is none
     std::string cause;    ///< of a failure
     std::vector<std::string> memory{}; ///< by rank: where its arenas lay; empty: not told
+    ResourceRecord resources{};        ///< of its epochs; of all of it once it has ended
 };
 
 /// What metrics.jsonl tells of a run, over all its attempts: what a later attempt did again counts,
@@ -113,6 +159,7 @@ class RunRecords {
     std::vector<MeasuredRecord> tests;
     std::vector<MeasuredRecord> epochs;
     std::vector<CheckpointRecord> checkpoints;
+    std::vector<ProfileRecord> profiles;
     std::vector<AttemptRecord> attempts;
     std::string best_metric;
     double best = unknown;
@@ -126,6 +173,8 @@ class RunRecords {
     std::int64_t last_step() const;
     /// Seconds that all attempts took together, as far as they are told.
     double seconds() const;
+    /// What all attempts have used together, as far as it is told.
+    ResourceRecord resources() const;
 
   private:
     class Line;

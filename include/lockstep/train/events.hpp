@@ -98,6 +98,40 @@ struct Measured {    ///< a validation or a test
     std::string best_metric;
 };
 
+/// What one rank has used.
+struct RankResources {
+    int rank = 0;
+    double user_s = 0; ///< of processors
+    double system_s = 0;
+    double memory_peak = 0; ///< bytes, resident
+    double disk_read = 0;   ///< bytes that had to come from a disk, or go there
+    double disk_written = 0;
+    double exchanged = 0; ///< bytes read from or sent to other ranks
+
+    double processor_s() const { return user_s + system_s; }
+};
+
+/// What all ranks have used over some time.
+struct Resources {
+    double seconds = 0; ///< of time; 0: not measured
+    int ranks = 0;
+    double user_s = 0; ///< of processors, sums over ranks
+    double system_s = 0;
+    double disk_read = 0;
+    double disk_written = 0;
+    double exchanged = 0;
+    double network = 0; ///< bytes that the hosts' interfaces received and sent, for whomever
+    std::optional<double> processor_joules{};   ///< of the hosts' processor packages (RAPL)
+    std::optional<double> device_joules{};      ///< of the ranks' devices (NVML)
+    int hosts = 0;                              ///< of them
+    int hosts_with_energy = 0;                  ///< that say how much their packages take
+    std::optional<double> device_utilization{}; ///< per cent, mean over ranks and logged steps
+    RankResources memory_peak{};                ///< the rank that used most memory
+    RankResources busiest{};                    ///< the most processor time
+    RankResources idlest{};                     ///< the least
+    std::vector<RankResources> of_rank{};       ///< all of a few ranks; of many none
+};
+
 struct Epoch {
     std::int64_t epoch = 0; ///< epochs done
     std::int64_t step = 0;
@@ -107,6 +141,7 @@ struct Epoch {
     std::int64_t samples = 0;
     double seconds = 0;
     double samples_per_s = 0;
+    Resources resources{}; ///< since the epoch before, or the attempt's start
 };
 
 /// How the values of one parameter are spread: equal shares of [minimum, maximum].
@@ -159,6 +194,38 @@ struct Remark {
     std::string text;
 };
 
+/// A timeline was written, of steps first to last.
+struct Profiled {
+    /// Of rank 0's processor, or of its device.
+    struct Operator {
+        std::string name;
+        std::int64_t calls = 0;
+        double total_s = 0;
+        double self_s = 0; ///< without the operators that it called
+        bool on_device = false;
+    };
+    /// What a rank spent its time on, seconds over all steps.
+    struct RankTimes {
+        int rank = 0;
+        double steps_s = 0;
+        double data_s = 0; ///< waiting for its next batch
+        double compute_s = 0;
+        double waited_s = 0;        ///< for ranks that still computed
+        int waited_for = -1;        ///< most of it; -1: none
+        double communication_s = 0; ///< exposed
+        double update_s = 0;
+    };
+
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+    std::string file;                     ///< in the run's directory
+    double seconds = 0;                   ///< that profiling took beside the steps
+    std::vector<Operator> operators{};    ///< that took longest
+    std::vector<RankTimes> rank_times{};  ///< that waited longest
+    std::vector<double> clock_offset_s{}; ///< by rank, of few: against rank 0's, corrected
+    double clock_error_s = 0;             ///< half of the longest of the shortest round trips
+};
+
 struct Signalled {
     std::int64_t step = 0;
     std::string signal; ///< "SIGTERM", …, or "walltime"
@@ -166,8 +233,8 @@ struct Signalled {
 };
 
 struct Ended {
-    /// "finished", "already finished", "stopped" (epochs are left), the signal's name or
-    /// "walltime".
+    /// "finished", "already finished", "paused" (as it was told to), "stopped" (epochs are left),
+    /// the signal's name or "walltime".
     std::string reason;
     std::int64_t step = 0;
     std::int64_t steps_done = 0; ///< in this attempt
@@ -179,10 +246,11 @@ struct Ended {
     std::string best_metric;
     double best = 0;
     std::int64_t best_step = -1; ///< -1: nothing was measured
+    Resources resources{};       ///< of this attempt
 };
 
 using Event = std::variant<Started, Resumed, Step, Measuring, Measured, Epoch, Histograms, Pictures,
-                           CheckpointWritten, CheckpointFailed, Remark, Signalled, Ended>;
+                           CheckpointWritten, CheckpointFailed, Remark, Profiled, Signalled, Ended>;
 
 /// Hears what a run does: called by the main thread of rank 0, makes no collective calls. It may
 /// throw only for output that cannot be written: an error that the other ranks do not know of,

@@ -18,6 +18,11 @@ class Model;
 
 namespace lockstep::train {
 
+struct PlaceOnHost {
+    int rank = 0;
+    int ranks = 1;
+};
+
 /// What a run is started with.
 struct RunOptions {
     config::Deck deck;
@@ -37,6 +42,14 @@ struct RunOptions {
     std::function<void()> begun{};
     /// Called on each rank after its first step, when all that libraries make once is made.
     std::function<void()> stepped{};
+    /// Share of the run's length, above 0, after which it pauses: it validates, writes a checkpoint
+    /// and ends as "paused"; the next start continues. The schedule is that of the whole length.
+    double pause_at = 1;
+    /// What asks this rank to leave besides signals and the walltime, with a signal's number; 0:
+    /// nothing. Called before each step.
+    std::function<int()> asked{};
+    /// Where several runs share a host: this rank's place among all ranks of the host, of all runs.
+    std::optional<PlaceOnHost> place{};
 };
 
 class Run;

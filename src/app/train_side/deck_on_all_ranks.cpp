@@ -39,6 +39,8 @@ std::string owner_of(std::string const& what, std::vector<Kind> const& kinds,
     return anothers ? concat(what, " ", owner->name) : "";
 }
 
+} // namespace
+
 std::vector<std::string> drop_keys_of_others(config::DeckSource& source) {
     auto ignored = source.drop_keys_of_another(
         "model.name", [](std::string const& named, std::string const& key) {
@@ -51,8 +53,6 @@ std::vector<std::string> drop_keys_of_others(config::DeckSource& source) {
     ignored.insert(ignored.end(), of_tasks.begin(), of_tasks.end());
     return ignored;
 }
-
-} // namespace
 
 DeckArguments read_deck(comm::Communicator const& world, Words const& words, std::size_t decks) {
     DeckArguments result;

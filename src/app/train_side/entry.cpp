@@ -15,17 +15,24 @@ extern "C" int lockstep_train_side(char const* name, lockstep::app::Invocation c
     using namespace lockstep::app;
     try {
         using Run = ExitCode (*)(Invocation const&);
-        std::map<std::string_view, Run> const commands{{"train", train_command},
-                                                       {"evaluate", evaluate_command},
-                                                       {"generate", generate_command},
-                                                       {"plan", plan_command},
-                                                       {"check", check_command},
-                                                       {"estimate", estimate_command},
-                                                       {"bench step", bench_step_command},
-                                                       {"checkpoint export", export_script_command},
-                                                       {"checkpoint quantise", quantise_command},
-                                                       {"models", models_command},
-                                                       {"tasks", tasks_command}};
+        std::map<std::string_view, Run> const commands{
+            {"train", train_command},
+            {"evaluate", evaluate_command},
+            {"generate", generate_command},
+            {"plan", plan_command},
+            {"check", check_command},
+            {"estimate", estimate_command},
+            {"bench step", bench_step_command},
+            {"checkpoint export", export_script_command},
+            {"checkpoint export graph", export_graph_command},
+            {"checkpoint quantise", quantise_command},
+            {"export check", export_check_command},
+            {"federate init", federate_init_command},
+            {"federate round", federate_round_command},
+            {"federate simulate", federate_simulate_command},
+            {"search", search_run_command},
+            {"models", models_command},
+            {"tasks", tasks_command}};
         return static_cast<int>(commands.at(name)(*invocation));
     } catch (...) {
         auto const error = current_error();

@@ -3,15 +3,9 @@
 #include "lockstep/base/signals.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/collective_command.hpp"
-#include "lockstep/monitor/metrics_file.hpp"
 #include "lockstep/train/trainer.hpp"
-#include "monitor/console.hpp"
-#include "monitor/ledger.hpp"
 #include "monitor/root_cause.hpp"
-#include "monitor/tolerant.hpp"
 #include "monitor/watchdog.hpp"
-#include "report/plots.hpp"
-#include "report/tensorboard.hpp"
 #include "train/lease.hpp"
 
 #include <filesystem>
@@ -21,52 +15,17 @@
 #include "build_info.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
+#include "run_observers.hpp"
 
 namespace lockstep::app {
 
 namespace {
-
-using Observers = std::vector<std::unique_ptr<train::Observer>>;
 
 monitor::Talk talk_of(TrainTold const& told) {
     return told.json      ? monitor::Talk::silent
            : told.quiet   ? monitor::Talk::quiet
            : told.verbose ? monitor::Talk::verbose
                           : monitor::Talk::normal;
-}
-
-/// Adds what `make` makes; where that fails, or fails later, there is a warning and no more.
-template <class Make>
-void add_tolerant(Observers& all, monitor::Log const& log, Make const& make) {
-    try {
-        all.push_back(std::make_unique<monitor::Tolerant>(make(), log));
-    } catch (...) {
-        monitor::Tolerant::warn(log, current_error());
-    }
-}
-
-/// A run's directory that cannot be written is an error; a disk that fills up later is none.
-Observers observers(config::Deck const& deck, BatchJob const& job, Stopwatch since_start,
-                    TrainTold const& told) {
-    std::filesystem::path const directory = deck.run.directory;
-    monitor::Log const log(directory / "log.txt", talk_of(told));
-    auto metrics = std::make_unique<monitor::MetricsFile>(directory / "metrics.jsonl");
-    Observers all;
-    add_tolerant(all, log, [&] { return std::move(metrics); });
-    if (told.json) {
-        add_tolerant(all, log,
-                     [] { return std::make_unique<monitor::MetricsFile>("/dev/stdout"); });
-    }
-    add_tolerant(all, log,
-                 [&] { return std::make_unique<monitor::Ledger>(directory, job, since_start); });
-    if (deck.monitor.tensorboard) {
-        add_tolerant(all, log, [&] { return report::make_tensorboard(deck); });
-    }
-    all.push_back(std::make_unique<monitor::Console>(log, deck.monitor.progress));
-    if (deck.monitor.plots) {
-        add_tolerant(all, log, [&] { return report::make_plots(deck); });
-    }
-    return all;
 }
 
 std::optional<double> seconds_left(config::Run const& run, BatchJob const& job) {
@@ -108,7 +67,8 @@ ExitCode train_command(Invocation const& invocation) {
                               .remarks = words_on_the_end(deck.run, job),
                               .observers =
                                   [&](config::Deck const& resolved) {
-                                      return observers(resolved, job, since_start, told);
+                                      return run_observers(resolved, job, since_start,
+                                                           {talk_of(told), told.json});
                                   },
                               .held =
                                   [&, directory = std::filesystem::path(deck.run.directory)](
@@ -123,8 +83,8 @@ ExitCode train_command(Invocation const& invocation) {
             bool const nothing_to_do = ended.reason == "already finished";
             if (nothing_to_do && context.world.is_root() && !told.json) {
                 std::cout << "this run is finished at step " << ended.step
-                          << ": nothing to train. Raise train.epochs or train.steps, whichever is "
-                             "reached, to continue, or start over with --checkpoint.resume none"
+                          << ": nothing to train. To continue, raise train.epochs or train.steps, "
+                             "whichever was reached; to start over, add --checkpoint.resume none"
                           << std::endl;
             }
             return nothing_to_do || ended.reason == "finished" ? ExitCode::ok

@@ -168,7 +168,7 @@ double check_disk(CheckContext const& context, std::filesystem::path const& dire
             report.add({Colour::yellow, "disk",
                         concat("files in ", directory.string(), " cannot be locked: ", files.lock),
                         "Make sure that no two jobs use one run directory, or mount the file "
-                        "system with locks"});
+                        "system with file locking"});
         }
         auto const parent = nearest_directory(directory); // a run that never was leaves none
         blind = blind_ranks(world, parent);

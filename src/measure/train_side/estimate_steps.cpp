@@ -114,9 +114,8 @@ void print_batches(std::vector<BatchTrial> const& trials, int replicas, double a
     auto const largest =
         static_cast<std::int64_t>(std::max((0.9 * available - base) / per_sample, 0.0));
     std::cout << "Extrapolated linearly, a total batch of "
-              << count_text(largest / replicas * replicas)
-              << " samples fits into nine tenths of the "
-              << bytes_text(static_cast<std::uint64_t>(available)) << " that a rank can have.\n";
+              << count_text(largest / replicas * replicas) << " samples fits into 90 % of the "
+              << bytes_text(static_cast<std::uint64_t>(available)) << " available to a rank.\n";
 }
 
 } // namespace lockstep::measure

@@ -1,10 +1,10 @@
 #include "report/tensorboard.hpp"
 
+#include "base/device_gauge.hpp"
 #include "base/memory.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "lockstep/monitor/run_records.hpp"
-#include "monitor/device_gauge.hpp"
 
 #include <algorithm>
 #include <array>
@@ -281,11 +281,12 @@ class TensorBoard : public train::Observer {
     // Nothing that has a place in TensorBoard.
     void record(train::CheckpointFailed const&) const {}
     void record(train::Remark const&) const {}
+    void record(train::Profiled const&) const {}
     void record(train::Signalled const&) const {}
 
     config::Deck deck_;
     EventFile file_;
-    monitor::DeviceGauge gauge_;
+    DeviceGauge gauge_;
     bool revoked_ = false;
 };
 

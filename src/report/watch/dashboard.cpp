@@ -208,12 +208,27 @@ class Page {
             memory += concat(", which is busy ", fixed(step.device_utilization, 0), " %");
         }
         add("memory", memory);
+        resources();
         if (!run_.checkpoints.empty()) {
             auto const& newest = run_.checkpoints.back();
             add("checkpoint",
                 concat("step ", count_text(newest.step), ", ", size_text(newest.bytes), " in ",
                        or_dash(newest.seconds, 2), " s"));
         }
+    }
+
+    /// Of all ranks and attempts, as far as epochs have told it.
+    void resources() {
+        auto const used = run_.resources();
+        if (!used.is_known()) {
+            return;
+        }
+        add("used",
+            concat(fixed(used.processor_s / 3600, 3), " core-hours, disk ",
+                   size_text(used.disk_read_bytes), " read, ", size_text(used.disk_written_bytes),
+                   " written, energy ",
+                   std::isfinite(used.joules()) ? concat(fixed(used.joules() / 3.6e6, 4), " kWh")
+                                                : std::string("not measured")));
     }
 
     /// What a step's time goes into, means of the last records.

@@ -68,7 +68,7 @@ void Pattern::cut(std::string_view text, std::function<void(std::string_view)> c
             throw Error(ExitCode::data,
                         {concat("the regular expression ", compiled_->expression),
                          concat("cutting a text failed: ", reason_of(code)),
-                         "Give texts in UTF-8, and an expression that does not search back far"});
+                         "Use texts in UTF-8, and an expression that backtracks less"});
         }
         options = PCRE2_NO_UTF_CHECK;
         auto const* const ends = pcre2_get_ovector_pointer(found.get());

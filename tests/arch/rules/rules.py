@@ -12,29 +12,36 @@ ROOMS = {
     "base": [],
     "config": ["base"],
     "comm": ["base"],
+    "trace": ["base", "comm"],
     "h5": ["base", "comm"],
     "data": ["base", "comm", "h5"],
     "text": ["base"],
     "import": ["base", "comm", "h5", "data", "text"],
     "checkpoint": ["base", "comm", "h5"],
+    "federate": ["base", "config", "comm", "h5", "checkpoint"],
     "rl": ["base", "config", "comm", "h5"],
     "program": ["base"],
-    "nn": ["base", "config", "comm", "h5", "data", "program"],
+    "deploy": ["base"],
+    "nn": ["base", "config", "comm", "h5", "data", "program", "deploy"],
     "task": ["base", "config", "comm", "h5", "data", "rl", "program", "nn"],
-    "train": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "rl", "nn", "task"],
-    "monitor": ["base", "config", "comm", "train"],
+    "train": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "rl", "nn", "task",
+              "deploy", "trace"],
+    "monitor": ["base", "config", "comm", "trace", "train"],
     "report": ["base", "config", "comm", "train", "monitor"],
+    "serve": ["base", "train"],
     "launch": ["base", "config", "comm", "monitor"],
+    "search": ["base", "config"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
                 "monitor"],
-    "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "rl", "nn", "task",
-            "train", "monitor", "report", "launch", "measure"],
+    "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn", "task",
+            "trace", "train", "monitor", "report", "serve", "launch", "search", "measure", "deploy"],
 }
 
 # Where of a room below some files alone may be included.
 ONLY = {
     ("monitor", "train"): ["include/lockstep/train/events.hpp"],
     ("report", "train"): ["include/lockstep/train/events.hpp", "src/train/lease.hpp"],
+    ("serve", "train"): ["src/train/lease.hpp"],
 }
 
 GENERATED = "lockstep/build_id_value.hpp"  # of a build, and installed with the headers

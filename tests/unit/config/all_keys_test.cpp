@@ -27,6 +27,7 @@ std::map<std::string, std::string> other_values() {
                                                    {"optimizer.scale-learning-rate", "sqrt"},
                                                    {"optimizer.update", "replicated"},
                                                    {"monitor.progress", "plain"},
+                                                   {"profile.steps", "100-110"},
                                                    {"monitor.histograms", "gradients"},
                                                    {"communication.backend", "mpi"},
                                                    {"communication.reduction", "native"},

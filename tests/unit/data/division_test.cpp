@@ -86,6 +86,7 @@ TEST_CASE("the share of each class is that of all, however the samples lie") {
     CHECK((found[2] == 3 || found[2] == 4)); // the share of all is rounded
     CHECK(found[3] == 0);                    // the only one is to be learnt
     CHECK(found[4] == 0);
+    CHECK(found == division.drawn_of_class());
 }
 
 TEST_CASE("of many small classes as many samples are drawn as of one large one") {

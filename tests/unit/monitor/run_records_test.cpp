@@ -253,3 +253,75 @@ TEST_CASE("a file of another kind holds no records of a run") {
     young.read();
     CHECK_NOTHROW(young.require_of_a_run(scratch.path())); // a run that is starting
 }
+
+namespace {
+
+train::Resources used(double user_s, std::optional<double> joules) {
+    train::Resources resources{
+        .seconds = 10, .ranks = 2, .user_s = user_s, .system_s = 1, .disk_read = 4096};
+    resources.processor_joules = joules;
+    resources.of_rank = {{.rank = 0, .user_s = user_s}, {.rank = 1}};
+    return resources;
+}
+
+} // namespace
+
+TEST_CASE("what attempts used is that of their ends, or of their epochs where they have none") {
+    test::ScratchDir const scratch;
+    {
+        monitor::MetricsFile metrics(scratch / "metrics.jsonl");
+        metrics.on(train::Started{.attempt = "1", .host_of_rank = {"a", "a"}});
+        metrics.on(train::Epoch{.epoch = 1, .step = 1, .resources = used(5, std::nullopt)});
+        metrics.on(train::Epoch{.epoch = 2, .step = 2, .resources = used(7, std::nullopt)});
+        metrics.on(train::Started{.attempt = "2", .host_of_rank = {"a", "a"}});
+        metrics.on(train::Epoch{.epoch = 3, .step = 3, .resources = used(20, 100)});
+        metrics.on(train::Ended{
+            .reason = "finished", .step = 3, .steps_done = 1, .resources = used(30, 360)});
+    }
+    monitor::RunRecords run(scratch.path());
+    run.read();
+    REQUIRE(run.attempts.size() == 2);
+    CHECK(run.attempts[0].resources.processor_s == Approx(14));
+    CHECK(run.attempts[1].resources.processor_s == Approx(31));
+    CHECK_FALSE(std::isfinite(run.attempts[0].resources.joules()));
+    CHECK(run.resources().processor_s == Approx(45));
+    CHECK(run.resources().joules() == Approx(360));
+    CHECK(run.resources().disk_read_bytes == Approx(3 * 4096));
+    CHECK(run.epochs.back().metrics.empty()); // none of it is a metric
+}
+
+TEST_CASE("a timeline's tables are read back, and hostile ones do no harm") {
+    test::ScratchDir const scratch;
+    {
+        monitor::MetricsFile metrics(scratch / "metrics.jsonl");
+        metrics.on(train::Started{.attempt = "1", .host_of_rank = {"a", "a"}});
+        metrics.on(train::Profiled{.first = 3,
+                                   .last = 6,
+                                   .file = "profile/steps-3-6.json.gz",
+                                   .operators = {{"aten::mm", 4, 0.5, 0.25, false}},
+                                   .rank_times = {{.rank = 1, .waited_s = 2, .waited_for = 0}},
+                                   .clock_offset_s = {0, 1},
+                                   .clock_error_s = 1e-6});
+    }
+    File::append(scratch / "metrics.jsonl")
+        .append_text("{\"event\": \"profile\", \"step\": 9, \"operators\": [1, null, {\"name\": "
+                     "\"\\u001b[2J\", \"calls\": \"x\"}], \"ranks\": {}}\n"
+                     "{\"event\": \"end\", \"resources\": [], \"reason\": \"finished\"}\n");
+    monitor::RunRecords run(scratch.path());
+    run.read();
+    REQUIRE(run.profiles.size() == 2);
+    auto const& profile = run.profiles[0];
+    CHECK(profile.first_step == 3);
+    CHECK(profile.step == 6);
+    REQUIRE(profile.operators.size() == 1);
+    CHECK(profile.operators[0].name == "aten::mm");
+    CHECK(profile.operators[0].calls == 4);
+    CHECK(profile.operators[0].self_ms == Approx(250));
+    REQUIRE(profile.ranks.size() == 1);
+    CHECK(profile.ranks[0].waited_for == 0);
+    CHECK(profile.ranks[0].waited_ms == Approx(2000));
+    REQUIRE(run.profiles[1].operators.size() == 1);
+    CHECK(run.profiles[1].operators[0].name == " [2J");
+    CHECK(run.profiles[1].ranks.empty());
+    CHECK_FALSE(run.resources().is_known());
+}

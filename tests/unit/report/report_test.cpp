@@ -213,3 +213,29 @@ TEST_CASE("a run without steps has no pictures, and what is missing is named") {
           ExitCode::unavailable);
     ::setenv("PATH", path.c_str(), 1);
 }
+
+TEST_CASE("resources are told with their energy and CO2, or that they were not measured") {
+    test::ScratchDir const scratch;
+    auto const directory = scratch / "run";
+    run_in(directory, 2, 1000);
+    File::append(directory / "metrics.jsonl")
+        .append_text(
+            "{\"event\": \"end\", \"reason\": \"finished\", \"resources\": {\"user_s\": 7000, "
+            "\"system_s\": 200, \"processor_joules\": 7200000}}\n");
+    auto const text_of = [&](std::optional<double> carbon) {
+        RunRecords run(directory);
+        run.read();
+        return write_report({run}, {.directory = scratch / "report", .carbon = carbon}, {});
+    };
+    CHECK(text_of(std::nullopt).find("| 2.000 |") != std::string::npos); // core-hours
+    CHECK(text_of(std::nullopt).find("2.0000 kWh") != std::string::npos);
+    CHECK(text_of(std::nullopt).find("CO2") == std::string::npos);
+    CHECK(text_of(400).find("| 800.00 g |") != std::string::npos);
+    File::append(directory / "metrics.jsonl")
+        .append_text("{\"event\": \"start\"}\n{\"event\": \"end\", \"reason\": \"finished\", "
+                     "\"resources\": {\"user_s\": 1}}\n");
+    CHECK(text_of(400).find("2.0000 kWh") != std::string::npos); // of the attempt that knows it
+    auto const plain = run_in(scratch / "plain", 2, 1000);
+    CHECK(write_report({plain}, {.directory = scratch / "report"}, {}).find("Resources") ==
+          std::string::npos);
+}

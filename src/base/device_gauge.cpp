@@ -1,11 +1,11 @@
-#include "monitor/device_gauge.hpp"
+#include "base/device_gauge.hpp"
 
 #include "base/environment.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/vendors.hpp"
 
-namespace lockstep::monitor {
+namespace lockstep {
 
 namespace {
 
@@ -38,8 +38,16 @@ void DeviceGauge::look_at(std::string const& device) {
     device_ = device_ == nullptr ? visible(*nvml_, *n) : device_;
 }
 
+std::optional<double> DeviceGauge::joules() const {
+    return nvml_ ? nvml_->joules(device_) : std::nullopt;
+}
+
+std::string DeviceGauge::uuid() const {
+    return nvml_ ? nvml_->uuid(device_) : std::string();
+}
+
 std::optional<double> DeviceGauge::utilization() const {
     return nvml_ ? nvml_->utilization(device_) : std::nullopt;
 }
 
-} // namespace lockstep::monitor
+} // namespace lockstep

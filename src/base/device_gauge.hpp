@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace lockstep::monitor {
+namespace lockstep {
 
 /// How busy a GPU is, as the NVIDIA driver's library (NVML) tells; it is loaded where it is there.
 class DeviceGauge {
@@ -17,10 +17,14 @@ class DeviceGauge {
     /// Per cent of the last moments in which something ran on the device, whoever started it;
     /// nothing where it is not known.
     std::optional<double> utilization() const;
+    /// Energy that the device has taken since its driver was loaded, for whomever.
+    std::optional<double> joules() const;
+    /// Tells the device from all others; empty: not known.
+    std::string uuid() const;
 
   private:
     std::unique_ptr<Nvml> nvml_;
     Nvml::Device device_ = nullptr;
 };
 
-} // namespace lockstep::monitor
+} // namespace lockstep

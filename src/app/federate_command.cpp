@@ -1,0 +1,118 @@
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "command_group.hpp"
+#include "commands.hpp"
+#include "federate/coordinator.hpp"
+#include "federate/report.hpp"
+#include "federate/site.hpp"
+#include "federate_options.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+ExitCode join_command(Invocation const& invocation) {
+    FederateJoinTold told;
+    auto const words = federate_join_options(told).parse(invocation.arguments);
+    federate::require_site_name(told.site);
+    federate::Federation const federation(words.positions[0]);
+    auto const coordinator = federate::hex_text(federation.coordinator());
+    if (!told.coordinator.empty() && told.coordinator != coordinator) {
+        throw Error(ExitCode::data, {concat("the coordinator's fingerprint is ", coordinator),
+                                     concat("it is to be ", told.coordinator),
+                                     "Ask the coordinator, by another way than the directory"});
+    }
+    auto const key = federate::PrivateKey::open_or_make(told.key, told.site);
+    federate::Site(federation, key, {}).join();
+    std::cout << "site " << told.site << " has joined; its fingerprint is\n  "
+              << federate::hex_text(key.signing_key().public_key()) << "\n";
+    if (told.coordinator.empty()) {
+        std::cout << "the coordinator is trusted as it was found; compare its fingerprint:\n  "
+                  << coordinator << "\n";
+    }
+    std::cout << "next: the coordinator accepts the site (--accept)\n";
+    return ExitCode::ok;
+}
+
+ExitCode coordinate(FederateRoundTold const& told, std::filesystem::path const& directory) {
+    federate::Federation const federation(directory);
+    auto const key = federate::PrivateKey::open(told.key, federate::coordinator_name);
+    federate::Coordinator const coordinator(federation, key);
+    auto const lock = federate::sole_process(directory / "coordinator.lock", "the coordinator");
+    for (auto const& line : coordinator.accept(told.accept)) {
+        std::cout << line << "\n";
+    }
+    if (told.abandon) {
+        std::cout << coordinator.abandon() << "\n";
+        return ExitCode::ok;
+    }
+    using Waiting = federate::Coordinator::Waiting;
+    auto const progress = coordinator.advance(told.close ? Waiting::for_nobody : Waiting::for_all);
+    for (auto const& line : progress.lines) {
+        std::cout << line << "\n";
+    }
+    if (progress.finished) {
+        std::cout << "the federation has finished\n";
+    } else if (!progress.waiting.empty()) {
+        std::cout << "round " << federation.current_round() << " waits for "
+                  << joined(progress.waiting, ", ") << "\n";
+    }
+    return ExitCode::ok;
+}
+
+ExitCode round_command(Invocation const& invocation) {
+    FederateRoundTold told;
+    auto const words = federate_round_options(told).parse(invocation.arguments);
+    if (told.coordinator == !told.site.empty()) {
+        throw Error(ExitCode::usage, {"who takes part in the round is not clear",
+                                      "it needs either --site NAME or --coordinator",
+                                      "See lockstep federate round --help"});
+    }
+    bool const of_coordinator = !told.accept.empty() || told.close || told.abandon;
+    if (!told.coordinator && of_coordinator) {
+        throw Error(ExitCode::usage, {"--accept, --close and --abandon are the coordinator's",
+                                      "a site decides on none of them", "Leave them out"});
+    }
+    if (told.coordinator) {
+        return coordinate(told, words.positions[0]);
+    }
+    return train_side_command("federate round", invocation);
+}
+
+ExitCode info_command(Invocation const& invocation) {
+    FederateInfoTold told;
+    auto const words = federate_info_options(told).parse(invocation.arguments);
+    federate::Federation const federation(words.positions[0]);
+    std::cout << (told.json ? federate::json_report(federation) : federate::report(federation));
+    return ExitCode::ok;
+}
+
+CommandGroup federate_group() {
+    return {
+        .name = "federate",
+        .commands = {
+            {"init", [](Invocation const& i) { return train_side_command("federate init", i); },
+             [](HelpWords const&) { return help_of(federate_init_options); }},
+            {"join", join_command, [](HelpWords const&) { return help_of(federate_join_options); }},
+            {"round", round_command,
+             [](HelpWords const&) { return help_of(federate_round_options); }},
+            {"info", info_command, [](HelpWords const&) { return help_of(federate_info_options); }},
+            {"simulate",
+             [](Invocation const& i) { return train_side_command("federate simulate", i); },
+             [](HelpWords const&) { return help_of(federate_simulate_options); }}}};
+}
+
+} // namespace
+
+ExitCode federate_command(Invocation const& invocation) {
+    return run_one_of(federate_group(), invocation);
+}
+
+std::string federate_help(HelpWords const& words) {
+    return help_of(federate_group(), words);
+}
+
+} // namespace lockstep::app

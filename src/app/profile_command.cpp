@@ -1,0 +1,92 @@
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/monitor/run_records.hpp"
+
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include "commands.hpp"
+#include "trace/request.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+struct ProfileTold {
+    std::int64_t steps = 10;
+    double wait_s = 300;
+};
+
+Options profile_options(ProfileTold& told) {
+    return {.command = "lockstep profile",
+            .positions = {"RUN", 1, 1},
+            .about = "Asks a running job for a timeline of its next steps on all ranks, and waits "
+                     "for it. RUN is the run's directory, here or on a shared file system. The "
+                     "timeline opens in ui.perfetto.dev and in chrome://tracing.",
+            .rows = {option::whole("--steps N", "number of steps, at most 1000", told.steps,
+                                   {.least = 1, .most = 1000}),
+                     option::real("--wait SECONDS",
+                                  "how long to wait for the timeline; 0: ask, and leave",
+                                  told.wait_s, {.least = 0, .most = 1e6})}};
+}
+
+/// Throws  Error 66 for a run that does not run
+void require_running(monitor::RunRecords const& run) {
+    if (run.attempts.empty() || !run.attempts.back().reason.empty()) {
+        throw Error(ExitCode::no_input,
+                    {concat("no timeline of ", run.name()),
+                     "the run is not running: its records tell of its end",
+                     "Start it again, or set profile.steps in its deck to record some steps"});
+    }
+}
+
+/// Throws  Error 66 where the run ends without, 69 where it does not answer in time
+monitor::ProfileRecord awaited(monitor::RunRecords& run, std::size_t before, double wait_s) {
+    using Clock = std::chrono::steady_clock;
+    auto const end = Clock::now() + std::chrono::duration<double>(wait_s);
+    while (Clock::now() < end) {
+        run.read();
+        if (run.profiles.size() > before) {
+            return run.profiles.back();
+        }
+        require_running(run);
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    throw Error(ExitCode::unavailable,
+                {concat(run.name(), " has written no timeline within ", duration_text(wait_s)),
+                 "its job takes no steps, or is gone, or the disk refused the file (log.txt says "
+                 "so)",
+                 "Look at the run with lockstep watch; a request that was not taken remains, and "
+                 "is taken by the next step"});
+}
+
+} // namespace
+
+ExitCode profile_command(Invocation const& invocation) {
+    ProfileTold told;
+    auto const words = profile_options(told).parse(invocation.arguments);
+    monitor::RunRecords run(words.positions[0]);
+    run.read();
+    run.require_of_a_run(words.positions[0]);
+    require_running(run);
+    auto const directory = run.path().parent_path();
+    auto const before = run.profiles.size();
+    trace::ask_for_steps(directory.empty() ? "." : directory, told.steps);
+    if (told.wait_s > 0) {
+        auto const profile = awaited(run, before, told.wait_s);
+        std::cout << "timeline of steps " << profile.first_step << " to " << profile.step << ": "
+                  << (directory / profile.file).string() << "\n";
+    } else {
+        std::cout << "asked for a timeline of " << told.steps << " steps\n";
+    }
+    return ExitCode::ok;
+}
+
+std::string profile_help(HelpWords const&) {
+    return help_of(profile_options);
+}
+
+} // namespace lockstep::app

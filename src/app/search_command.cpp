@@ -1,0 +1,183 @@
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/file_lock.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/signals.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <iostream>
+
+#include "build_info.hpp"
+#include "command_group.hpp"
+#include "commands.hpp"
+#include "search/report.hpp"
+#include "train_side_options.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+struct SuggestTold {
+    std::filesystem::path directory;
+};
+
+Options search_report_options(NothingTold&) {
+    return {.command = "lockstep search report",
+            .positions = {"DIR", 1, 1},
+            .about = "Writes search.md (a table of the trials, the best ones, the importance of "
+                     "each key) and best.ini, the deck of the best trial, into the directory of a "
+                     "search, which may still be running."};
+}
+
+Options search_suggest_options(SuggestTold& told) {
+    return {.command = "lockstep search suggest",
+            .positions = {"SPACE.ini", 1, 1},
+            .about =
+                "Prints, as JSON, the next trial of a search whose trials you run yourself; "
+                "null while results of earlier ones are missing. Tell its result with lockstep "
+                "search tell.",
+            .rows = {option::required(
+                option::path("--directory DIRECTORY", "directory of the search", told.directory))}};
+}
+
+Options search_tell_options(NothingTold&) {
+    return {.command = "lockstep search tell",
+            .positions = {"DIR TRIAL VALUE...", 3, 20},
+            .about = "Tells the result of a suggested trial: a value for each of search.goals, in "
+                     "their order, or the word failed."};
+}
+
+/// The lock of a search that people drive themselves, as a running search has it.
+FileLock locked(std::filesystem::path const& directory) {
+    make_directories(directory);
+    FileLock lock(directory / "lock");
+    if (lock.is_held_elsewhere()) {
+        throw Error(ExitCode::cannot_create,
+                    {concat("cannot use ", directory.string()),
+                     "another process has this search open", "Wait until it ends"});
+    }
+    return lock;
+}
+
+constexpr char const* by_hand = "by hand"; ///< in place of a deck: nobody else runs its trials
+
+nlohmann::json json_of(std::optional<search::Job> const& job, search::Study const& study) {
+    if (!job) {
+        return {{"trial", nullptr}, {"finished", study.is_finished()}};
+    }
+    auto const& trial = study.trials()[static_cast<std::size_t>(job->trial)];
+    nlohmann::json json{{"trial", job->trial + 1}, {"share", job->share}, {"values", trial.values}};
+    if (job->parent >= 0) {
+        json["parent"] = job->parent + 1;
+    }
+    return json;
+}
+
+ExitCode suggest_command(Invocation const& invocation) {
+    SuggestTold told;
+    auto const words = search_suggest_options(told).parse(invocation.arguments);
+    config::DeckSource source;
+    source.read(words.positions[0]);
+    auto const settings = search::settings_of(source);
+    search::Space const space(source, settings.constraints, settings.constraints_origin);
+    search::Identity identity{.space = {}, .deck = by_hand, .version = build::version};
+    for (auto const& [key, written] : source.values()) {
+        identity.space[key] = written.value;
+    }
+    auto const lock = locked(told.directory);
+    search::Study study(std::move(identity),
+                        std::make_unique<search::Journal>(told.directory / search::journal_name));
+    for (std::int64_t known = study.queued(); known > 0; --known) {
+        static_cast<void>(study.next()); // suggested before, and not told yet
+    }
+    std::cout << json_of(study.next(), study).dump() << "\n";
+    return ExitCode::ok;
+}
+
+search::Outcome outcome_of(std::vector<std::string> const& words,
+                           search::Settings const& settings) {
+    search::Outcome outcome;
+    auto const refuse = [](std::string const& what, std::string const& why) {
+        throw Error(ExitCode::usage, {what, why, "See lockstep search tell --help"});
+    };
+    auto const trial = number_of<std::int64_t>(words[1]);
+    if (!trial || *trial < 1) {
+        refuse(concat("TRIAL ", words[1]), "expected the number of a trial, from 1 on");
+    }
+    outcome.trial = *trial - 1;
+    if (words.size() == 3 && words[2] == "failed") {
+        outcome.code = static_cast<int>(ExitCode::usage);
+        return outcome;
+    }
+    if (words.size() - 2 != settings.goals.size()) {
+        refuse(concat(words.size() - 2, " values"),
+               concat("the search has ", settings.goals.size(), " goals"));
+    }
+    for (std::size_t at = 0; at < settings.goals.size(); ++at) {
+        auto const value = number_of<double>(words[at + 2]);
+        if (!value) {
+            refuse(concat("VALUE ", words[at + 2]), "expected a number");
+        }
+        outcome.metrics[settings.goals[at].metric] = *value;
+    }
+    return outcome;
+}
+
+ExitCode tell_command(Invocation const& invocation) {
+    auto const words = positions_of(search_tell_options, invocation);
+    std::filesystem::path const directory = words[0];
+    auto const settings = search::Study::look_at(directory)->settings();
+    auto const lock = locked(directory);
+    auto journal = std::make_unique<search::Journal>(directory / search::journal_name);
+    auto identity = search::Study::look_at(directory)->identity();
+    if (identity.deck != by_hand) {
+        throw Error(ExitCode::usage, {concat("lockstep search tell ", directory.string()),
+                                      "this search trains its trials itself",
+                                      "Tell results to searches begun with search suggest"});
+    }
+    search::Study study(std::move(identity), std::move(journal));
+    study.tell(outcome_of(words, settings));
+    return ExitCode::ok;
+}
+
+ExitCode report_search_command(Invocation const& invocation) {
+    std::filesystem::path const directory = positions_of(search_report_options, invocation)[0];
+    auto const study = search::Study::look_at(directory);
+    std::cout << search::write_report(*study, directory);
+    return ExitCode::ok;
+}
+
+CommandGroup search_group() {
+    return {.name = "search",
+            .commands = {{"report", report_search_command,
+                          [](HelpWords const&) { return help_of(search_report_options); }},
+                         {"suggest", suggest_command,
+                          [](HelpWords const&) { return help_of(search_suggest_options); }},
+                         {"tell", tell_command,
+                          [](HelpWords const&) { return help_of(search_tell_options); }}}};
+}
+
+} // namespace
+
+ExitCode search_command(Invocation const& invocation) {
+    auto const& words = invocation.arguments;
+    bool const is_part =
+        !words.empty() && (words[0] == "report" || words[0] == "suggest" || words[0] == "tell");
+    if (is_part) {
+        return run_one_of(search_group(), invocation);
+    }
+    SignalRequests const signals; // noted from here on, while LibTorch and MPI start
+    static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
+    static_cast<void>(std::signal(SIGHUP, SIG_IGN));
+    return train_side_command("search", invocation);
+}
+
+std::string search_help(HelpWords const& words) {
+    return (words.empty() ? help_of(search_options) : std::string()) +
+           help_of(search_group(), words);
+}
+
+} // namespace lockstep::app

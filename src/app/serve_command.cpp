@@ -1,0 +1,52 @@
+#include "app/command.hpp"
+#include "base/arguments.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <iostream>
+
+#include "commands.hpp"
+#include "serve/server.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+Options serve_options(serve::ServeOptions& options) {
+    return {
+        .command = "lockstep serve",
+        .positions = {"RUN|DIRECTORY...", 1, 1000},
+        .about =
+            "Shows runs in the browser, live: curves, step time, ranks, checkpoints and attempts, "
+            "log, deck; several runs over each other. It reads the runs' directories, here or on "
+            "a shared file system, and writes nothing. Open the address that it prints, which "
+            "lets in this user alone; Ctrl-C ends it. From another machine: ssh -L "
+            "8800:127.0.0.1:8800 HOST lockstep serve --port 8800 runs",
+        .rows = {option::whole("--port N", "port of 127.0.0.1; 0: a free one", options.port,
+                               {.least = 0, .most = 65535}),
+                 option::path("--socket FILE",
+                              "a Unix socket of this user alone, instead of a port",
+                              options.socket)}};
+}
+
+} // namespace
+
+ExitCode serve_command(Invocation const& invocation) {
+    serve::ServeOptions options;
+    auto const words = serve_options(options).parse(invocation.arguments);
+    if (options.port != 0 && !options.socket.empty()) {
+        throw Error(ExitCode::usage, {"--port and --socket are both given",
+                                      "the page is served at one of them", "Leave one out"});
+    }
+    options.paths.assign(words.positions.begin(), words.positions.end());
+    serve::serve(options, [](std::string const& address) {
+        std::cout << "lockstep serve: " << address << std::endl;
+    });
+    return ExitCode::ok;
+}
+
+std::string serve_help(HelpWords const&) {
+    return help_of(serve_options);
+}
+
+} // namespace lockstep::app

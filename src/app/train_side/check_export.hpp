@@ -1,0 +1,35 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+#include "train/saved_model.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace lockstep::app {
+
+/// How an exported file compares with the model that it was made from.
+struct ExportDifference {
+    std::int64_t samples = 0;
+    double largest = 0;           ///< difference of two outputs
+    double largest_relative = 0;  ///< the same, over 1 + the size of ours
+    std::int64_t predictions = 0; ///< largest outputs of a sample, or of its places, by class
+    std::int64_t other_predictions = 0;
+    double seconds_per_sample = 0; ///< of the file, on one core
+};
+
+/// Runs `file` and the model on the first samples of `set`; those of other numbers of rows than the
+/// file takes are cut, or filled with zeros.
+///
+/// Throws  Error 64 where the set has other inputs than the model; as data::Dataset and
+///         deploy::run_exported do
+ExportDifference compare_export(std::filesystem::path const& file, train::SavedModel const& saved,
+                                config::Data const& data, std::int64_t samples);
+
+/// Seconds that an exported file needs for one sample of zeros, on one core.
+///
+/// Throws  as deploy::run_exported
+double export_latency(std::filesystem::path const& file, nn::ExportInputs const& inputs);
+
+} // namespace lockstep::app

@@ -1,0 +1,97 @@
+#include "base/file.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+#include "train/saved_model.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+
+#include "check_export.hpp"
+#include "commands.hpp"
+#include "deploy/c_writer.hpp"
+#include "deploy/memory_plan.hpp"
+#include "deploy/onnx_writer.hpp"
+#include "saved_deck.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+/// C compilers take long for weights that stand in a text.
+constexpr std::int64_t max_compiled_parameters = 1000000;
+
+/// JSON of ASCII letters, whatever the texts are.
+std::string dumped(nlohmann::json const& json) {
+    return json.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
+}
+
+deploy::Graph graph_of(train::SavedModel const& saved, std::string const& checkpoint) {
+    auto graph = nn::export_graph(*saved.model, saved.inputs);
+    deploy::simplify(graph);
+    graph.class_names = saved.class_names;
+    if (!saved.class_names.empty()) {
+        graph.facts["classes"] = dumped(saved.class_names);
+    }
+    graph.facts["lockstep"] = dumped({{"checkpoint", checkpoint}, {"rows", saved.inputs.rows}});
+    return graph;
+}
+
+void write_c(deploy::Graph const& graph, std::filesystem::path const& out) {
+    auto const written = deploy::c_source(graph, deploy::c_name(out.stem().string()));
+    auto beside = [&](char const* extension) {
+        return std::filesystem::path(out).replace_extension(extension);
+    };
+    write_text_durably(beside(".h"), written.header);
+    write_text_durably(beside(".f90"), written.fortran);
+    write_text_durably(out, written.source); // last: where it is, the others are
+}
+
+/// Not measured where nothing here runs such files; the export is good all the same.
+std::string latency_text(std::filesystem::path const& out, nn::ExportInputs const& inputs,
+                         std::int64_t parameters) {
+    if (out.extension() == ".c" && parameters > max_compiled_parameters) {
+        return "not measured: so many weights take long to compile";
+    }
+    try {
+        return concat(fixed(export_latency(out, inputs) * 1e3, 3), " ms");
+    } catch (Error const& error) {
+        return concat("not measured: ", error.text().why);
+    }
+}
+
+void print_costs(std::filesystem::path const& out, deploy::Graph const& graph,
+                 nn::ExportInputs const& inputs) {
+    auto const costs = deploy::costs_of(graph);
+    std::cout << "  file size              " << bytes_text(std::filesystem::file_size(out))
+              << "\n  parameters             " << count_text(costs.parameters)
+              << "\n  multiply-adds          " << count_text(costs.multiplications)
+              << "\n  memory between layers  " << bytes_text(costs.peak_bytes)
+              << "\n  latency on one core    " << latency_text(out, inputs, costs.parameters)
+              << "\n";
+}
+
+} // namespace
+
+/// Words of `lockstep checkpoint export`, which it has looked at: FILE, OUT, format, rows (0: not
+/// said) and keys of the deck.
+ExitCode export_graph_command(Invocation const& invocation) {
+    checkpoint::VerifiedFile const file(invocation.arguments.at(0));
+    auto words = invocation.arguments;
+    auto const deck = saved_deck(file, words);
+    std::filesystem::path const out = words.at(1);
+    auto const rows = number_of<std::int64_t>(words.at(3)).value_or(0);
+    auto const saved = train::open_saved_model(deck, file, rows);
+    auto const graph = graph_of(saved, file.path().string());
+    if (words.at(2) == "c") {
+        write_c(graph, out);
+    } else {
+        write_text_durably(out, deploy::onnx_file(graph));
+    }
+    std::cout << out.string() << ": the model of " << file.path().string() << ", for one sample:\n";
+    print_costs(out, graph, saved.inputs);
+    return ExitCode::ok;
+}
+
+} // namespace lockstep::app

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "lockstep/base/signals.hpp"
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/config/deck.hpp"
+
+#include <filesystem>
+
+#include "federate/charter.hpp"
+#include "federate/model_vector.hpp"
+
+namespace lockstep::app {
+
+/// The weights that a run of the deck begins with: drawn from its seed, or those of model.weights.
+/// `scratch` is a directory that comes and goes with it. On rank 0; elsewhere nothing.
+///
+/// Collective  over `world`
+/// Throws      AgreedError as train::Trainer
+federate::ModelVector first_weights(comm::Communicator const& world, config::Deck deck,
+                                    std::filesystem::path const& scratch,
+                                    SignalRequests const& signals);
+
+/// The charter with the deck and the model in it.
+federate::Charter charter_for(federate::Charter charter, config::Deck deck,
+                              federate::ModelVector const& first);
+
+} // namespace lockstep::app

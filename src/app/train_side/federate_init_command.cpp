@@ -1,0 +1,111 @@
+#include "base/text.hpp"
+#include "checkpoint/store.hpp"
+#include "comm/agree.hpp"
+#include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/train/trainer.hpp"
+#include "monitor/watchdog.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "../agreed_words.hpp"
+#include "../federate_options.hpp"
+#include "build_info.hpp"
+#include "commands.hpp"
+#include "deck_on_all_ranks.hpp"
+#include "federate/federation.hpp"
+#include "federate_init.hpp"
+
+namespace lockstep::app {
+
+federate::ModelVector first_weights(comm::Communicator const& world, config::Deck deck,
+                                    std::filesystem::path const& scratch,
+                                    SignalRequests const& signals) {
+    deck.run.directory = scratch.string();
+    {
+        train::Trainer trainer(world, {.deck = deck, .version = build::version}, signals);
+        trainer.save_checkpoint();
+    }
+    federate::ModelVector first;
+    comm::agree(world, "reading the first weights", [&] {
+        if (world.is_root()) {
+            auto const checkpoints = checkpoint::Store(scratch / "checkpoints", 1).list();
+            first = federate::ModelVector::read(checkpoints.at(0).path);
+            std::filesystem::remove_all(scratch);
+        }
+    });
+    return first;
+}
+
+federate::Charter charter_for(federate::Charter charter, config::Deck deck,
+                              federate::ModelVector const& first) {
+    deck.optimizer.proximal = charter.proximal;
+    deck.model.weights.clear(); // of each round, the global model
+    charter.deck = config::to_text(deck);
+    charter.model = first.fingerprint();
+    return charter;
+}
+
+namespace {
+
+void require_outside(std::filesystem::path const& key, std::filesystem::path const& directory) {
+    auto const inside = std::filesystem::weakly_canonical(key).lexically_relative(
+        std::filesystem::weakly_canonical(directory));
+    if (!inside.empty() && *inside.begin() != "..") {
+        throw Error(ExitCode::usage,
+                    {concat("--key ", key.string(), " lies in ", directory.string()),
+                     "all sites see that directory", "Name a file elsewhere"});
+    }
+}
+
+} // namespace
+
+ExitCode federate_init_command(Invocation const& invocation) {
+    SignalRequests const signals;
+    return monitor::run_collectively(
+        invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
+            auto const& world = context.world;
+            FederateInitTold told;
+            auto words = agreed_words(world, federate_init_options(told), invocation.arguments);
+            std::filesystem::path const directory = words.positions[0];
+            comm::agree(world, "reading the command line", [&] {
+                federate::require_cryptography();
+                settle_charter(told.charter, told.secure, told.charter.min_sites);
+                require_outside(told.key, directory);
+                if (world.is_root() && std::filesystem::exists(directory / "charter.h5")) {
+                    throw Error(ExitCode::cannot_create,
+                                {concat(directory.string(), " has a federation already"),
+                                 "its sites would not know which of the two they are in",
+                                 "Name another directory"});
+                }
+            });
+            auto deck = read_deck(world, {{words.positions[1]}, words.keys}, 0).deck;
+            context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
+            context.session.bind_device(train::device_of_rank(world, deck.run));
+            deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);
+            auto const first =
+                told.weights.empty()
+                    ? first_weights(world, deck, directory / "first-weights", signals)
+                    : federate::ModelVector();
+            comm::agree(world, "starting the federation", [&] {
+                if (!world.is_root()) {
+                    return;
+                }
+                auto const& from =
+                    told.weights.empty() ? first : federate::ModelVector::read(told.weights);
+                auto charter = charter_for(told.charter, deck, from);
+                charter.id = federate::hex_text(federate::Secret::random().bytes()).substr(0, 32);
+                auto const key =
+                    federate::PrivateKey::open_or_make(told.key, federate::coordinator_name);
+                auto const federation = federate::Federation::found(directory, charter, from, key);
+                std::cout << "federation " << charter.id << " in " << directory.string() << ": "
+                          << count_text(static_cast<std::int64_t>(from.values.size()))
+                          << " values, " << charter.rounds << " rounds\n"
+                          << "the coordinator's fingerprint is\n  "
+                          << federate::hex_text(federation.coordinator()) << "\n";
+            });
+            return ExitCode::ok;
+        });
+}
+
+} // namespace lockstep::app

@@ -1,0 +1,110 @@
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "lockstep/config/deck_source.hpp"
+#include "lockstep/train/trainer.hpp"
+#include "monitor/watchdog.hpp"
+
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include "../agreed_words.hpp"
+#include "../federate_options.hpp"
+#include "commands.hpp"
+#include "federate_site.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+/// What rank 0 alone has of a federation: no other rank reads a key.
+struct OwnPart {
+    federate::Federation federation;
+    federate::PrivateKey key;
+    FileLock lock;
+    federate::Site site;
+
+    OwnPart(std::filesystem::path const& directory, FederateRoundTold const& told,
+            std::filesystem::path const& local)
+        : federation(directory), key(federate::PrivateKey::open(told.key, told.site)),
+          lock(federate::sole_process(told.key.string() + ".lock", concat("site ", told.site))),
+          site(federation, key, local) {}
+};
+
+/// The federation's deck with the site's own data; whatever decides the result is the
+/// federation's.
+config::Deck site_deck(std::string const& printed, Words const& words, std::string const& site) {
+    config::DeckSource source;
+    source.read_printed(printed, "the federation's deck");
+    auto const whole = source.parse();
+    source.take_options(words.keys);
+    auto deck = source.parse();
+    if (auto const changes = config::forbidden_changes(whole, deck); !changes.empty()) {
+        throw Error(ExitCode::usage,
+                    {concat("keys that are the federation's: ", joined(changes, "; ")),
+                     "every site must train alike; its own are its data and where it runs",
+                     "Leave them out"});
+    }
+    if (deck.run.directory == whole.run.directory) {
+        deck.run.directory = concat("runs/federate-", site);
+    }
+    return deck;
+}
+
+/// Not collective: rank 0 waits, the others wait for it.
+void wait_for_news(double seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(seconds, 1.0)));
+}
+
+} // namespace
+
+ExitCode federate_round_command(Invocation const& invocation) {
+    SignalRequests const signals;
+    return monitor::run_collectively(
+        invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
+            auto const& world = context.world;
+            FederateRoundTold told;
+            auto const words =
+                agreed_words(world, federate_round_options(told), invocation.arguments);
+            std::string printed;
+            comm::agree(world, "opening the federation", [&] {
+                federate::require_site_name(told.site);
+                if (world.is_root()) {
+                    printed = federate::Federation(words.positions[0]).charter().deck;
+                }
+            });
+            comm::broadcast_text(world, printed);
+            config::Deck deck;
+            std::unique_ptr<OwnPart> own;
+            comm::agree(world, "opening the federation", [&] {
+                deck = site_deck(printed, words, told.site);
+                if (world.is_root()) {
+                    own = std::make_unique<OwnPart>(words.positions[0], told, deck.run.directory);
+                }
+            });
+            context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
+            context.session.bind_device(train::device_of_rank(world, deck.run));
+            auto const* const federation = own ? &own->federation : nullptr;
+            auto const* const site = own ? &own->site : nullptr;
+            std::string said;
+            for (auto left_s = told.wait_s;; left_s -= 1) {
+                auto const standing = take_part(context, federation, site, deck, signals);
+                if (!standing) {
+                    return ExitCode::interrupted;
+                }
+                if (world.is_root() && standing->words != said) {
+                    said = standing->words;
+                    std::cout << said << std::endl;
+                }
+                bool const over = left_s <= 0 || signals.pending() != 0;
+                if (comm::all_reduce(world, over ? 1 : 0, comm::Reduce::maximum) != 0) {
+                    return ExitCode::ok;
+                }
+                wait_for_news(left_s);
+            }
+        });
+}
+
+} // namespace lockstep::app

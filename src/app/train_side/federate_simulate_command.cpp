@@ -1,0 +1,239 @@
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "base/list.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "lockstep/data/dataset.hpp"
+#include "lockstep/train/trainer.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <numeric>
+
+#include "../federate_options.hpp"
+#include "commands.hpp"
+#include "deck_on_all_ranks.hpp"
+#include "federate/coordinator.hpp"
+#include "federate/partition.hpp"
+#include "federate_init.hpp"
+#include "federate_site.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+std::string site_name(std::size_t number) {
+    auto const digits = std::to_string(number + 1);
+    return concat("site-", std::string(5 - std::min<std::size_t>(5, digits.size()), '0'), digits);
+}
+
+/// A federation whose coordinator and sites are all in this job. Its keys come from the seed, so
+/// that every number of it does: they protect nothing.
+class Simulation {
+  public:
+    Simulation(config::Deck deck, FederateSimulateTold told)
+        : deck_(std::move(deck)), told_(std::move(told)), directory_(deck_.run.directory) {}
+
+    std::filesystem::path federation_directory() const { return directory_ / "federation"; }
+
+    /// On rank 0.
+    void found(federate::ModelVector const& first) {
+        auto charter = charter_for(told_.charter, deck_, first);
+        charter.id = federate::hex_text(secret("federation").bytes()).substr(0, 32);
+        make_directories(directory_ / "keys");
+        coordinator_key_ = std::make_unique<federate::PrivateKey>(key_of("coordinator"));
+        if (std::filesystem::exists(federation_directory() / "charter.h5")) {
+            federation_ = std::make_unique<federate::Federation>(federation_directory());
+            if (federation_->charter().text() != charter.text()) {
+                throw Error(ExitCode::usage,
+                            {concat(directory_.string(), " has another simulation"),
+                             "its deck or its options are others",
+                             "Name another run.directory, or remove that one"});
+            }
+        } else {
+            federation_ = std::make_unique<federate::Federation>(federate::Federation::found(
+                federation_directory(), charter, first, *coordinator_key_));
+        }
+        lock_ = std::make_unique<FileLock>(
+            federate::sole_process(federation_directory() / "coordinator.lock", "the coordinator"));
+        coordinator_ = std::make_unique<federate::Coordinator>(*federation_, *coordinator_key_);
+        for (std::size_t i = 0; std::cmp_less(i, told_.sites); ++i) {
+            keys_.push_back(std::make_unique<federate::PrivateKey>(key_of(site_name(i))));
+            sites_.push_back(std::make_unique<federate::Site>(*federation_, *keys_.back(),
+                                                              directory_ / "sites" / site_name(i)));
+            sites_.back()->join();
+        }
+        coordinator_->accept({"all"});
+    }
+
+    /// On rank 0: the samples of each site, in files of their own.
+    void divide_data() const {
+        auto const fields = fields_of_deck();
+        auto const whole = open_training_set(deck_.data);
+        std::vector<std::int64_t> labels(static_cast<std::size_t>(whole.samples()), 0);
+        if (whole.has_labels()) {
+            std::vector<std::int64_t> all(labels.size());
+            std::iota(all.begin(), all.end(), 0);
+            whole.read_targets(all, labels);
+        } else if (told_.dirichlet > 0) {
+            throw Error(ExitCode::usage, {concat("--dirichlet ", told_.dirichlet),
+                                          "the samples have no classes", "Leave it out"});
+        }
+        auto const owners = federate::sites_of_samples(
+            labels, {told_.sites, told_.dirichlet, static_cast<std::uint64_t>(deck_.run.seed)});
+        make_directories(directory_ / "data");
+        for (std::size_t i = 0; std::cmp_less(i, told_.sites); ++i) {
+            std::vector<std::int64_t> samples;
+            for (std::size_t sample = 0; sample < owners.size(); ++sample) {
+                if (std::cmp_equal(owners[sample], i)) {
+                    samples.push_back(static_cast<std::int64_t>(sample));
+                }
+            }
+            if (!std::filesystem::exists(data_of(i))) {
+                federate::write_part(deck_.data.train, fields, samples, data_of(i));
+            }
+        }
+    }
+
+    config::Deck deck_of(std::size_t site) const {
+        auto deck = deck_;
+        deck.data.train = data_of(site).string();
+        deck.optimizer.proximal = told_.charter.proximal;
+        return deck;
+    }
+    std::size_t count() const { return static_cast<std::size_t>(told_.sites); }
+
+    // On rank 0; elsewhere null.
+    federate::Federation const* federation() const { return federation_.get(); }
+    federate::Coordinator const* coordinator() const { return coordinator_.get(); }
+    federate::Site const* site(std::size_t i) const {
+        return sites_.empty() ? nullptr : sites_[i].get();
+    }
+
+  private:
+    std::filesystem::path data_of(std::size_t site) const {
+        return directory_ / "data" / concat(site_name(site), ".h5");
+    }
+    federate::Secret secret(std::string const& name) const {
+        std::array<std::uint8_t, federate::Secret::size> none{};
+        return federate::Secret(none).derived(concat("simulation ", deck_.run.seed, " ", name));
+    }
+    federate::PrivateKey key_of(std::string const& name) const {
+        return federate::PrivateKey::simulated(directory_ / "keys" / concat(name, ".key"), name,
+                                               secret(name));
+    }
+    federate::FieldNames fields_of_deck() const {
+        auto names = list_texts(deck_.data.inputs);
+        std::ranges::copy(list_texts(deck_.data.targets), std::back_inserter(names));
+        bool const plain = data::expand_files(deck_.data.train).size() == 1 &&
+                           deck_.data.sequence == 0 && !deck_.data.sample_per_file &&
+                           deck_.data.sample_weights.empty();
+        if (!plain) {
+            throw Error(ExitCode::usage,
+                        {concat("data.train = ", deck_.data.train),
+                         "a simulation divides one file with a row for each sample, without "
+                         "weights or sequences",
+                         "Name such a file"});
+        }
+        return {names};
+    }
+
+    config::Deck deck_;
+    FederateSimulateTold told_;
+    std::filesystem::path directory_;
+    std::unique_ptr<federate::PrivateKey> coordinator_key_;
+    std::unique_ptr<federate::Federation> federation_;
+    std::unique_ptr<FileLock> lock_;
+    std::unique_ptr<federate::Coordinator> coordinator_;
+    std::vector<std::unique_ptr<federate::PrivateKey>> keys_;
+    std::vector<std::unique_ptr<federate::Site>> sites_;
+};
+
+/// What the global model of a round measures on the deck's test set, or its validation set.
+///
+/// Collective  over `world`
+void tell_quality(comm::Communicator const& world, config::Deck const& deck,
+                  std::string const& file) {
+    if (trimmed(deck.data.test).empty() && trimmed(deck.data.validation).empty()) {
+        return;
+    }
+    auto const measured = train::evaluate_file(world, deck, file);
+    if (world.is_root()) {
+        std::cout << "  " << measured.set << " loss " << fixed(measured.loss, 6);
+        for (auto const& [name, value] : measured.metrics) {
+            std::cout << ", " << name << " " << fixed(value, 6);
+        }
+        std::cout << std::endl;
+    }
+}
+
+/// Collective  over the world
+ExitCode run_rounds(monitor::CommandContext& context, config::Deck const& deck,
+                    Simulation const& simulation, SignalRequests const& signals) {
+    auto const& world = context.world;
+    while (true) {
+        std::string over; // the model of a round that has ended, or "finished"
+        comm::agree(world, "coordinating", [&] {
+            if (auto const* const coordinator = simulation.coordinator()) {
+                auto const before = simulation.federation()->current_round();
+                auto const progress = coordinator->advance(federate::Coordinator::Waiting::for_all);
+                for (auto const& line : progress.lines) {
+                    std::cout << line << std::endl;
+                }
+                bool const ended = simulation.federation()->current_round() > before;
+                over = concat(ended ? simulation.federation()->global_file(before).string() : "",
+                              unit_separator, progress.finished ? "finished" : "");
+            }
+        });
+        comm::broadcast_text(world, over);
+        auto const parts = split(over, unit_separator);
+        if (!parts[0].empty()) {
+            tell_quality(world, deck, parts[0]);
+        }
+        if (!parts[1].empty()) {
+            return ExitCode::ok;
+        }
+        for (std::size_t i = 0; i < simulation.count(); ++i) {
+            if (!take_part(context, simulation.federation(), simulation.site(i),
+                           simulation.deck_of(i), signals)) {
+                return ExitCode::interrupted;
+            }
+        }
+    }
+}
+
+} // namespace
+
+ExitCode federate_simulate_command(Invocation const& invocation) {
+    SignalRequests const signals;
+    return monitor::run_collectively(
+        invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
+            auto const& world = context.world;
+            FederateSimulateTold told;
+            auto deck =
+                begin_with_deck(context, federate_simulate_options(told), invocation, 0).deck;
+            deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);
+            comm::agree(world, "reading the command line", [&] {
+                federate::require_cryptography();
+                auto& charter = told.charter;
+                charter.min_sites = std::min(charter.min_sites, told.sites);
+                if (charter.is_private() && charter.expected_sites == 0) {
+                    charter.expected_sites = told.sites;
+                }
+                settle_charter(charter, told.secure, charter.min_sites);
+            });
+            auto const directory = std::filesystem::path(deck.run.directory);
+            auto const first = first_weights(world, deck, directory / "first-weights", signals);
+            Simulation simulation(deck, told);
+            comm::agree(world, "starting the federation", [&] {
+                if (world.is_root()) {
+                    simulation.divide_data();
+                    simulation.found(first);
+                }
+            });
+            return run_rounds(context, deck, simulation, signals);
+        });
+}
+
+} // namespace lockstep::app

@@ -1,0 +1,151 @@
+#include "federate_site.hpp"
+
+#include "base/hash.hpp"
+#include "base/random.hpp"
+#include "base/text.hpp"
+#include "checkpoint/store.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "config/share.hpp"
+#include "lockstep/config/deck_source.hpp"
+#include "lockstep/monitor/metrics_file.hpp"
+#include "lockstep/task/task.hpp"
+#include "lockstep/train/trainer.hpp"
+#include "monitor/console.hpp"
+#include "monitor/watchdog.hpp"
+
+#include <array>
+#include <iostream>
+#include <limits>
+
+#include "build_info.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+/// What a site's training in one round differs in from the federation's deck.
+struct LocalRun {
+    std::string directory;
+    std::string weights; ///< the global model
+    std::int64_t seed = 0;
+
+    std::string packed() const {
+        return joined({directory, weights, std::to_string(seed)}, std::string(1, unit_separator));
+    }
+    static LocalRun unpacked(std::string const& text) {
+        auto const parts = split(text, unit_separator);
+        return {parts.at(0), parts.at(1), std::stoll(parts.at(2))};
+    }
+};
+
+LocalRun local_run(federate::Federation const& federation, federate::Site const& site,
+                   config::Deck const& deck, std::int64_t round) {
+    static_cast<void>(federation.first_model(round)); // it is the one that the round begins with
+    auto const key = random_key(static_cast<std::uint64_t>(deck.run.seed), Stream::order,
+                                {static_cast<std::uint64_t>(round), hash64(site.name())});
+    return {site.run_directory(round).string(),
+            std::filesystem::absolute(federation.global_file(round - 1)).string(),
+            static_cast<std::int64_t>(key >> 2)};
+}
+
+std::vector<std::unique_ptr<train::Observer>> observers(config::Deck const& deck) {
+    std::filesystem::path const directory = deck.run.directory;
+    std::vector<std::unique_ptr<train::Observer>> all;
+    all.push_back(std::make_unique<monitor::MetricsFile>(directory / "metrics.jsonl"));
+    all.push_back(std::make_unique<monitor::Console>(
+        monitor::Log(directory / "log.txt", monitor::Talk::quiet), deck.monitor.progress));
+    return all;
+}
+
+std::int64_t count_samples(config::Deck const& deck) {
+    if (task::is_played(deck.task)) {
+        return 1;
+    }
+    auto const whole = open_training_set(deck.data);
+    auto const percent = config::share_of(deck.data.validation);
+    return percent
+               ? whole.divided(*percent, static_cast<std::uint64_t>(deck.run.seed)).first.samples()
+               : whole.samples();
+}
+
+/// Whether training came to its end.
+///
+/// Collective  over the world
+bool train_round(monitor::CommandContext& context, config::Deck deck, LocalRun const& local,
+                 SignalRequests const& signals) {
+    deck.run.directory = local.directory;
+    deck.run.name = std::filesystem::path(local.directory).filename().string();
+    deck.run.seed = local.seed;
+    deck.model.weights = local.weights;
+    deck.data.test.clear(); // sites do not choose by it, and it need not be here
+    deck.checkpoint.keep = 1;
+    deck.monitor.tensorboard = false;
+    deck.monitor.plots = false;
+    auto const ended = train::train(context.world,
+                                    {.deck = deck,
+                                     .version = build::version,
+                                     .observers = observers,
+                                     .stepped = [&] { context.watchdog.hear_of_exit_first(); }},
+                                    signals);
+    return ended.reason == "finished" || ended.reason == "already finished";
+}
+
+} // namespace
+
+data::Dataset open_training_set(config::Data const& data) {
+    return data::Dataset({.files = data.train,
+                          .inputs = data.inputs,
+                          .targets = data.targets,
+                          .sample_per_file = data.sample_per_file,
+                          .sequence = data.sequence});
+}
+
+std::optional<federate::Standing> take_part(monitor::CommandContext& context,
+                                            federate::Federation const* federation,
+                                            federate::Site const* site, config::Deck const& deck,
+                                            SignalRequests const& signals) {
+    auto const& world = context.world;
+    std::optional<std::int64_t> samples;
+    federate::Standing standing;
+    while (true) {
+        std::string packed;
+        comm::agree(world, "taking part in the round", [&] {
+            if (site != nullptr) {
+                standing = site->proceed(samples);
+                if (standing.need == federate::Need::samples) {
+                    samples = count_samples(deck);
+                    standing = site->proceed(samples);
+                }
+                if (standing.need == federate::Need::training) {
+                    packed = local_run(*federation, *site, deck, standing.round).packed();
+                }
+            }
+        });
+        comm::broadcast_text(world, packed);
+        if (packed.empty()) {
+            return standing;
+        }
+        auto const local = LocalRun::unpacked(packed);
+        if (!train_round(context, deck, local, signals)) {
+            return std::nullopt;
+        }
+        comm::agree(world, "sending the update", [&] {
+            if (site != nullptr) {
+                auto const newest =
+                    checkpoint::Store(std::filesystem::path(local.directory) / "checkpoints", 1)
+                        .list();
+                if (newest.empty()) {
+                    throw Error(ExitCode::no_input,
+                                {concat("no checkpoint in ", local.directory),
+                                 "it was removed after training", "Start this round again"});
+                }
+                std::cout << site->send_update(standing.round,
+                                               federate::ModelVector::read(newest.front().path))
+                          << std::endl;
+            }
+        });
+    }
+}
+
+} // namespace lockstep::app

@@ -1,0 +1,23 @@
+#include "train/quantised_file.hpp"
+
+#include <iostream>
+
+#include "../train_side_options.hpp"
+#include "commands.hpp"
+#include "saved_deck.hpp"
+
+namespace lockstep::app {
+
+/// Words of `lockstep checkpoint quantise`, of which FILE and OUT were looked at.
+ExitCode quantise_command(Invocation const& invocation) {
+    train::QuantiseOptions told;
+    auto const words = quantise_options(told).parse(invocation.arguments);
+    checkpoint::VerifiedFile const file(words.positions[0]);
+    auto keys = words.keys;
+    auto const deck = saved_deck(file, keys);
+    auto const& out = words.positions[1];
+    std::cout << out << ": " << train::quantise_file(deck, file, out, told) << "\n";
+    return ExitCode::ok;
+}
+
+} // namespace lockstep::app

@@ -1,0 +1,53 @@
+#include "run_observers.hpp"
+
+#include "lockstep/monitor/metrics_file.hpp"
+#include "monitor/console.hpp"
+#include "monitor/ledger.hpp"
+#include "monitor/tolerant.hpp"
+#include "report/plots.hpp"
+#include "report/tensorboard.hpp"
+
+#include <filesystem>
+
+namespace lockstep::app {
+
+namespace {
+
+using Observers = std::vector<std::unique_ptr<train::Observer>>;
+
+/// Adds what `make` makes; where that fails, or fails later, there is a warning and no more.
+template <class Make>
+void add_tolerant(Observers& all, monitor::Log const& log, Make const& make) {
+    try {
+        all.push_back(std::make_unique<monitor::Tolerant>(make(), log));
+    } catch (...) {
+        monitor::Tolerant::warn(log, current_error());
+    }
+}
+
+} // namespace
+
+Observers run_observers(config::Deck const& deck, BatchJob const& job, Stopwatch since_start,
+                        Listening const& listening) {
+    std::filesystem::path const directory = deck.run.directory;
+    monitor::Log const log(directory / "log.txt", listening.talk);
+    auto metrics = std::make_unique<monitor::MetricsFile>(directory / "metrics.jsonl");
+    Observers all;
+    add_tolerant(all, log, [&] { return std::move(metrics); });
+    if (listening.json) {
+        add_tolerant(all, log,
+                     [] { return std::make_unique<monitor::MetricsFile>("/dev/stdout"); });
+    }
+    add_tolerant(all, log,
+                 [&] { return std::make_unique<monitor::Ledger>(directory, job, since_start); });
+    if (deck.monitor.tensorboard) {
+        add_tolerant(all, log, [&] { return report::make_tensorboard(deck); });
+    }
+    all.push_back(std::make_unique<monitor::Console>(log, deck.monitor.progress));
+    if (deck.monitor.plots) {
+        add_tolerant(all, log, [&] { return report::make_plots(deck); });
+    }
+    return all;
+}
+
+} // namespace lockstep::app

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/config/deck.hpp"
+
+#include <string>
+#include <vector>
+
+namespace lockstep::app {
+
+/// The deck that a file's model was trained with, changed by the keys among `words`, which are
+/// taken out.
+///
+/// Throws  Error 64 for a plug-in that only the file names, or an unknown key; as
+///         `checkpoint::open_weights`
+config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::string>& words);
+
+} // namespace lockstep::app

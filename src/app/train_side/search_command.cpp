@@ -1,0 +1,231 @@
+#include "base/batch_job.hpp"
+#include "base/file_lock.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/request_desk.hpp"
+#include "lockstep/base/signals.hpp"
+#include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/train/trainer.hpp"
+#include "monitor/watchdog.hpp"
+#include "train/lease.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <iostream>
+#include <thread>
+
+#include "../agreed_words.hpp"
+#include "../train_side_options.hpp"
+#include "build_info.hpp"
+#include "commands.hpp"
+#include "search_coordinator.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+constexpr auto nap = std::chrono::milliseconds(10); ///< of a group that has nothing to do
+
+constexpr double ending_s = 3; ///< that a search's last process may outlive its mpirun
+
+/// What the command line names, the same on all ranks.
+struct SearchTask {
+    config::DeckSource space;
+    config::DeckSource deck;
+    std::filesystem::path directory;
+};
+
+/// Rank 0 reads the files, all ranks parse the same texts.
+///
+/// Collective  over `world`
+SearchTask read_search(comm::Communicator const& world, Words const& words,
+                       SearchTold const& told) {
+    std::string space;
+    std::string deck;
+    comm::agree(world, "reading the search", [&] {
+        if (!world.is_root()) {
+            return;
+        }
+        config::DeckSource of_space;
+        of_space.read(words.positions.front());
+        space = of_space.packed();
+        config::DeckSource of_deck;
+        for (std::size_t at = 1; at < words.positions.size(); ++at) {
+            of_deck.read(words.positions[at]);
+        }
+        of_deck.take_options(words.keys);
+        deck = of_deck.packed();
+    });
+    comm::broadcast_text(world, space);
+    comm::broadcast_text(world, deck);
+    auto const name = std::filesystem::path(words.positions.front()).stem();
+    return {config::DeckSource::unpacked(space), config::DeckSource::unpacked(deck),
+            told.directory.empty() ? std::filesystem::path("runs") / name : told.directory};
+}
+
+search::Identity identity_of(SearchTask const& task) {
+    search::Identity identity{.space = {}, .deck = {}, .version = build::version};
+    for (auto const& [key, written] : task.space.values()) {
+        identity.space[key] = written.value;
+    }
+    for (auto const& [key, written] : task.deck.values()) { // where it stood does not count
+        identity.deck += concat(key, " = ", written.value, "\n");
+    }
+    return identity;
+}
+
+/// One group's work, until groups are formed again.
+///
+/// Collective  over `group`
+void work(TrialSetting const& setting, comm::Communicator const& group, comm::RequestDesk& desk) {
+    std::optional<TrialEnd> end;
+    while (true) {
+        std::string text;
+        if (group.is_root()) {
+            auto const signal = setting.signals.pending();
+            text = desk.ask(report_text(end, signal != 0 ? signal_name(signal) : ""));
+        }
+        comm::broadcast_text(group, text);
+        end.reset();
+        auto const order = order_of(text);
+        if (order.what == GroupOrder::What::regroup) {
+            return;
+        }
+        if (order.what == GroupOrder::What::wait) {
+            std::this_thread::sleep_for(nap);
+            continue;
+        }
+        end = run_trial(setting, group, order.job, order.values);
+    }
+}
+
+void print_best(search::Study const& study, std::filesystem::path const& directory) {
+    for (auto const trial : study.best()) {
+        auto const& outcome = *study.trials()[static_cast<std::size_t>(trial)].newest();
+        std::cout << "best: trial " << trial + 1;
+        for (auto const& goal : study.settings().goals) {
+            std::cout << ", " << goal.metric << " " << outcome.metrics.at(goal.metric);
+        }
+        std::cout << "  (" << (directory / search::trial_directory(trial) / "deck.ini").string()
+                  << ")\n";
+    }
+    std::cout << std::flush;
+}
+
+/// Rank 0's part of a search.
+struct Head {
+    std::optional<FileLock> lock;
+    std::optional<train::Lease> lease; ///< where file locks do not reach
+    std::unique_ptr<search::Study> study;
+    std::optional<SearchCoordinator> coordinator;
+};
+
+void open_head(Head& head, SearchTask const& task, comm::Communicator const& world) {
+    make_directories(task.directory);
+    Stopwatch const watch;
+    head.lock.emplace(task.directory / "lock");
+    while (head.lock->is_held_elsewhere() && watch.seconds() < ending_s) {
+        std::this_thread::sleep_for(nap);
+        head.lock.emplace(task.directory / "lock");
+    }
+    head.lease.emplace(task.directory, head.lock->is_held_elsewhere());
+    auto journal = std::make_unique<search::Journal>(task.directory / search::journal_name);
+    journal->set_guard([&head] { head.lease->require(); });
+    head.study = std::make_unique<search::Study>(identity_of(task), std::move(journal));
+    auto const done = head.study->trials().size();
+    std::cout << concat("search in ", task.directory.string(), ": ",
+                        head.study->settings().strategy, " on ", world.size(),
+                        world.size() == 1 ? " rank" : " ranks",
+                        done > 0 ? concat(", continues with ", done, " trials known") : "", "\n")
+              << std::flush;
+}
+
+ExitCode search_together(TrialSetting const& setting, SearchTask const& task) {
+    auto const& world = setting.context.world;
+    Head head;
+    comm::agree(world, "opening the search", [&] {
+        if (world.is_root()) {
+            open_head(head, task, world);
+        }
+    });
+    comm::RequestDesk desk(world, [&](int rank, std::string const& request) {
+        return head.coordinator->answer(rank, request);
+    });
+    if (world.is_root()) {
+        head.coordinator.emplace(SearchCoordinator::Parts{*head.study, task.directory, world.size(),
+                                                          [&] { desk.announce(); }});
+    }
+    auto own = setting;
+    own.asked = [&] { return desk.was_announced() ? SIGTERM : 0; };
+    while (true) {
+        int groups = 0;
+        comm::agree(world, "dividing the ranks",
+                    [&] { groups = world.is_root() ? head.coordinator->form_groups() : 0; });
+        groups = comm::all_reduce(world, groups, comm::Reduce::maximum);
+        if (groups == 0) {
+            break;
+        }
+        auto const group =
+            world.split(static_cast<int>(std::int64_t{world.rank()} * groups / world.size()));
+        work(own, group, desk);
+    }
+    bool interrupted = false;
+    comm::agree(world, "ending the search", [&] {
+        if (world.is_root()) {
+            interrupted = head.coordinator->was_interrupted();
+            head.coordinator->note_usage();
+            if (interrupted) {
+                std::cout << concat("interrupted by ", head.coordinator->interrupted(),
+                                    ": start the same command again to continue\n")
+                          << std::flush;
+            } else {
+                print_best(*head.study, task.directory);
+            }
+        }
+    });
+    interrupted = comm::all_reduce(world, interrupted ? 1 : 0, comm::Reduce::maximum) != 0;
+    return interrupted ? ExitCode::interrupted : ExitCode::ok;
+}
+
+} // namespace
+
+ExitCode search_run_command(Invocation const& invocation) {
+    SignalRequests const signals;
+    Stopwatch const since_start;
+    return monitor::run_collectively(
+        invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
+            auto const& world = context.world;
+            SearchTold told;
+            auto const words = agreed_words(world, search_options(told), invocation.arguments);
+            auto const task = read_search(world, words, told);
+            auto const job = world.is_root() ? batch_job() : BatchJob{};
+            TrialSetting setting{.context = context,
+                                 .signals = signals,
+                                 .directory = task.directory,
+                                 .deck = task.deck,
+                                 .origins = {},
+                                 .topology = comm::Topology::discover(world),
+                                 .seconds_left = job.seconds_left,
+                                 .since_start = since_start,
+                                 .asked = {}};
+            config::Deck first;
+            comm::agree(world, "reading the search", [&] {
+                auto const settings = search::settings_of(task.space);
+                search::Space const space(task.space, settings.constraints,
+                                          settings.constraints_origin);
+                search::make_strategy(settings, space);
+                for (auto const& dimension : space.dimensions()) {
+                    setting.origins[dimension.key] = dimension.origin;
+                }
+                // Mistakes of the deck are told before anything is made.
+                auto const seed = static_cast<std::uint64_t>(settings.seed);
+                first = trial_deck(setting, {}, space.values(space.draw_point(seed, 0)));
+            });
+            context.watchdog.set_patience(static_cast<double>(first.communication.timeout_seconds));
+            context.session.bind_device(train::device_of_rank(world, first.run));
+            return search_together(setting, task);
+        });
+}
+
+} // namespace lockstep::app

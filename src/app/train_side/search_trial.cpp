@@ -1,0 +1,203 @@
+#include "search_trial.hpp"
+
+#include "base/batch_job.hpp"
+#include "base/text.hpp"
+#include "checkpoint/store.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "lockstep/base/signals.hpp"
+#include "lockstep/nn/model.hpp"
+#include "lockstep/train/trainer.hpp"
+#include "monitor/root_cause.hpp"
+#include "monitor/watchdog.hpp"
+#include "train/lease.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "build_info.hpp"
+#include "deck_on_all_ranks.hpp"
+#include "run_observers.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+/// What a search wants to know of a run.
+struct Heard {
+    double step_s = 0;
+    std::int64_t steps = 0;
+    std::optional<train::Measured> measured;
+};
+
+class Listener : public train::Observer {
+  public:
+    explicit Listener(Heard& heard) : heard_(heard) {}
+
+    void on(train::Event const& event) override {
+        if (auto const* const step = std::get_if<train::Step>(&event)) {
+            heard_.step_s += step->step_s;
+            ++heard_.steps;
+        } else if (auto const* const measured = std::get_if<train::Measured>(&event)) {
+            if (measured->set == "validation") {
+                heard_.measured = *measured;
+            }
+        }
+    }
+
+  private:
+    Heard& heard_;
+};
+
+/// Scalars that are trained.
+double trained_parameters(nn::Model const& model) {
+    std::int64_t count = 0;
+    for (auto const& parameter : model.parameters()) {
+        count += parameter.requires_grad() ? parameter.numel() : 0;
+    }
+    return static_cast<double>(count);
+}
+
+/// Whether a failure is that of one trial; others concern all of them.
+bool is_result(ExitCode code) {
+    constexpr std::array results{ExitCode::usage, ExitCode::memory, ExitCode::io,
+                                 ExitCode::rank_lost};
+    return std::ranges::find(results, code) != results.end();
+}
+
+void take_failure(TrialEnd& end, Error const& error, std::string const& message) {
+    if (!is_result(error.code())) {
+        end.fatal = error;
+    }
+    end.outcome.code = static_cast<int>(error.code());
+    end.outcome.message = message;
+}
+
+train::RunOptions options_of(TrialSetting const& setting, config::Deck const& deck,
+                             search::Job const& job, Heard& heard) {
+    auto& context = setting.context;
+    auto const& topology = setting.topology;
+    auto const left = setting.seconds_left
+                          ? std::optional(*setting.seconds_left - setting.since_start.seconds())
+                          : std::nullopt;
+    return {
+        .deck = deck,
+        .force = job.parent >= 0, // its values differ from its parent's
+        .version = build::version,
+        .seconds_left = left,
+        .observers =
+            [&heard, since = setting.since_start](config::Deck const& resolved) {
+                auto all = run_observers(resolved, BatchJob{}, since, {monitor::Talk::silent});
+                all.push_back(std::make_unique<Listener>(heard));
+                return all;
+            },
+        .held =
+            [&context, directory = std::filesystem::path(deck.run.directory)](std::int64_t token) {
+                context.root_cause.set_run(
+                    directory, [directory, token] { return train::taken_over(directory, token); });
+            },
+        .begun = [&context] { context.root_cause.set_on_record(); },
+        .stepped = [&context] { context.watchdog.hear_of_exit_first(); },
+        .pause_at = job.share,
+        .asked = setting.asked,
+        .place = train::PlaceOnHost{topology.local_rank, topology.local_size}};
+}
+
+/// Collective  over `ranks`
+TrialEnd trained(TrialSetting const& setting, comm::Communicator const& ranks,
+                 config::Deck const& deck, search::Job const& job) {
+    TrialEnd end;
+    Heard heard;
+    train::Trainer trainer(ranks, options_of(setting, deck, job, heard), setting.signals);
+    while (trainer.train_epoch()) {
+    }
+    // One that was killed after it had measured measures again: the same weights, the same values.
+    bool const known = heard.measured && heard.measured->step == trainer.step();
+    if (comm::all_reduce(ranks, known ? 1 : 0, comm::Reduce::maximum) == 0) {
+        heard.measured = trainer.validate();
+    }
+    auto const parameters = trained_parameters(trainer.model());
+    auto const ended = trainer.finish();
+    auto& outcome = end.outcome;
+    outcome.step = ended.step;
+    outcome.steps = ended.steps_done;
+    bool const done = ended.reason == "paused" || ended.reason == "finished" ||
+                      ended.reason == "already finished";
+    if (!done) {
+        end.interrupted = ended.reason;
+        return end;
+    }
+    if (heard.measured) {
+        outcome.metrics = heard.measured->metrics;
+        outcome.metrics["loss"] = heard.measured->loss;
+    }
+    outcome.metrics["parameters"] = parameters;
+    outcome.metrics["step_ms"] =
+        heard.steps > 0 ? 1000 * heard.step_s / static_cast<double>(heard.steps) : 0;
+    return end;
+}
+
+} // namespace
+
+config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
+                        search::Values const& values) {
+    auto source = setting.deck;
+    source.take_options({}); // above all decks
+    for (auto const& [key, value] : values) {
+        auto const origin = setting.origins.find(key);
+        source.set(key, {value, origin == setting.origins.end() ? "" : origin->second});
+    }
+    drop_keys_of_others(source);
+    auto const set = [&](std::string const& key) { return source.values().contains(key); };
+    auto deck = source.parse();
+    deck.run.name = concat("trial-", job.trial + 1);
+    deck.run.directory = (setting.directory / search::trial_directory(job.trial)).string();
+    deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);
+    deck.data.test.clear(); // trials are compared by validation
+    deck.monitor.progress = "none";
+    deck.monitor.plots = deck.monitor.plots && set("monitor.plots");
+    deck.monitor.tensorboard = deck.monitor.tensorboard && set("monitor.tensorboard");
+    deck.checkpoint.resume = "auto";
+    auto const from = std::filesystem::path(deck.run.directory) / "from.h5";
+    if (job.parent >= 0 &&
+        checkpoint::Store(std::filesystem::path(deck.run.directory) / "checkpoints", 1)
+            .list()
+            .empty()) {
+        deck.checkpoint.resume = from.string();
+    }
+    return deck;
+}
+
+TrialEnd run_trial(TrialSetting const& setting, comm::Communicator const& group,
+                   search::Job const& job, search::Values const& values) {
+    Stopwatch const watch;
+    TrialEnd end;
+    int used = 1;
+    try {
+        config::Deck deck;
+        comm::agree(group, "making a trial's deck",
+                    [&] { deck = trial_deck(setting, job, values); });
+        comm::barrier(group); // all have looked for checkpoints before one is written
+        used = static_cast<int>(std::min<std::int64_t>(deck.run.replicas, group.size()));
+        auto const ranks = group.split(group.rank() < used ? 0 : 1);
+        if (group.rank() < used) {
+            end = trained(setting, ranks, deck, job);
+        }
+    } catch (AgreedError const& error) {
+        take_failure(end, error, concat(error.cause(), ": ", error.what()));
+    } catch (...) {
+        if (group.size() > 1) {
+            throw;
+        }
+        auto const error = current_error();
+        take_failure(end, error, error.what());
+    }
+    setting.context.root_cause.forget_run();
+    end.outcome.trial = job.trial;
+    end.outcome.share = job.share;
+    end.outcome.seconds = watch.seconds();
+    end.outcome.ranks = used;
+    return end;
+}
+
+} // namespace lockstep::app

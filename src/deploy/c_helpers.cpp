@@ -1,0 +1,235 @@
+#include <map>
+
+#include "deploy/c_statements.hpp"
+
+namespace lockstep::deploy {
+
+namespace {
+
+/// Four channels of the output at once read each row of the input once; the innermost loop has no
+/// sum, so that compilers vectorise it without being told to reorder one.
+constexpr char const* convolve = R"(
+struct convolution {
+    long channels, outputs, groups;
+    long in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
+};
+
+static long first_inside(long stride, long offset)
+{
+    return offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+}
+
+static void convolve_channels(const struct convolution *f, long block, const float *x,
+                              const float *weights, long per_output, float *y)
+{
+    const long plane = f->in[0] * f->in[1] * f->in[2];
+    const long out_plane = f->out[0] * f->out[1] * f->out[2];
+    const long taps = f->kernel[0] * f->kernel[1] * f->kernel[2];
+    const long step = f->stride[2];
+    for (long c = 0; c < f->channels / f->groups; ++c)
+        for (long tap = 0; tap < taps; ++tap) {
+            const long kz = tap / (f->kernel[1] * f->kernel[2]);
+            const long ky = tap / f->kernel[2] % f->kernel[1], kx = tap % f->kernel[2];
+            const long left = kx * f->dilation[2] - f->pad[2];
+            const long low = first_inside(step, left);
+            const long room = f->in[2] - left;
+            const long last = room <= 0 ? 0 : (room + step - 1) / step;
+            const long high = last < f->out[2] ? last : f->out[2];
+            const float *w = weights + c * taps + tap;
+            for (long z = 0; z < f->out[0]; ++z) {
+                const long iz = z * f->stride[0] + kz * f->dilation[0] - f->pad[0];
+                if (iz < 0 || iz >= f->in[0])
+                    continue;
+                for (long row = 0; row < f->out[1]; ++row) {
+                    const long iy = row * f->stride[1] + ky * f->dilation[1] - f->pad[1];
+                    if (iy < 0 || iy >= f->in[1])
+                        continue;
+                    const float *in = x + c * plane + (iz * f->in[1] + iy) * f->in[2] + left;
+                    float *out = y + (z * f->out[1] + row) * f->out[2];
+                    if (block == 4) {
+                        const float w0 = w[0], w1 = w[per_output];
+                        const float w2 = w[2 * per_output], w3 = w[3 * per_output];
+                        float *restrict out0 = out, *restrict out1 = out + out_plane;
+                        float *restrict out2 = out + 2 * out_plane;
+                        float *restrict out3 = out + 3 * out_plane;
+                        if (step == 1)
+                            for (long i = low; i < high; ++i) {
+                                const float v = in[i];
+                                out0[i] += w0 * v;
+                                out1[i] += w1 * v;
+                                out2[i] += w2 * v;
+                                out3[i] += w3 * v;
+                            }
+                        else
+                            for (long i = low; i < high; ++i) {
+                                const float v = in[i * step];
+                                out0[i] += w0 * v;
+                                out1[i] += w1 * v;
+                                out2[i] += w2 * v;
+                                out3[i] += w3 * v;
+                            }
+                    } else
+                        for (long i = low; i < high; ++i)
+                            out[i] += w[0] * in[i * step];
+                }
+            }
+        }
+}
+
+static void convolve(const struct convolution *f, const float *x, const float *weights,
+                     const float *bias, float *y)
+{
+    const long plane = f->in[0] * f->in[1] * f->in[2];
+    const long out_plane = f->out[0] * f->out[1] * f->out[2];
+    const long own = f->channels / f->groups, each = f->outputs / f->groups;
+    const long per_output = own * f->kernel[0] * f->kernel[1] * f->kernel[2];
+    for (long o = 0; o < f->outputs; ++o)
+        for (long i = 0; i < out_plane; ++i)
+            y[o * out_plane + i] = bias ? bias[o] : 0;
+    for (long g = 0; g < f->groups; ++g)
+        for (long o = g * each; o < (g + 1) * each;) {
+            const long block = (g + 1) * each - o >= 4 ? 4 : 1;
+            convolve_channels(f, block, x + g * own * plane, weights + o * per_output, per_output,
+                              y + o * out_plane);
+            o += block;
+        }
+}
+)";
+
+constexpr char const* pool = R"(
+struct pooling {
+    long planes;
+    int kind; /* 0: the largest, 1: the mean, 2: the mean with the padding */
+    long in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
+};
+
+static void pool(const struct pooling *f, const float *x, float *y)
+{
+    const long taps = f->kernel[0] * f->kernel[1] * f->kernel[2];
+    for (long p = 0; p < f->planes; ++p, x += f->in[0] * f->in[1] * f->in[2])
+        for (long z = 0; z < f->out[0]; ++z)
+            for (long row = 0; row < f->out[1]; ++row)
+                for (long column = 0; column < f->out[2]; ++column) {
+                    float found = f->kind == 0 ? -INFINITY : 0;
+                    long count = 0;
+                    for (long tap = 0; tap < taps; ++tap) {
+                        const long iz = z * f->stride[0] - f->pad[0] +
+                                        tap / (f->kernel[1] * f->kernel[2]) * f->dilation[0];
+                        const long iy = row * f->stride[1] - f->pad[1] +
+                                        tap / f->kernel[2] % f->kernel[1] * f->dilation[1];
+                        const long ix = column * f->stride[2] - f->pad[2] +
+                                        tap % f->kernel[2] * f->dilation[2];
+                        if (iz < 0 || iz >= f->in[0] || iy < 0 || iy >= f->in[1] || ix < 0 ||
+                            ix >= f->in[2])
+                            continue;
+                        ++count;
+                        {
+                            const float v = x[(iz * f->in[1] + iy) * f->in[2] + ix];
+                            found = f->kind != 0 ? found + v : found < v ? v : found;
+                        }
+                    }
+                    *y++ = f->kind == 0 ? found : found / (float)(f->kind == 1 ? count : taps);
+                }
+}
+)";
+
+constexpr char const* multiply = R"(
+static void multiply(long rows, long inner, long columns, const float *a, const float *b,
+                     const float *bias, float *y)
+{
+    for (long row = 0; row < rows; ++row, a += inner, y += columns) {
+        float *restrict out = y;
+        for (long j = 0; j < columns; ++j)
+            out[j] = bias ? bias[j] : 0;
+        for (long k = 0; k < inner; ++k) {
+            const float v = a[k];
+            const float *restrict from = b + k * columns;
+            for (long j = 0; j < columns; ++j)
+                out[j] += v * from[j];
+        }
+    }
+}
+)";
+
+constexpr char const* softmax = R"(
+static void softmax(long before, long count, long behind, const float *x, float *y)
+{
+    for (long i = 0; i < before; ++i)
+        for (long j = 0; j < behind; ++j) {
+            const float *from = x + i * count * behind + j;
+            float *to = y + i * count * behind + j;
+            float largest = -INFINITY, sum = 0;
+            for (long k = 0; k < count; ++k)
+                largest = from[k * behind] > largest ? from[k * behind] : largest;
+            for (long k = 0; k < count; ++k)
+                sum += to[k * behind] = expf(from[k * behind] - largest);
+            for (long k = 0; k < count; ++k)
+                to[k * behind] /= sum;
+        }
+}
+)";
+
+constexpr char const* log_softmax = R"(
+static void log_softmax(long before, long count, long behind, const float *x, float *y)
+{
+    for (long i = 0; i < before; ++i)
+        for (long j = 0; j < behind; ++j) {
+            const float *from = x + i * count * behind + j;
+            float *to = y + i * count * behind + j;
+            float largest = -INFINITY, sum = 0;
+            for (long k = 0; k < count; ++k)
+                largest = from[k * behind] > largest ? from[k * behind] : largest;
+            for (long k = 0; k < count; ++k)
+                sum += expf(from[k * behind] - largest);
+            for (long k = 0; k < count; ++k)
+                to[k * behind] = from[k * behind] - largest - logf(sum);
+        }
+}
+)";
+
+constexpr char const* sum_up = R"(
+static void sum_up(long before, long count, long behind, const float *x, float *y)
+{
+    for (long i = 0; i < before * count * behind; ++i)
+        y[i] = x[i] + (i / behind % count > 0 ? y[i - behind] : 0);
+}
+)";
+
+constexpr char const* sum_up_wholes = R"(
+static void sum_up_wholes(long before, long count, long behind, const int64_t *x, int64_t *y)
+{
+    for (long i = 0; i < before * count * behind; ++i)
+        y[i] = x[i] + (i / behind % count > 0 ? y[i - behind] : 0);
+}
+)";
+
+constexpr char const* layer_norm = R"(
+static void layer_norm(long rows, long width, float epsilon, const float *x, const float *scale,
+                       const float *shift, float *y)
+{
+    for (long row = 0; row < rows; ++row, x += width, y += width) {
+        float mean = 0, variance = 0, factor;
+        for (long i = 0; i < width; ++i)
+            mean += x[i];
+        mean /= (float)width;
+        for (long i = 0; i < width; ++i)
+            variance += (x[i] - mean) * (x[i] - mean);
+        factor = 1 / sqrtf(variance / (float)width + epsilon);
+        for (long i = 0; i < width; ++i)
+            y[i] = (x[i] - mean) * factor * scale[i] + (shift ? shift[i] : 0);
+    }
+}
+)";
+
+} // namespace
+
+std::string c_helper(std::string const& name) {
+    static std::map<std::string, char const*> const texts{
+        {"convolve", convolve},           {"pool", pool},
+        {"multiply", multiply},           {"softmax", softmax},
+        {"log_softmax", log_softmax},     {"sum_up", sum_up},
+        {"sum_up_wholes", sum_up_wholes}, {"layer_norm", layer_norm}};
+    return texts.at(name);
+}
+
+} // namespace lockstep::deploy

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "deploy/graph.hpp"
+
+namespace lockstep::deploy {
+
+/// Extents of a tensor for one sample.
+std::vector<std::int64_t> extents_of(Shape const& shape);
+
+/// Elements from one entry of each extent to the next, of a tensor that lies row by row.
+std::vector<std::int64_t> strides_of(std::vector<std::int64_t> const& extents);
+
+/// Strides of a tensor that is repeated to `extents`: 0 where it has one entry.
+std::vector<std::int64_t> repeated_strides(Shape const& shape,
+                                           std::vector<std::int64_t> const& extents);
+
+/// A tensor as the loops see it: its pointer in C, an offset, and a stride for each loop.
+struct Operand {
+    std::string pointer;
+    std::vector<std::int64_t> strides;
+    std::int64_t offset = 0;
+};
+
+/// Nested loops over `extents` around a statement, in which {0}, {1}, … stand for the operands'
+/// elements. Neighbouring loops that all operands run through as one are one.
+std::string loops(std::vector<std::int64_t> extents, std::vector<Operand> operands,
+                  std::string const& statement);
+
+} // namespace lockstep::deploy

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "deploy/c_loops.hpp"
+#include "deploy/memory_plan.hpp"
+
+namespace lockstep::deploy {
+
+/// "float", "int64_t", "uint8_t"
+std::string c_type(Element element);
+
+/// A number that a C compiler reads as exactly this one.
+std::string c_number(double value, Element element);
+
+/// The nodes of a graph as statements of C, one sample's values in the memory of a plan.
+class CStatements {
+  public:
+    CStatements(Graph const& graph, MemoryPlan const& plan) : graph_(graph), plan_(plan) {}
+
+    /// Throws  Error 64 for an operator without a C form
+    std::string of(Node const& node);
+
+    /// Functions of `c_helpers` that the statements so far call.
+    std::set<std::string> const& helpers() const noexcept { return helpers_; }
+
+    std::string pointer(TensorId id) const;
+
+  private:
+    std::vector<std::int64_t> extents(TensorId id) const { return extents_of(graph_[id].shape); }
+    Operand whole(TensorId id) const;
+    Operand repeated(TensorId id, std::vector<std::int64_t> const& extents) const;
+    std::string element_by_element(Node const& node, std::string const& expression) const;
+    std::string expression_of(Node const& node) const;
+    std::string convolution(Node const& node);
+    std::string pool(Node const& node);
+    std::string norm(Node const& node) const;
+    std::string product(Node const& node);
+    std::string along_axis(Node const& node);
+    std::string layer_norm(Node const& node);
+    std::string reduction(Node const& node) const;
+    std::string transpose(Node const& node) const;
+    std::string slice(Node const& node) const;
+    std::string join(Node const& node) const;
+    std::string gather(Node const& node) const;
+    std::string pad(Node const& node) const;
+    std::string resize(Node const& node) const;
+
+    Graph const& graph_;
+    MemoryPlan const& plan_;
+    std::set<std::string> helpers_;
+};
+
+/// The text of a helper.
+std::string c_helper(std::string const& name);
+
+} // namespace lockstep::deploy

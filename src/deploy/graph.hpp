@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace lockstep::deploy {
+
+/// Types of elements in an exported model.
+enum class Element { f32, i64, u8, boolean };
+
+std::size_t bytes_of(Element element);
+
+/// One extent of a tensor: `count`, or `count` for each sample of the batch.
+struct Extent {
+    std::int64_t count = 1;
+    bool batch = false;
+
+    bool operator==(Extent const&) const = default;
+};
+using Shape = std::vector<Extent>;
+
+/// Elements of a tensor for a batch of one sample.
+std::int64_t elements(Shape const& shape);
+/// The shape of a constant.
+Shape fixed_shape(std::vector<std::int64_t> const& extents);
+/// That of an operator which works element by element.
+///
+/// Throws  std::invalid_argument where they do not fit
+Shape broadcast(Shape const& a, Shape const& b);
+
+/// What a node computes, or a constant.
+struct Tensor {
+    std::string name;
+    Element element = Element::f32;
+    Shape shape{};
+    std::vector<std::byte> values{}; ///< of a constant, row by row
+    bool constant = false;
+
+    std::span<float const> reals() const;         ///< of a constant of f32
+    std::span<std::int64_t const> wholes() const; ///< of a constant of i64
+};
+
+using TensorId = std::size_t;
+using Attribute = std::variant<std::int64_t, double, std::vector<std::int64_t>>;
+using Attributes = std::map<std::string, Attribute>;
+
+/// An operator, by its name and with the meaning that ONNX gives it (opset 17). Where ONNX takes
+/// shapes or axes as tensors, they are attributes here: `shape` of Reshape (-1: the batch), `axes`,
+/// `starts`, `ends` and `steps` of Slice, `axes` of ReduceMean, ReduceSum and ReduceMax, `axis` of
+/// CumSum, `pads` of Pad, `to` of Cast. Two are not of ONNX: Gelu (`tanh`: approximated), and
+/// ExpandAs, which repeats its first input to its result's shape, the batch being that of axis
+/// `batch` of the second.
+struct Node {
+    std::string kind;
+    std::vector<TensorId> inputs{};
+    TensorId output = 0;
+    Attributes attributes{};
+
+    std::int64_t whole(std::string const& name) const;
+    double real(std::string const& name) const;
+    std::vector<std::int64_t> const& wholes(std::string const& name) const;
+};
+
+/// An inference graph, free of any framework: what the writers of ONNX and C take. Nodes stand
+/// after those whose results they need; the first extent of input and output is the batch.
+class Graph {
+  public:
+    TensorId input(std::string name, Element element, Shape shape);
+    TensorId constant(std::string name, Element element, Shape shape,
+                      std::vector<std::byte> values);
+    TensorId reals(std::vector<float> const& values, std::vector<std::int64_t> const& extents);
+    TensorId real(double value) { return reals({static_cast<float>(value)}, {}); }
+    TensorId whole(std::int64_t value);
+    TensorId add(std::string kind, std::vector<TensorId> inputs, std::pair<Element, Shape> result,
+                 Attributes attributes = {});
+    void set_output(TensorId id);
+
+    Tensor const& operator[](TensorId id) const { return tensors_.at(id); }
+    std::vector<Tensor> const& tensors() const noexcept { return tensors_; }
+    std::vector<Node> const& nodes() const noexcept { return nodes_; }
+    TensorId input() const noexcept { return input_; }
+    TensorId output() const noexcept { return output_; }
+
+    /// Other values, and perhaps another shape, for what is computed already.
+    void replace_nodes(std::vector<Node> nodes);
+
+    /// What readers shall know, by key; the names of classes, by their numbers.
+    std::map<std::string, std::string> facts;
+    std::vector<std::string> class_names;
+
+  private:
+    std::vector<Tensor> tensors_;
+    std::vector<Node> nodes_;
+    TensorId input_ = 0;
+    TensorId output_ = 0;
+};
+
+/// Makes norms after convolutions part of their weights, and leaves out what the output does not
+/// need.
+void simplify(Graph& graph);
+
+} // namespace lockstep::deploy

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deploy/graph.hpp"
+
+namespace lockstep::deploy {
+
+/// Samples for an exported model, one after the other as its graph takes them.
+struct RunInputs {
+    std::span<std::byte const> samples;
+    std::size_t count = 0;
+    Element element = Element::f32;
+    int times = 1; ///< how often they are computed, to find the fastest
+};
+
+struct RunResult {
+    std::vector<float> outputs;    ///< of all samples, one after the other
+    double seconds_per_sample = 0; ///< on one core, the fastest
+};
+
+/// Runs an exported file itself, as a process of its own: a C file compiled by cc into a directory
+/// that goes afterwards, an ONNX file by a Python that has onnxruntime.
+///
+/// Throws  Error 69 where the compiler, Python or onnxruntime is missing, by name; 65 where the
+///         file cannot be compiled or run; 73 or 74 for the directory
+RunResult run_exported(std::filesystem::path const& file, RunInputs const& inputs);
+
+} // namespace lockstep::deploy

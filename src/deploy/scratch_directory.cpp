@@ -1,0 +1,27 @@
+#include "deploy/scratch_directory.hpp"
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+
+namespace lockstep::deploy {
+
+ScratchDirectory::ScratchDirectory() {
+    std::error_code unknown;
+    auto const above = std::filesystem::temp_directory_path(unknown);
+    auto name = ((unknown ? std::filesystem::path("/tmp") : above) / "lockstep-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) {
+        throw creation_error(concat("cannot make a directory ", name), above, errno);
+    }
+    path_ = name;
+}
+
+ScratchDirectory::~ScratchDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+}
+
+} // namespace lockstep::deploy

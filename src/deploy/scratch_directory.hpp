@@ -1,0 +1,22 @@
+#pragma once
+
+#include <filesystem>
+
+namespace lockstep::deploy {
+
+/// A new directory for this user alone, which goes with all that is in it.
+class ScratchDirectory {
+  public:
+    /// Throws  Error 73 or 74 where it cannot be made
+    ScratchDirectory();
+    ScratchDirectory(ScratchDirectory const&) = delete;
+    ScratchDirectory& operator=(ScratchDirectory const&) = delete;
+    ~ScratchDirectory();
+
+    std::filesystem::path const& path() const noexcept { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+} // namespace lockstep::deploy

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep::federate {
+
+/// One round of a federation, as the accountant sees it: each site takes part with a probability,
+/// independently of others, and the sum of changes of a norm of at most 1 gets Gaussian noise.
+struct SampledGaussian {
+    double rate = 1;  ///< that a site takes part with, in (0, 1]
+    double noise = 0; ///< standard deviation over the largest norm
+};
+
+/// Renyi differential privacy of one round at an order above 1: Mironov, "Renyi differential
+/// privacy" (CSF 2017), and Mironov, Talwar, Zhang, "Renyi differential privacy of the sampled
+/// Gaussian mechanism" (arXiv 1908.10530), section 3.3. Infinite where its series does not
+/// converge.
+double renyi_divergence(SampledGaussian const& round, double order);
+
+/// The epsilon of so many rounds at `delta`, the least over 156 orders from 1.1 to 1024, for
+/// neighbours that differ in one site; after Canonne, Kamath, Steinke, "The discrete Gaussian for
+/// differential privacy" (arXiv 2004.00010), proposition 12.
+double epsilon_of(SampledGaussian const& round, std::int64_t rounds, double delta);
+
+} // namespace lockstep::federate

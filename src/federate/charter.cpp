@@ -1,0 +1,91 @@
+#include "federate/charter.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace lockstep::federate {
+
+namespace {
+
+using Json = nlohmann::json; // writes the digits that give the same bits again
+
+constexpr int version = 1;
+
+/// Calls visit(name, field) for each.
+template <class SomeCharter, class Visit>
+void for_each_field(SomeCharter& charter, Visit const& visit) {
+    visit("id", charter.id);
+    visit("deck", charter.deck);
+    visit("model", charter.model);
+    visit("strategy", charter.strategy);
+    visit("server_rate", charter.server_rate);
+    visit("server_epsilon", charter.server_epsilon);
+    visit("proximal", charter.proximal);
+    visit("rounds", charter.rounds);
+    visit("min_sites", charter.min_sites);
+    visit("threshold", charter.threshold);
+    visit("participation", charter.participation);
+    visit("range", charter.range);
+    visit("clip", charter.clip);
+    visit("noise", charter.noise);
+    visit("delta", charter.delta);
+    visit("budget", charter.budget);
+    visit("expected_sites", charter.expected_sites);
+}
+
+void require(bool holds, std::string const& what, std::string const& why, std::string const& next) {
+    if (!holds) {
+        throw Error(ExitCode::usage, {what, why, next});
+    }
+}
+
+} // namespace
+
+void Charter::require_sound() const {
+    require(!is_secure() || threshold >= 2, concat("--threshold ", threshold),
+            "one site alone could unmask another", "Give at least 2");
+    require(min_sites >= threshold, concat("--min-sites ", min_sites),
+            concat("a round that ", threshold, " sites must unmask cannot do with fewer"),
+            "Give at least the threshold");
+    require(proximal == 0 || strategy == "fedprox", concat("--proximal ", proximal),
+            concat("it means nothing to ", strategy), "Add --strategy fedprox, or leave it out");
+    require(proximal > 0 || strategy != "fedprox", "--strategy fedprox without --proximal",
+            "nothing would pull", "Add --proximal MU, such as 0.01");
+    require(!is_private() || clip > 0, concat("--noise ", noise),
+            "noise hides nothing where changes may have any norm", "Add --clip NORM");
+    require(!is_private() || expected_sites > 0, concat("--noise ", noise),
+            "the mean must be over a number of sites that tells nothing of who took part",
+            "Add --expected-sites N, the number of sites that will join");
+    require(budget == 0 || is_private(), concat("--epsilon ", budget),
+            "without noise it is infinite", "Add --noise and --clip, or leave it out");
+}
+
+std::string Charter::text() const {
+    Json json{{"format", "lockstep federation"}, {"version", version}};
+    for_each_field(*this, [&](char const* name, auto const& value) { json[name] = value; });
+    return json.dump(1);
+}
+
+Charter Charter::of_text(std::string const& text) {
+    try {
+        auto const json = Json::parse(text);
+        if (json.at("version").get<int>() != version) {
+            throw Error(ExitCode::data,
+                        {concat("the federation's format is ", json.at("version").dump()),
+                         concat("this program knows ", version), "Use a newer program"});
+        }
+        Charter charter;
+        for_each_field(charter,
+                       [&](char const* name, auto& value) { json.at(name).get_to(value); });
+        return charter;
+    } catch (Json::exception const& failure) {
+        throw Error(ExitCode::data, {"the federation's charter cannot be read", failure.what(),
+                                     "Ask the coordinator to copy it again"});
+    }
+}
+
+} // namespace lockstep::federate

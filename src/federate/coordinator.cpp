@@ -1,0 +1,440 @@
+#include "federate/coordinator.hpp"
+
+#include "base/inject.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+
+#include "federate/accountant.hpp"
+#include "federate/change.hpp"
+#include "federate/masks.hpp"
+#include "federate/noise.hpp"
+#include "federate/server_step.hpp"
+
+namespace lockstep::federate {
+
+namespace {
+
+/// What a list of the coordinator is made of: the phase that sites answered in before.
+char const* answered_before(std::string_view list) {
+    return list == phase::roster    ? phase::announce
+           : list == phase::sharers ? phase::shares
+                                    : phase::update;
+}
+
+std::optional<std::int64_t> samples_of(Message const& message) {
+    auto const samples = number_of<std::int64_t>(message.text("samples"));
+    constexpr std::int64_t most = 1000000000000;
+    return samples && *samples >= 1 && *samples <= most ? samples : std::nullopt;
+}
+
+} // namespace
+
+Spent spent(Federation const& federation, std::int64_t more_rounds) {
+    auto const& charter = federation.charter();
+    Spent spent{.rounds = more_rounds};
+    for (std::int64_t round = 1; round < federation.current_round(); ++round) {
+        auto const result = federation.read_of_coordinator(round, phase::result);
+        spent.rounds += result.text("counted").empty() ? 0 : 1;
+    }
+    if (charter.is_private()) {
+        spent.published =
+            epsilon_of({charter.participation, charter.noise}, spent.rounds, charter.delta);
+        spent.known = epsilon_of({1, charter.noise}, spent.rounds, charter.delta);
+    }
+    return spent;
+}
+
+Coordinator::Coordinator(Federation const& federation, PrivateKey const& key)
+    : federation_(federation), key_(key) {
+    if (key.signing_key().public_key() != federation.coordinator()) {
+        throw Error(ExitCode::usage, {"this key is not that of the federation's coordinator",
+                                      concat("the federation was founded with the key ",
+                                             hex_text(federation.coordinator())),
+                                      "Name the file that was given to lockstep federate init"});
+    }
+}
+
+bool Coordinator::said(std::int64_t round, std::string const& phase) const {
+    return federation_.has(federation_.binding(round, phase, coordinator_name));
+}
+
+Message Coordinator::message(std::int64_t round, std::string const& phase) const {
+    return Message(federation_.binding(round, phase, coordinator_name));
+}
+
+void Coordinator::say(Message const& message) const {
+    federation_.write(message, key_);
+}
+
+std::vector<std::string> Coordinator::sites_of(std::int64_t round, std::string const& phase) const {
+    return lines_in(federation_.read_of_coordinator(round, phase).text("sites"));
+}
+
+Roster Coordinator::roster(std::int64_t round) const {
+    return Roster::of_text(federation_.read_of_coordinator(round, phase::roster).text("members"));
+}
+
+std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fingerprints) const {
+    if (fingerprints.empty()) {
+        return {};
+    }
+    auto known = federation_.accepted();
+    auto const cards = federation_.cards();
+    std::vector<std::string> lines;
+    for (auto const& fingerprint : fingerprints) {
+        bool found = false;
+        for (auto const& [name, key] : cards) {
+            if (fingerprint != "all" && fingerprint != hex_text(key)) {
+                continue;
+            }
+            found = true;
+            auto const [place, is_new] = known.emplace(name, key);
+            if (!is_new && place->second != key) {
+                throw Error(ExitCode::data,
+                            {concat("the card of ", name, " has another key than was accepted"),
+                             "somebody else may have taken its name",
+                             "Let that site join under another name"});
+            }
+            if (is_new) {
+                lines.push_back(concat("accepted ", name, ", ", hex_text(key)));
+            }
+        }
+        if (!found) {
+            throw Error(ExitCode::no_input, {concat("no card for --accept ", fingerprint),
+                                             concat("there are ", cards.size(), " cards in ",
+                                                    (federation_.directory() / "sites").string()),
+                                             "Compare it with what join has printed"});
+        }
+    }
+    std::vector<std::string> sites;
+    for (auto const& [name, key] : known) {
+        sites.push_back(concat(name, " ", hex_text(key)));
+    }
+    auto list = message(0, phase::accepted);
+    list.add_text("sites", lines_of(sites));
+    say(list);
+    return lines;
+}
+
+/// Each site is drawn by itself, by a secret key and the round: what the accountant assumes. Where
+/// there is no noise, at least as many are drawn as a round needs.
+void Coordinator::plan(std::int64_t round) const {
+    auto const& charter = federation_.charter();
+    std::vector<std::pair<double, std::string>> drawn;
+    for (auto const& [name, key] : federation_.accepted()) {
+        auto const use = concat("draw\n", charter.id, " ", round, " ", name);
+        drawn.emplace_back(uniform_of(key_.secret().derived(use)), name);
+    }
+    std::ranges::sort(drawn);
+    std::vector<std::string> sites;
+    for (auto const& [number, name] : drawn) {
+        bool const needed = !charter.is_private() && std::cmp_less(sites.size(), charter.min_sites);
+        if (number < charter.participation || needed) {
+            sites.push_back(name);
+        }
+    }
+    std::ranges::sort(sites);
+    auto plan = message(round, phase::plan);
+    plan.add_text("sites", lines_of(sites));
+    plan.add_text("model", ModelVector::read(federation_.global_file(round - 1)).digest());
+    say(plan);
+}
+
+Coordinator::Collected Coordinator::collect(std::int64_t round, std::string const& phase,
+                                            std::vector<std::string> const& sites,
+                                            Check const& check) const {
+    Collected collected;
+    for (auto const& site : sites) {
+        if (!federation_.has(federation_.binding(round, phase, site))) {
+            collected.missing.push_back(site);
+            continue;
+        }
+        try {
+            auto message = federation_.read_of_site(round, phase, site);
+            if (auto const fault = check(site, message); !fault.empty()) {
+                throw Error(ExitCode::data, {concat("what ", site, " has sent is refused"), fault,
+                                             "The round can continue without that site (--close)"});
+            }
+            collected.messages.emplace(site, std::move(message));
+        } catch (Error const& error) {
+            if (error.code() != ExitCode::data) {
+                throw;
+            }
+            collected.missing.push_back(site);
+            collected.refused.emplace_back(error.what());
+        }
+    }
+    return collected;
+}
+
+std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
+                                  std::string const& site, Message const& message) const {
+    auto const& charter = federation_.charter();
+    if (phase == phase::announce) {
+        bool const fits = message.octets("share_key").size() == sizeof(PublicKey) &&
+                          message.octets("mask_key").size() == sizeof(PublicKey) &&
+                          samples_of(message);
+        return fits ? "" : "its keys or its number of samples are none";
+    }
+    auto const sites = roster(round);
+    if (phase == phase::shares) {
+        auto const expected = 2 * sizeof(Digest) * sites.members.size();
+        return message.octets("commitments").size() == expected ? "" : "it lacks commitments";
+    }
+    auto const words = message.words("change");
+    auto const values = federation_.first_model(round).values.size();
+    if (charter.is_secure()) { // masked: nothing can be seen but its length
+        return words.size() == values ? ""
+                                      : concat("it has ", words.size(), " values, not ", values);
+    }
+    return fault_of_change(
+        words, values,
+        {sites.fixed_point(charter), sites.weight_of(*sites.find(site), charter), charter.clip});
+}
+
+/// Writes the list `phase` of who has answered, unless it waits for more. Whether it did.
+bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Waiting waiting,
+                              Progress& progress) const {
+    auto const& charter = federation_.charter();
+    std::string const answered = answered_before(phase);
+    std::string const before = phase == phase::roster                            ? phase::plan
+                               : phase == phase::sharers || !charter.is_secure() ? phase::roster
+                                                                                 : phase::sharers;
+    auto const asked = sites_of(round, before);
+    auto const collected =
+        collect(round, answered, asked, [&](std::string const& site, Message const& message) {
+            return fault_of(round, answered, site, message);
+        });
+    std::ranges::copy(collected.refused, std::back_inserter(progress.lines));
+    if (!collected.missing.empty() && waiting == Waiting::for_all) {
+        progress.waiting = collected.missing;
+        return false;
+    }
+    auto const least =
+        std::max(charter.is_private() ? charter.threshold : charter.min_sites, std::int64_t{1});
+    if (std::cmp_less(collected.messages.size(), least)) {
+        throw Error(ExitCode::no_input,
+                    {concat("round ", round, " is refused: ", collected.messages.size(),
+                            " sites have sent their ", answered),
+                     concat("it needs ", least),
+                     "Wait for more sites, or give the round up "
+                     "(--abandon)"});
+    }
+    auto list = message(round, phase);
+    std::vector<std::string> names;
+    Roster sites;
+    std::vector<std::string> digests;
+    for (auto const& [name, answer] : collected.messages) {
+        names.push_back(name);
+        digests.push_back(hex_text(answer.digest()));
+        if (phase == phase::roster) {
+            sites.members.push_back({name, *fixed_octets<32>(hex_text(answer.octets("share_key"))),
+                                     *fixed_octets<32>(hex_text(answer.octets("mask_key"))),
+                                     *samples_of(answer)});
+        }
+    }
+    list.add_text("sites", lines_of(names));
+    if (phase == phase::roster) {
+        list.add_text("members", sites.text());
+    }
+    list.add_text("digests", lines_of(digests));
+    say(list);
+    progress.lines.push_back(concat(
+        "round ", round, ": ", answered, " of ", joined(names, ", "),
+        collected.missing.empty() ? "" : concat("; without ", joined(collected.missing, ", "))));
+    return true;
+}
+
+Progress Coordinator::advance(Waiting waiting) const {
+    auto const& charter = federation_.charter();
+    Progress progress;
+    while (true) {
+        auto const round = federation_.current_round();
+        if (round > charter.rounds) {
+            progress.finished = true;
+            return progress;
+        }
+        if (!said(round, phase::plan)) {
+            auto const next = spent(federation_, 1).published;
+            if (charter.budget > 0 && next > charter.budget) {
+                progress.lines.push_back(concat("stopped: round ", round, " would make epsilon ",
+                                                next, ", beyond the budget of ", charter.budget));
+                progress.finished = true;
+                return progress;
+            }
+            if (std::cmp_less(federation_.accepted().size(),
+                              std::max(charter.min_sites, std::int64_t{1}))) {
+                progress.lines.push_back(concat("round ", round, " begins when ", charter.min_sites,
+                                                " sites are accepted"));
+                return progress;
+            }
+            plan(round);
+        }
+        // One decision per call without waiting: who closes a phase has not seen the next one.
+        auto const closed = waiting;
+        waiting = Waiting::for_all;
+        if (!said(round, phase::roster)) {
+            if (!close_phase(round, phase::roster, closed, progress)) {
+                return progress;
+            }
+        } else if (charter.is_secure() && !said(round, phase::sharers)) {
+            if (!close_phase(round, phase::sharers, closed, progress)) {
+                return progress;
+            }
+        } else if (!said(round, phase::survivors)) {
+            if (!close_phase(round, phase::survivors, closed, progress)) {
+                return progress;
+            }
+        } else if (!finish_round(round, progress)) {
+            return progress;
+        }
+    }
+}
+
+bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
+    auto const survivors = federation_.read_of_coordinator(round, phase::survivors);
+    auto const counted = lines_in(survivors.text("sites"));
+    auto const digests = lines_in(survivors.text("digests"));
+    auto model = federation_.first_model(round);
+    std::vector<std::uint32_t> sum(model.values.size(), 0);
+    for (std::size_t i = 0; i < counted.size(); ++i) {
+        auto const update = federation_.read_of_site(round, phase::update, counted[i]);
+        if (hex_text(update.digest()) != digests.at(i)) {
+            throw Error(ExitCode::data, {concat("the update of ", counted[i], " is refused"),
+                                         concat("it is not the one that counts in round ", round),
+                                         "Ask that site to send it again"});
+        }
+        auto const words = update.words("change");
+        for (std::size_t at = 0; at < sum.size(); ++at) {
+            sum[at] += words[at];
+        }
+    }
+    if (federation_.charter().is_secure() && !unmask(round, sum, progress)) {
+        return false;
+    }
+    apply_change(model, mean_change(round, sum), federation_.charter());
+    write_result(round, model, counted);
+    progress.lines.push_back(concat("round ", round, " is over: ", counted.size(), " sites, ",
+                                    federation_.global_file(round).string()));
+    return true;
+}
+
+bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
+                         Progress& progress) const {
+    auto const sites = roster(round);
+    auto const counted = sites_of(round, phase::survivors);
+    auto const sharers = sites_of(round, phase::sharers);
+    auto const threshold = static_cast<std::size_t>(federation_.charter().threshold);
+    auto const answers = collect(round, phase::unmask, counted,
+                                 [](auto const&, auto const&) { return std::string(); });
+    std::ranges::copy(answers.refused, std::back_inserter(progress.lines));
+    if (answers.messages.size() < threshold) {
+        progress.waiting = answers.missing;
+        return false;
+    }
+    auto const counted_members = sites.part(counted);
+    for (auto const& of : sites.part(sharers)) {
+        bool const counts = std::ranges::find(counted, of.name) != counted.end();
+        auto const shares = good_shares(round, {of, counts}, answers, progress);
+        if (shares.size() < threshold) {
+            progress.lines.push_back(concat("only ", shares.size(), " of ", threshold,
+                                            " shares of the key of ", of.name, " are good"));
+            progress.waiting = answers.missing;
+            return false;
+        }
+        auto const secret = joined_shares(shares);
+        if (counts) {
+            take_self_mask(sum, secret);
+        } else if (exchange_key(secret) == of.mask_key) {
+            take_pair_masks(sum, of, secret, counted_members);
+        } else {
+            throw Error(ExitCode::data, {concat("the shares of ", of.name, " do not give its key"),
+                                         "that site has shared another key than it announced",
+                                         "Give the round up (--abandon), and ask that site why"});
+        }
+    }
+    return true;
+}
+
+/// As many as the threshold, each the one that its owner has promised.
+std::vector<Share> Coordinator::good_shares(std::int64_t round, SharedKey const& key,
+                                            Collected const& answers, Progress& progress) const {
+    auto const sites = roster(round);
+    auto const threshold = static_cast<std::size_t>(federation_.charter().threshold);
+    auto const commitments =
+        federation_.read_of_site(round, phase::shares, key.of.name).octets("commitments");
+    auto const part = concat("of/", key.of.name);
+    std::vector<Share> shares;
+    for (auto const& [from, answer] : answers.messages) {
+        auto const names = answer.names();
+        if (shares.size() == threshold || std::ranges::find(names, part) == names.end()) {
+            continue;
+        }
+        auto const place = sites.place_of(*sites.find(from));
+        auto const at = sizeof(Digest) * (2 * place + (key.of_self ? 1 : 0));
+        auto const expected = std::span(commitments).subspan(at, sizeof(Digest));
+        auto const share = fixed_octets<32>(hex_text(answer.octets(part)));
+        if (share && std::ranges::equal(commitment_to(*share), expected)) {
+            shares.push_back({static_cast<std::uint8_t>(place + 1), *share});
+        } else {
+            progress.lines.push_back(concat("the share of ", key.of.name, " that ", from,
+                                            " has sent is refused: it is not the one that was "
+                                            "promised"));
+        }
+    }
+    return shares;
+}
+
+std::vector<double> Coordinator::mean_change(std::int64_t round,
+                                             std::vector<std::uint32_t> const& sum) const {
+    auto const& charter = federation_.charter();
+    auto const sites = roster(round);
+    auto const point = sites.fixed_point(charter);
+    double weights = 0;
+    for (auto const& member : sites.part(sites_of(round, phase::survivors))) {
+        weights += sites.weight_of(member, charter);
+    }
+    std::vector<double> change(sum.size());
+    std::ranges::transform(sum, change.begin(),
+                           [&](std::uint32_t word) { return point.decoded(word); });
+    if (charter.is_private()) {
+        auto const use = concat("noise\n", charter.id, " ", round);
+        add_gaussian_noise(change, key_.secret().derived(use), charter.noise * charter.clip);
+        weights = charter.participation * static_cast<double>(charter.expected_sites);
+    }
+    for (auto& value : change) {
+        value /= weights;
+    }
+    return change;
+}
+
+void Coordinator::write_result(std::int64_t round, ModelVector const& model,
+                               std::vector<std::string> const& counted) const {
+    auto const path = federation_.global_file(round);
+    inject_fault_in(0, "federate global", round, Names::whole);
+    model.write(path, round);
+    inject_fault_in(0, "federate global written", round, Names::whole);
+    auto result = message(round, phase::result);
+    result.add_text("counted", lines_of(counted));
+    result.add_text("model", model.digest());
+    auto const rounds = spent(federation_, counted.empty() ? 0 : 1);
+    result.add_text("epsilon", federation_.charter().is_private()
+                                   ? concat(rounds.published, " ", rounds.known)
+                                   : std::string());
+    say(result);
+}
+
+std::string Coordinator::abandon() const {
+    auto const round = federation_.current_round();
+    if (round > federation_.charter().rounds || !said(round, phase::plan)) {
+        throw Error(ExitCode::usage, {"there is no round to give up", "the next one has not begun",
+                                      "Leave --abandon out"});
+    }
+    write_result(round, federation_.first_model(round), {});
+    return concat("round ", round, " is given up: the model stays as it is");
+}
+
+} // namespace lockstep::federate

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "federate/federation.hpp"
+#include "federate/roster.hpp"
+#include "federate/shamir.hpp"
+
+namespace lockstep::federate {
+
+/// How far a coordinator got.
+struct Progress {
+    std::vector<std::string> lines;   ///< what it did, for people
+    std::vector<std::string> waiting; ///< names of sites without which the round does not continue
+    bool finished = false;            ///< no round is left, or the budget is spent
+};
+
+/// The coordinator of a federation: opens the phases of each round, adds up, writes the next model.
+/// It decides once per phase, by a signed list; every step can be killed and repeated.
+class Coordinator {
+  public:
+    /// Throws  Error 64 where the key is not that of the federation's coordinator
+    Coordinator(Federation const& federation, PrivateKey const& key);
+
+    /// Lets sites take part, by the fingerprints of their cards, or all whose cards are here.
+    ///
+    /// Throws  Error 66 for a fingerprint that no card has, 65 where a site's card has another key
+    ///         than the one that was accepted
+    std::vector<std::string> accept(std::vector<std::string> const& fingerprints) const;
+
+    /// Continues until sites have to answer. `close`: does not wait for those that are missing.
+    enum class Waiting { for_all, for_nobody };
+    /// Throws  Error 66 where a phase is closed with too few sites: the round is refused
+    Progress advance(Waiting waiting) const;
+
+    /// Ends the round without a result: the model stays as it is.
+    std::string abandon() const;
+
+  private:
+    /// Messages of a phase that are here and good.
+    struct Collected {
+        std::map<std::string, Message> messages;
+        std::vector<std::string> missing;
+        std::vector<std::string> refused; ///< sentences
+    };
+    using Check = std::function<std::string(std::string const& site, Message const&)>;
+
+    bool said(std::int64_t round, std::string const& phase) const;
+    Message message(std::int64_t round, std::string const& phase) const;
+    void say(Message const& message) const;
+    std::vector<std::string> sites_of(std::int64_t round, std::string const& phase) const;
+    Roster roster(std::int64_t round) const;
+    void plan(std::int64_t round) const;
+    Collected collect(std::int64_t round, std::string const& phase,
+                      std::vector<std::string> const& sites, Check const& check) const;
+    bool close_phase(std::int64_t round, std::string const& phase, Waiting waiting,
+                     Progress& progress) const;
+    std::string fault_of(std::int64_t round, std::string const& phase, std::string const& site,
+                         Message const& message) const;
+    bool finish_round(std::int64_t round, Progress& progress) const;
+    /// Which of a site's keys is put together: that of its own mask, or of its pair masks.
+    struct SharedKey {
+        Member const& of;
+        bool of_self = false;
+    };
+    std::vector<Share> good_shares(std::int64_t round, SharedKey const& key,
+                                   Collected const& answers, Progress& progress) const;
+    bool unmask(std::int64_t round, std::vector<std::uint32_t>& sum, Progress& progress) const;
+    std::vector<double> mean_change(std::int64_t round,
+                                    std::vector<std::uint32_t> const& sum) const;
+    void write_result(std::int64_t round, ModelVector const& model,
+                      std::vector<std::string> const& counted) const;
+
+    Federation const& federation_;
+    PrivateKey const& key_;
+};
+
+/// Epsilon at the charter's delta after the rounds that are over and had a result.
+struct Spent {
+    std::int64_t rounds = 0;
+    double published = 0; ///< against who sees the models alone: sites are drawn in secret
+    double known = 0;     ///< against who knows which sites were drawn
+};
+Spent spent(Federation const& federation, std::int64_t more_rounds = 0);
+
+} // namespace lockstep::federate

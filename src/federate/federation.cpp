@@ -1,0 +1,210 @@
+#include "federate/federation.hpp"
+
+#include "base/file.hpp"
+#include "base/inject.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace lockstep::federate {
+
+namespace {
+
+std::string four_digits(std::int64_t round) {
+    std::array<char, 24> text{};
+    static_cast<void>(
+        std::snprintf(text.data(), text.size(), "%04lld", static_cast<long long>(round)));
+    return text.data();
+}
+
+std::map<std::string, PublicKey> keys_in(std::string const& text) {
+    std::map<std::string, PublicKey> keys;
+    for (auto const& line : split(text, '\n')) {
+        auto const words = split(line, ' ');
+        auto const key = words.size() == 2 ? fixed_octets<32>(words[1]) : std::nullopt;
+        if (!key) {
+            throw Error(ExitCode::data,
+                        {"the list of accepted sites cannot be read",
+                         concat("a line of it is ", line), "Ask the coordinator to copy it again"});
+        }
+        keys[words[0]] = *key;
+    }
+    return keys;
+}
+
+} // namespace
+
+FileLock sole_process(std::filesystem::path const& file, std::string const& who) {
+    FileLock lock(file);
+    if (lock.is_held_elsewhere()) {
+        throw Error(ExitCode::cannot_create,
+                    {concat("another process is at work as ", who),
+                     concat("it holds ", file.string()), "Wait until it has ended"});
+    }
+    return lock;
+}
+
+void require_site_name(std::string const& name) {
+    bool const plain = std::ranges::all_of(name, [](char letter) {
+        return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+               (letter >= '0' && letter <= '9') || letter == '-' || letter == '_';
+    });
+    if (name.empty() || name.size() > 64 || !plain || name == coordinator_name) {
+        throw Error(ExitCode::usage, {concat("--site ", name), "files are named after the site",
+                                      "Give it 1 to 64 letters, digits, - and _, other than "
+                                      "coordinator"});
+    }
+}
+
+Federation Federation::found(std::filesystem::path const& directory, Charter const& charter,
+                             ModelVector const& first, PrivateKey const& coordinator) {
+    make_directories(directory / "global");
+    auto const path = directory / concat(phase::charter, ".h5");
+    if (std::filesystem::exists(path)) {
+        throw Error(ExitCode::cannot_create,
+                    {concat(directory.string(), " has a federation already"),
+                     "its sites would not know which of the two they are in",
+                     "Name another directory"});
+    }
+    first.write(directory / "global" / "round-0000.h5", 0);
+    Message message({charter.id, 0, phase::charter, coordinator_name, charter.model});
+    message.add_text("charter", charter.text());
+    message.write(path, coordinator.signing_key());
+    return Federation(directory);
+}
+
+Federation::Federation(std::filesystem::path directory) : directory_(std::move(directory)) {
+    require_cryptography();
+    auto const path = directory_ / concat(phase::charter, ".h5");
+    if (!std::filesystem::exists(path)) {
+        throw Error(ExitCode::no_input,
+                    {concat("no federation in ", directory_.string()),
+                     concat("there is no ", path.filename().string()),
+                     "Name the directory that lockstep federate init has made"});
+    }
+    auto const message =
+        Message::read_of_unknown(path, {"", 0, phase::charter, coordinator_name, ""});
+    charter_ = Charter::of_text(message.text("charter"));
+    coordinator_ = message.signer();
+    if (charter_.id != message.binding().federation || charter_.model != message.binding().model) {
+        throw Error(ExitCode::data, {concat(path.string(), " is refused"),
+                                     "it is signed for another federation than it describes",
+                                     "Ask the coordinator to copy it again"});
+    }
+}
+
+Binding Federation::binding(std::int64_t round, std::string const& phase,
+                            std::string const& sender) const {
+    return {charter_.id, round, phase, sender, charter_.model};
+}
+
+std::filesystem::path Federation::file(Binding const& binding) const {
+    bool const of_site = binding.sender != coordinator_name;
+    if (binding.round == 0) {
+        return of_site ? directory_ / "sites" / concat(binding.sender, ".h5")
+                       : directory_ / concat(binding.phase, ".h5");
+    }
+    auto const round = directory_ / "rounds" / four_digits(binding.round);
+    return of_site ? round / binding.phase / concat(binding.sender, ".h5")
+                   : round / concat(binding.phase, ".h5");
+}
+
+std::filesystem::path Federation::global_file(std::int64_t round) const {
+    return directory_ / "global" / concat("round-", four_digits(round), ".h5");
+}
+
+bool Federation::has(Binding const& binding) const {
+    return std::filesystem::exists(file(binding));
+}
+
+Message Federation::read_of_coordinator(std::int64_t round, std::string const& phase) const {
+    auto const bound = binding(round, phase, coordinator_name);
+    return Message::read(file(bound), bound, coordinator_);
+}
+
+Message Federation::read_of_site(std::int64_t round, std::string const& phase,
+                                 std::string const& site) const {
+    auto const bound = binding(round, phase, site);
+    auto const keys = accepted();
+    auto const key = keys.find(site);
+    if (key == keys.end()) {
+        throw Error(ExitCode::data, {concat(file(bound).string(), " is refused"),
+                                     concat("the coordinator has not accepted ", site),
+                                     "Accept the site first (--accept FINGERPRINT)"});
+    }
+    return Message::read(file(bound), bound, key->second);
+}
+
+void Federation::write(Message const& message, PrivateKey const& key) const {
+    auto const& bound = message.binding();
+    auto const path = file(bound);
+    auto const signing = key.signing_key();
+    if (std::filesystem::exists(path)) {
+        try {
+            if (Message::read(path, bound, signing.public_key()).digest() == message.digest()) {
+                return;
+            }
+        } catch (Error const& error) {
+            if (error.code() != ExitCode::data) {
+                throw;
+            } // a damaged copy is replaced
+        }
+    }
+    make_directories(path.parent_path());
+    inject_fault_in(0, concat("federate ", bound.phase), bound.round, Names::whole);
+    message.write(path, signing);
+    inject_fault_in(0, concat("federate ", bound.phase, " written"), bound.round, Names::whole);
+}
+
+std::map<std::string, PublicKey> Federation::accepted() const {
+    return has(binding(0, phase::accepted, coordinator_name))
+               ? keys_in(read_of_coordinator(0, phase::accepted).text("sites"))
+               : std::map<std::string, PublicKey>{};
+}
+
+std::map<std::string, PublicKey> Federation::cards() const {
+    std::map<std::string, PublicKey> keys;
+    if (!std::filesystem::is_directory(directory_ / "sites")) {
+        return keys;
+    }
+    for (auto const& entry : std::filesystem::directory_iterator(directory_ / "sites")) {
+        auto const name = entry.path().stem().string();
+        if (entry.path().extension() != ".h5") {
+            continue;
+        }
+        try {
+            require_site_name(name);
+            keys[name] =
+                Message::read_of_unknown(entry.path(), binding(0, phase::card, name)).signer();
+        } catch (Error const&) {
+            continue; // no card: the site joins again
+        }
+    }
+    return keys;
+}
+
+std::int64_t Federation::current_round() const {
+    std::int64_t round = 1;
+    while (round <= charter_.rounds && has(binding(round, phase::result, coordinator_name))) {
+        ++round;
+    }
+    return round;
+}
+
+ModelVector Federation::first_model(std::int64_t round) const {
+    auto const plan = read_of_coordinator(round, phase::plan);
+    auto const path = global_file(round - 1);
+    auto model = ModelVector::read(path);
+    if (model.digest() != plan.text("model")) {
+        throw Error(ExitCode::data,
+                    {concat(path.string(), " is refused"),
+                     concat("it is not the model that round ", round, " begins with"),
+                     "Copy it again from the coordinator's directory"});
+    }
+    return model;
+}
+
+} // namespace lockstep::federate

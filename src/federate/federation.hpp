@@ -1,0 +1,93 @@
+#pragma once
+
+#include "base/file_lock.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "federate/charter.hpp"
+#include "federate/message.hpp"
+#include "federate/model_vector.hpp"
+#include "federate/private_key.hpp"
+
+namespace lockstep::federate {
+
+/// The phases of a round: what the coordinator says, what the sites say.
+namespace phase {
+inline constexpr char const* charter = "charter";     ///< coordinator, once
+inline constexpr char const* card = "card";           ///< site, once: its public key
+inline constexpr char const* accepted = "accepted";   ///< coordinator: sites and their keys
+inline constexpr char const* plan = "plan";           ///< coordinator: who was drawn, which model
+inline constexpr char const* announce = "announce";   ///< site: keys of the round, samples
+inline constexpr char const* roster = "roster";       ///< coordinator: who has announced itself
+inline constexpr char const* shares = "shares";       ///< site, where secure
+inline constexpr char const* sharers = "sharers";     ///< coordinator, where secure
+inline constexpr char const* update = "update";       ///< site: its change
+inline constexpr char const* survivors = "survivors"; ///< coordinator: whose changes count
+inline constexpr char const* unmask = "unmask";       ///< site, where secure
+inline constexpr char const* result = "result";       ///< coordinator: the round is over
+} // namespace phase
+
+inline constexpr char const* coordinator_name = "coordinator";
+
+/// A lock that this process alone holds, by a file: nobody else is at work as `who` then.
+///
+/// Throws  Error 73 where another process holds it, or the file cannot be made
+FileLock sole_process(std::filesystem::path const& file, std::string const& who);
+
+/// Throws  Error 64 for what is no site's name: 1 to 64 letters, digits, - and _
+void require_site_name(std::string const& name);
+
+/// The directory of a federation, which all see, or to which files are carried. Everything in it is
+/// a signed message or a model; what is there is never changed, the list of accepted sites apart.
+class Federation {
+  public:
+    /// Writes the charter and the first global model.
+    ///
+    /// Throws  Error 73 where there is another federation in the directory
+    static Federation found(std::filesystem::path const& directory, Charter const& charter,
+                            ModelVector const& first, PrivateKey const& coordinator);
+    /// Throws  Error 66 where there is none, 65 where its charter is damaged
+    explicit Federation(std::filesystem::path directory);
+
+    std::filesystem::path const& directory() const noexcept { return directory_; }
+    Charter const& charter() const noexcept { return charter_; }
+    PublicKey const& coordinator() const noexcept { return coordinator_; }
+
+    Binding binding(std::int64_t round, std::string const& phase, std::string const& sender) const;
+    /// DIRECTORY/rounds/0001/PHASE.h5, or …/PHASE/SITE.h5; round 0: in DIRECTORY, or its sites/.
+    std::filesystem::path file(Binding const& binding) const;
+    std::filesystem::path global_file(std::int64_t round) const;
+
+    bool has(Binding const& binding) const;
+    /// Throws  Error 65 or 66 as Message::read
+    Message read_of_coordinator(std::int64_t round, std::string const& phase) const;
+    Message read_of_site(std::int64_t round, std::string const& phase,
+                         std::string const& site) const;
+    /// Where the same message, byte for byte in meaning, is there already, nothing is written.
+    void write(Message const& message, PrivateKey const& key) const;
+
+    /// The accepted sites and their keys; none before the coordinator has accepted any.
+    std::map<std::string, PublicKey> accepted() const;
+    /// All cards that are here, by name: the keys of sites that want to take part; of a card that
+    /// cannot be read, nothing.
+    std::map<std::string, PublicKey> cards() const;
+
+    /// The round that is under way, from 1; one more than the charter's when all are over.
+    std::int64_t current_round() const;
+    /// The global model that a round begins with, which is the one that its plan names.
+    ///
+    /// Throws  Error 65 where the file is damaged or another
+    ModelVector first_model(std::int64_t round) const;
+
+  private:
+    std::filesystem::path directory_;
+    Charter charter_;
+    PublicKey coordinator_{};
+};
+
+} // namespace lockstep::federate

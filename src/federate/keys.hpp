@@ -1,0 +1,114 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// All cryptography is libsodium's (https://doc.libsodium.org). Where the program was built without
+// it, `require_cryptography` says so, and nothing else here is called.
+namespace lockstep::federate {
+
+using Octets = std::vector<std::uint8_t>;
+using Digest = std::array<std::uint8_t, 32>;    ///< BLAKE2b-256
+using PublicKey = std::array<std::uint8_t, 32>; ///< of Ed25519 or of X25519
+using Signature = std::array<std::uint8_t, 64>; ///< of Ed25519
+
+/// Throws  Error 69 where libsodium is not here or does not start
+void require_cryptography();
+
+/// 32 secret bytes, overwritten when they go.
+class Secret {
+  public:
+    static constexpr std::size_t size = 32;
+
+    /// From the system's source of randomness.
+    static Secret random();
+
+    Secret() = default;
+    explicit Secret(std::span<std::uint8_t const, size> bytes);
+    Secret(Secret const&) = default;
+    Secret& operator=(Secret const&) = default;
+    ~Secret();
+
+    std::span<std::uint8_t const, size> bytes() const noexcept { return bytes_; }
+
+    /// A secret for one use, which tells nothing of this one: BLAKE2b keyed with this one.
+    Secret derived(std::string_view use) const;
+
+  private:
+    std::array<std::uint8_t, size> bytes_{};
+};
+
+/// An Ed25519 key, made from a secret: the same again from the same.
+class SigningKey {
+  public:
+    explicit SigningKey(Secret const& seed);
+    ~SigningKey();
+    SigningKey(SigningKey const&) = default;
+    SigningKey& operator=(SigningKey const&) = default;
+
+    PublicKey const& public_key() const noexcept { return public_key_; }
+    Signature sign(std::string_view text) const;
+
+  private:
+    PublicKey public_key_{};
+    std::array<std::uint8_t, 64> secret_key_{};
+};
+
+bool is_signed(std::string_view text, Signature const& signature, PublicKey const& key);
+
+/// The public half of an X25519 key.
+PublicKey exchange_key(Secret const& own);
+
+/// What two sides alone know by X25519: BLAKE2b of what they agreed on, both public keys and the
+/// use; the same on both sides. Nothing for a public key that would make it known.
+std::optional<Secret> agreed_secret(Secret const& own, PublicKey const& other,
+                                    std::string_view use);
+
+/// XChaCha20-Poly1305 with a key that is for one message alone.
+Octets encrypted(std::span<std::uint8_t const> text, Secret const& key);
+/// Nothing where it was not encrypted with this key, or has changed.
+std::optional<Octets> decrypted(std::span<std::uint8_t const> box, Secret const& key);
+
+/// Adds to each word, modulo 2^32, a word of the ChaCha20 stream of a key, or subtracts it.
+enum class Sign { plus, minus };
+void add_stream(std::span<std::uint32_t> words, Secret const& key, Sign sign);
+
+/// Overwrites them with the stream.
+void fill_with_stream(std::span<std::uint8_t> bytes, Secret const& key);
+
+/// BLAKE2b-256 over bytes that come in parts.
+class Digester {
+  public:
+    Digester();
+    Digester& add(std::span<std::byte const> bytes);
+    Digester& add(std::string_view text);
+    Digest digest() const;
+
+  private:
+    alignas(64) std::array<std::byte, 384> state_{};
+};
+
+/// Hexadecimal digits of bytes, and back; nothing where it is not exactly that.
+std::string hex_text(std::span<std::uint8_t const> bytes);
+std::optional<Octets> octets_of(std::string_view hex);
+
+template <std::size_t Size>
+std::optional<std::array<std::uint8_t, Size>> fixed_octets(std::string_view hex) {
+    auto const octets = octets_of(hex);
+    if (!octets || octets->size() != Size) {
+        return std::nullopt;
+    }
+    std::array<std::uint8_t, Size> result{};
+    for (std::size_t i = 0; i < Size; ++i) {
+        result[i] = (*octets)[i];
+    }
+    return result;
+}
+
+} // namespace lockstep::federate

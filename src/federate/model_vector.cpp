@@ -1,0 +1,112 @@
+#include "federate/model_vector.hpp"
+
+#include "base/text.hpp"
+#include "checkpoint/model_file.hpp"
+
+#include <algorithm>
+
+#include "federate/keys.hpp"
+
+namespace lockstep::federate {
+
+namespace {
+
+constexpr char const* first_name = "server/exp_avg";
+constexpr char const* second_name = "server/exp_avg_sq";
+
+bool is_real(checkpoint::Weights::Entry const& entry) {
+    return entry.type == h5::Type::f32;
+}
+
+std::string model_path(std::string name) {
+    std::replace(name.begin(), name.end(), '.', '/');
+    return "model/" + name;
+}
+
+std::vector<double> moment(checkpoint::ModelFile const& file, char const* name,
+                           std::size_t expected) {
+    std::vector<double> values(expected);
+    file.read(name, std::as_writable_bytes(std::span(values)));
+    return values;
+}
+
+} // namespace
+
+ModelVector ModelVector::read(std::filesystem::path const& path) {
+    checkpoint::VerifiedFile const file(path);
+    auto const weights = checkpoint::open_weights(file);
+    ModelVector model;
+    model.record_ = weights->record();
+    model.entries_ = weights->entries();
+    std::ranges::sort(model.entries_, {}, &Entry::name);
+    for (auto const& entry : model.entries_) {
+        auto const& stored = *weights->find(entry.name);
+        if (is_real(entry)) {
+            auto const first = model.values.size();
+            model.values.resize(first + h5::elements(entry.shape));
+            weights->read(stored, std::as_writable_bytes(std::span(model.values).subspan(first)));
+        } else {
+            weights->read(stored, model.wholes_.emplace_back(entry.bytes()));
+        }
+    }
+    if (model.record_.notes.contains("server_state")) {
+        checkpoint::ModelFile const state(file);
+        model.first_moment = moment(state, first_name, model.values.size());
+        model.second_moment = moment(state, second_name, model.values.size());
+    }
+    return model;
+}
+
+std::string ModelVector::fingerprint() const {
+    Digester digester;
+    for (auto const& entry : entries_) {
+        auto const& shape = entry.shape;
+        bool const single = shape == h5::Shape{1}; // of our files, [] in others
+        digester.add(concat(entry.name, " ", h5::name_of(entry.type), " ",
+                            h5::shape_text(single ? h5::Shape{} : shape), "\n"));
+    }
+    return hex_text(digester.digest()).substr(0, 32);
+}
+
+std::string ModelVector::digest() const {
+    Digester digester;
+    digester.add(fingerprint()).add(std::as_bytes(std::span(values)));
+    for (auto const& whole : wholes_) {
+        digester.add(whole);
+    }
+    digester.add(std::as_bytes(std::span(first_moment)));
+    digester.add(std::as_bytes(std::span(second_moment)));
+    return hex_text(digester.digest());
+}
+
+void ModelVector::write(std::filesystem::path const& path, std::int64_t round) const {
+    std::vector<checkpoint::NamedArray> arrays;
+    std::size_t first = 0;
+    std::size_t whole = 0;
+    for (auto const& entry : entries_) {
+        auto const count = is_real(entry) ? h5::elements(entry.shape) : 0;
+        arrays.push_back({model_path(entry.name), entry.type, entry.shape,
+                          is_real(entry) ? std::as_bytes(std::span(values).subspan(first, count))
+                                         : std::span<std::byte const>(wholes_[whole++])});
+        first += count;
+    }
+    auto record = record_;
+    record.integers = {{"federated_rounds", round}};
+    record.reals.clear();
+    record.history.clear();
+    record.notes.erase("server_state");
+    if (!first_moment.empty()) {
+        record.notes["server_state"] = "fedadam";
+        arrays.push_back({first_name,
+                          h5::Type::f64,
+                          {first_moment.size()},
+                          std::as_bytes(std::span(first_moment))});
+        arrays.push_back({second_name,
+                          h5::Type::f64,
+                          {second_moment.size()},
+                          std::as_bytes(std::span(second_moment))});
+    }
+    checkpoint::write_model(path, arrays, record);
+}
+
+} // namespace lockstep::federate

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "checkpoint/weights.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace lockstep::federate {
+
+/// A model as a federation averages it: all real values, parameters and buffers, one tensor after
+/// the other in the order of their names. Whole numbers (counts of batch norm) stay those of the
+/// first weights.
+class ModelVector {
+  public:
+    /// Of a checkpoint, a model file or a safetensors file; of a global model with the server's
+    /// state.
+    ///
+    /// Throws  Error 66 when there is no such file, 65 when it is none of these or is damaged
+    static ModelVector read(std::filesystem::path const& path);
+
+    std::vector<float> values;
+    /// Of fedadam, each as long as `values`; or empty.
+    std::vector<double> first_moment;
+    std::vector<double> second_moment;
+
+    /// A hash of the names and shapes.
+    std::string fingerprint() const;
+    /// A hash of all values.
+    std::string digest() const;
+
+    /// As a model file, which `lockstep evaluate` and model.weights read: a temporary name, fsync,
+    /// rename. `round`: after which it is the global model.
+    ///
+    /// Throws  Error 73 when the file cannot be created, 74 for a full disk
+    void write(std::filesystem::path const& path, std::int64_t round) const;
+
+  private:
+    using Entry = checkpoint::Weights::Entry;
+
+    std::vector<Entry> entries_;                 ///< by name
+    std::vector<std::vector<std::byte>> wholes_; ///< of each entry that has whole numbers
+    checkpoint::Record record_;
+};
+
+} // namespace lockstep::federate

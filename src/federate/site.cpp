@@ -1,0 +1,320 @@
+#include "federate/site.hpp"
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+
+#include "federate/change.hpp"
+
+namespace lockstep::federate {
+
+namespace {
+
+bool contains(std::vector<std::string> const& names, std::string const& name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+Error broken_share(std::string const& from, std::string const& why) {
+    return {ExitCode::data,
+            {concat("the share of ", from, " is refused"), why,
+             "Ask that site to copy its file again"}};
+}
+
+std::string use_of_shares(std::string const& round, std::string const& from,
+                          std::string const& to) {
+    return concat("shares\n", round, "\n", from, "\n", to);
+}
+
+/// What the shares of a site are encrypted with for another.
+Secret share_key_of(Secret const& own, Member const& other, std::string const& use) {
+    auto const secret = agreed_secret(own, other.share_key, use);
+    if (!secret) {
+        throw broken_share(other.name, "its public key is none");
+    }
+    return *secret;
+}
+
+} // namespace
+
+Site::Site(Federation const& federation, PrivateKey const& key, std::filesystem::path local)
+    : federation_(federation), key_(key), local_(std::move(local)) {
+    // Trust on first use: from then on no other coordinator can speak in its name.
+    key_.promise(federation_.charter().id, "coordinator", hex_text(federation_.coordinator()));
+}
+
+Message Site::answer(std::int64_t round, std::string const& phase) const {
+    return Message(federation_.binding(round, phase, key_.name()));
+}
+
+void Site::send(Message const& message) const {
+    federation_.write(message, key_);
+}
+
+void Site::join() const {
+    auto const card = answer(0, phase::card);
+    key_.promise(federation_.charter().id, "card", hex_text(key_.signing_key().public_key()));
+    send(card);
+}
+
+bool Site::has_sent(std::int64_t round, std::string const& phase) const {
+    auto const bound = federation_.binding(round, phase, key_.name());
+    if (!federation_.has(bound)) {
+        return false;
+    }
+    try {
+        static_cast<void>(
+            Message::read(federation_.file(bound), bound, key_.signing_key().public_key()));
+        return true;
+    } catch (Error const& error) {
+        if (error.code() != ExitCode::data) {
+            throw;
+        }
+        return false; // somebody has changed it: it is sent again
+    }
+}
+
+std::string Site::round_name(std::int64_t round) const {
+    return concat(federation_.charter().id, " ", round);
+}
+
+RoundSecrets Site::secrets(std::int64_t round) const {
+    return RoundSecrets::of(key_.secret(), round_name(round));
+}
+
+Roster Site::roster(std::int64_t round) const {
+    auto const message = federation_.read_of_coordinator(round, phase::roster);
+    key_.promise(federation_.charter().id, concat("roster-of-round-", round),
+                 hex_text(message.digest()));
+    return Roster::of_text(message.text("members"));
+}
+
+std::vector<std::string> Site::listed(std::int64_t round, std::string const& phase) const {
+    auto const message = federation_.read_of_coordinator(round, phase);
+    auto names = lines_in(message.text("sites"));
+    if (!std::ranges::is_sorted(names, std::ranges::less_equal{})) {
+        throw Error(ExitCode::data, {concat("the list of ", phase, " is refused"),
+                                     "its names are not in order, or one is there twice",
+                                     "Ask the coordinator to copy it again"});
+    }
+    return names;
+}
+
+Standing Site::proceed(std::optional<std::int64_t> samples) const {
+    auto const& charter = federation_.charter();
+    auto const round = federation_.current_round();
+    auto const accepted = federation_.accepted();
+    auto const own = accepted.find(key_.name());
+    auto const standing = [round](std::string words, Need need = Need::nothing) {
+        return Standing{need, round, concat("round ", round, ": ", words)};
+    };
+    auto const said = [&](std::string const& phase) {
+        return federation_.has(federation_.binding(round, phase, coordinator_name));
+    };
+    if (own == accepted.end() || own->second != key_.signing_key().public_key()) {
+        return standing(
+            concat("the coordinator has not accepted this site yet; its fingerprint is ",
+                   hex_text(key_.signing_key().public_key())));
+    }
+    if (round > charter.rounds) {
+        return {Need::nothing, charter.rounds, "the federation has finished"};
+    }
+    if (!said(phase::plan)) {
+        return standing("the coordinator has not begun it");
+    }
+    if (!contains(listed(round, phase::plan), key_.name())) {
+        return standing("this site was not drawn: nothing to do");
+    }
+    if (!said(phase::roster)) {
+        if (has_sent(round, phase::announce)) {
+            return standing("announced; waits for the other sites");
+        }
+        if (!samples) {
+            return standing("counting samples", Need::samples);
+        }
+        announce(round, *samples);
+        return standing("announced; waits for the other sites");
+    }
+    auto const sites = roster(round);
+    if (sites.find(key_.name()) == nullptr) {
+        return standing("this site had not announced itself in time: nothing to do");
+    }
+    if (charter.is_secure()) {
+        if (!has_sent(round, phase::shares) && !said(phase::sharers)) {
+            send_shares(round);
+        }
+        if (!said(phase::sharers)) {
+            return standing("shares of its keys sent; waits for those of others");
+        }
+        if (!contains(listed(round, phase::sharers), key_.name())) {
+            return standing("this site had not sent its shares in time: nothing to do");
+        }
+    }
+    if (!said(phase::survivors)) {
+        if (has_sent(round, phase::update) || send_kept_update(round)) {
+            return standing("update sent; waits for those of others");
+        }
+        return standing("training", Need::training);
+    }
+    if (!contains(listed(round, phase::survivors), key_.name())) {
+        return standing("this site's update had not come in time: it does not count");
+    }
+    if (!charter.is_secure()) {
+        has_sent(round, phase::update) || send_kept_update(round);
+        return standing("update sent; waits for the coordinator");
+    }
+    if (!has_sent(round, phase::unmask)) {
+        send_unmasking(round);
+    }
+    return standing("what the coordinator needs to unmask the sum is sent");
+}
+
+void Site::announce(std::int64_t round, std::int64_t samples) const {
+    auto const own = secrets(round);
+    auto message = answer(round, phase::announce);
+    message.add_octets("share_key", exchange_key(own.share));
+    message.add_octets("mask_key", exchange_key(own.mask));
+    message.add_text("samples", std::to_string(samples));
+    send(message);
+}
+
+void Site::send_shares(std::int64_t round) const {
+    auto const sites = roster(round);
+    auto const own = secrets(round);
+    auto const count = sites.members.size();
+    auto const threshold = static_cast<std::size_t>(federation_.charter().threshold);
+    if (count < threshold || count > 255) {
+        throw Error(ExitCode::data,
+                    {concat("round ", round, " is to share keys among ", count, " sites"),
+                     concat("it needs ", threshold, " to 255"),
+                     "Ask the coordinator to give the round up (--abandon)"});
+    }
+    auto const of_mask = shares_of(own.mask, count, threshold, own.coefficients_of_mask);
+    auto const of_self = shares_of(own.self, count, threshold, own.coefficients_of_self);
+    auto message = answer(round, phase::shares);
+    Octets commitments;
+    for (std::size_t i = 0; i < count; ++i) {
+        auto const& to = sites.members[i];
+        Octets both(of_mask[i].bytes.begin(), of_mask[i].bytes.end());
+        both.insert(both.end(), of_self[i].bytes.begin(), of_self[i].bytes.end());
+        auto const use = use_of_shares(round_name(round), key_.name(), to.name);
+        message.add_octets(concat("to/", to.name),
+                           encrypted(both, share_key_of(own.share, to, use)));
+        for (auto const& share : {of_mask[i], of_self[i]}) {
+            auto const commitment = commitment_to(share.bytes);
+            commitments.insert(commitments.end(), commitment.begin(), commitment.end());
+        }
+    }
+    message.add_octets("commitments", commitments);
+    send(message);
+}
+
+std::filesystem::path Site::run_directory(std::int64_t round) const {
+    // Beside the federation's own numbers, so that both sort alike.
+    return local_ / federation_.global_file(round).stem();
+}
+
+bool Site::send_kept_update(std::int64_t round) const {
+    auto const kept = run_directory(round) / "update.h5";
+    if (!std::filesystem::exists(kept)) {
+        return false;
+    }
+    try {
+        auto const message =
+            Message::read(kept, federation_.binding(round, phase::update, key_.name()),
+                          key_.signing_key().public_key());
+        key_.promise(federation_.charter().id, concat("update-of-round-", round),
+                     hex_text(message.digest()));
+        send(message);
+        return true;
+    } catch (Error const& error) {
+        if (error.code() != ExitCode::data || has_sent(round, phase::update)) {
+            throw;
+        }
+        std::filesystem::remove(kept); // damaged: training again gives the same
+        return false;
+    }
+}
+
+std::string Site::send_update(std::int64_t round, ModelVector const& trained) const {
+    auto const& charter = federation_.charter();
+    auto const sites = roster(round);
+    auto const& own = *sites.find(key_.name());
+    auto change =
+        encoded_change(federation_.first_model(round), trained,
+                       {sites.fixed_point(charter), sites.weight_of(own, charter), charter.clip});
+    if (charter.is_secure()) {
+        auto const sharers = federation_.read_of_coordinator(round, phase::sharers);
+        key_.promise(charter.id, concat("sharers-of-round-", round), hex_text(sharers.digest()));
+        auto const masked = sites.part(listed(round, phase::sharers));
+        if (std::cmp_less(masked.size(), charter.threshold)) {
+            throw Error(ExitCode::data, {concat("round ", round, " is to be masked among ",
+                                                masked.size(), " sites"),
+                                         concat("it needs ", charter.threshold),
+                                         "Ask the coordinator to give the round up (--abandon)"});
+        }
+        add_masks(change.words, key_.name(), secrets(round), masked);
+    }
+    auto message = answer(round, phase::update);
+    message.add_words("change", change.words);
+    make_directories(run_directory(round));
+    message.write(run_directory(round) / "update.h5", key_.signing_key());
+    send_kept_update(round);
+    auto words = concat("round ", round, ": update sent: ", count_text(own.samples),
+                        " samples, norm of the change ", change.norm);
+    if (charter.clip > 0 && change.norm > charter.clip) {
+        words += concat(", scaled to ", charter.clip);
+    }
+    return change.clipped == 0
+               ? words
+               : concat(words, "\nwarning: ", change.clipped, " values changed by more than ",
+                        charter.range, " and were clipped (--range)");
+}
+
+/// What `from` has shared with this site: the share of its own mask where its update counts, of its
+/// key of pair masks where it does not. Never both.
+Digest Site::share_from(std::int64_t round, Member const& from, bool counts) const {
+    auto const message = federation_.read_of_site(round, phase::shares, from.name);
+    auto const use = use_of_shares(round_name(round), from.name, key_.name());
+    auto const both = decrypted(message.octets(concat("to/", key_.name())),
+                                share_key_of(secrets(round).share, from, use));
+    if (!both || both->size() != 2 * sizeof(Digest)) {
+        throw broken_share(from.name, "it was not encrypted for this site, or has changed");
+    }
+    Digest share{};
+    std::copy_n(both->begin() + (counts ? sizeof(Digest) : 0), share.size(), share.begin());
+    return share;
+}
+
+void Site::send_unmasking(std::int64_t round) const {
+    auto const sites = roster(round);
+    auto const survivors = federation_.read_of_coordinator(round, phase::survivors);
+    auto const counted = listed(round, phase::survivors);
+    auto const sharers = listed(round, phase::sharers);
+    bool const all_shared = std::ranges::includes(sharers, counted);
+    if (!all_shared || std::cmp_less(counted.size(), federation_.charter().threshold)) {
+        throw Error(
+            ExitCode::data,
+            {concat("round ", round, " is to be unmasked for ", counted.size(), " sites"),
+             all_shared ? concat("it needs ", federation_.charter().threshold)
+                        : std::string("some of them have not shared their keys"),
+             "Nothing is given away. Ask the coordinator to give the round up (--abandon)"});
+    }
+    key_.promise(federation_.charter().id, concat("survivors-of-round-", round),
+                 hex_text(survivors.digest()));
+    auto message = answer(round, phase::unmask);
+    for (auto const& from : sites.part(sharers)) {
+        try {
+            auto const share = share_from(round, from, contains(counted, from.name));
+            message.add_octets(concat("of/", from.name), share);
+        } catch (Error const& error) {
+            if (error.code() != ExitCode::data && error.code() != ExitCode::no_input) {
+                throw;
+            } // the shares of others may be enough
+        }
+    }
+    send(message);
+}
+
+} // namespace lockstep::federate

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "federate/federation.hpp"
+#include "federate/masks.hpp"
+
+namespace lockstep::federate {
+
+/// What a site must find out or compute before it can answer.
+enum class Need { nothing, samples, training };
+
+/// Where a site stands after it has answered all that it can.
+struct Standing {
+    Need need = Need::nothing;
+    std::int64_t round = 0;
+    std::string words; ///< for people
+};
+
+/// A site's part in the rounds of a federation. Every step can be killed and repeated: what was
+/// sent is not sent again, and never otherwise.
+class Site {
+  public:
+    /// `local`: a directory of the site alone, for what is kept of each round.
+    ///
+    /// Throws  Error 65 where the key has been used with another federation of this id
+    Site(Federation const& federation, PrivateKey const& key, std::filesystem::path local);
+
+    std::string const& name() const noexcept { return key_.name(); }
+
+    /// Sends the site's card: its name and public key.
+    void join() const;
+
+    /// Answers what the round asks for, as far as possible; `samples` once they are known.
+    ///
+    /// Throws  Error 65 or 66 for messages of the coordinator that are refused or missing
+    Standing proceed(std::optional<std::int64_t> samples) const;
+
+    /// Where the round's training has its run.
+    std::filesystem::path run_directory(std::int64_t round) const;
+
+    /// Sends what was learnt: `trained` is the model after the round's training. Returns a sentence
+    /// on it.
+    ///
+    /// Throws  Error 65 for a model that is not finite or not the federation's, or where another
+    ///         update was sent in this round
+    std::string send_update(std::int64_t round, ModelVector const& trained) const;
+
+  private:
+    bool has_sent(std::int64_t round, std::string const& phase) const;
+    Message answer(std::int64_t round, std::string const& phase) const;
+    void send(Message const& message) const;
+    std::string round_name(std::int64_t round) const;
+    RoundSecrets secrets(std::int64_t round) const;
+    Roster roster(std::int64_t round) const;
+    std::vector<std::string> listed(std::int64_t round, std::string const& phase) const;
+    void announce(std::int64_t round, std::int64_t samples) const;
+    void send_shares(std::int64_t round) const;
+    bool send_kept_update(std::int64_t round) const;
+    void send_unmasking(std::int64_t round) const;
+    Digest share_from(std::int64_t round, Member const& from, bool counts) const;
+
+    Federation const& federation_;
+    PrivateKey const& key_;
+    std::filesystem::path local_;
+};
+
+} // namespace lockstep::federate

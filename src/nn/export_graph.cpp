@@ -1,0 +1,148 @@
+#include "nn/export_graph.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+#include "nn/evaluation_mode.hpp"
+#include "nn/lowered_call.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace lockstep::nn {
+
+namespace {
+
+Lowerings all_lowerings() {
+    auto table = lower_arithmetic();
+    for (auto part : {lower_layers(), lower_shapes(), lower_sequences()}) {
+        table.merge(part);
+    }
+    return table;
+}
+
+std::set<std::string> names_in(Lowerings const& table) {
+    std::set<std::string> names;
+    for (auto const& [name, lowering] : table) {
+        names.insert(name);
+    }
+    return names;
+}
+
+torch::Tensor trial(ExportInputs const& inputs, std::int64_t samples) {
+    auto shape = inputs.sample();
+    shape.insert(shape.begin(), samples);
+    return inputs.info.whole ? torch::zeros(shape, torch::kInt64) : torch::zeros(shape);
+}
+
+/// The graph's input, scaled as data::Normaliser does it.
+deploy::TensorId scaled_input(deploy::Graph& graph, ExportInputs const& inputs) {
+    auto shape = deploy::fixed_shape(inputs.sample());
+    shape.insert(shape.begin(), deploy::Extent{1, true});
+    GraphParts parts(graph);
+    auto found = graph.input("inputs", inputs.element(), shape);
+    if (inputs.element() == deploy::Element::u8) {
+        found = parts.binary("Div", parts.cast(found, deploy::Element::f32), graph.real(255));
+    }
+    if (inputs.info.whole || inputs.mean.empty()) {
+        return found;
+    }
+    std::vector<std::int64_t> extents;
+    if (inputs.mean.size() > 1) { // one a channel, the first extent of a sample
+        extents.assign(inputs.sample().size(), 1);
+        extents[0] = static_cast<std::int64_t>(inputs.mean.size());
+    }
+    auto const constant = [&](std::vector<double> const& values) {
+        return graph.reals({values.begin(), values.end()}, extents);
+    };
+    found = parts.binary("Sub", found, constant(inputs.mean));
+    return parts.binary("Div", found, constant(inputs.std));
+}
+
+/// Where an operator stands: after the last parameter that was used before it.
+std::string place_of(Recording const& recording, std::size_t at, ValueTable const& table) {
+    for (auto before = at + 1; before-- > 0;) {
+        for (auto const& argument : recording.calls[before].arguments) {
+            if (!argument.isTensor()) {
+                continue;
+            }
+            auto const found = table.names.find(argument.toTensor().unsafeGetTensorImpl());
+            if (found != table.names.end()) {
+                return concat(before == at ? "with " : "after ", found->second);
+            }
+        }
+    }
+    return "before the first parameter";
+}
+
+void lower_all(deploy::Graph& graph, ValueTable& table, std::array<Recording, 2> const& recordings,
+               Lowerings const& lowerings) {
+    auto const& [two, three] = recordings;
+    for (std::size_t at = 0; at < two.calls.size(); ++at) {
+        auto const& call = two.calls[at];
+        auto const place = concat("operator ", call.schema->name(), ", number ", at + 1,
+                                  " of the model, ", place_of(two, at, table));
+        auto const found = lowerings.find(call.name);
+        if (found == lowerings.end()) {
+            refuse_export(place, "exported models do not have this operator");
+        }
+        try {
+            LoweredCall lowered(graph, table, call, three.calls[at]);
+            found->second(lowered);
+        } catch (Error const& error) {
+            throw Error(error.code(), {concat(error.text().what, " (", place, ")"),
+                                       error.text().why, error.text().next});
+        } catch (std::exception const& error) { // arguments of another form than usual
+            refuse_export(place,
+                          concat("it has an unusual form: ", split(error.what(), '\n').front()));
+        }
+    }
+}
+
+} // namespace
+
+std::vector<std::int64_t> ExportInputs::sample() const {
+    std::vector<std::int64_t> shape(info.shape.begin(), info.shape.end());
+    if (info.ragged) {
+        shape.insert(shape.begin(), rows);
+    }
+    return shape;
+}
+
+deploy::Element ExportInputs::element() const {
+    return info.whole                  ? deploy::Element::i64
+           : info.type == h5::Type::u8 ? deploy::Element::u8
+                                       : deploy::Element::f32;
+}
+
+deploy::Graph export_graph(Model& model, ExportInputs const& inputs) {
+    torch::NoGradGuard const no_grad;
+    EvaluationMode const evaluation(model);
+    auto const lowerings = all_lowerings();
+    auto const known = names_in(lowerings);
+    std::array<Recording, 2> recordings;
+    for (std::size_t i = 0; i < recordings.size(); ++i) {
+        recordings[i] =
+            record_calls([&](torch::Tensor const& given) { return model.forward(Fields(given)); },
+                         trial(inputs, LoweredCall::batches[i]), known);
+    }
+    auto const alike = [](RecordedCall const& a, RecordedCall const& b) {
+        return a.name == b.name && a.values == b.values && a.results.size() == b.results.size();
+    };
+    if (!std::equal(recordings[0].calls.begin(), recordings[0].calls.end(),
+                    recordings[1].calls.begin(), recordings[1].calls.end(), alike) ||
+        recordings[0].output != recordings[1].output) {
+        refuse_export("its forward calls other operators for other batches",
+                      "no graph can stand for it");
+    }
+    deploy::Graph graph;
+    ValueTable table;
+    table.values.push_back(scaled_input(graph, inputs));
+    for (auto const& item : model.named_parameters()) {
+        table.names[item.value().unsafeGetTensorImpl()] = item.key();
+    }
+    lower_all(graph, table, recordings, lowerings);
+    graph.set_output(table.values.at(recordings[0].output));
+    return graph;
+}
+
+} // namespace lockstep::nn

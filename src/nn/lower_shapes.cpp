@@ -1,0 +1,191 @@
+#include "nn/lowered_call.hpp"
+
+#include <limits>
+#include <numeric>
+
+namespace lockstep::nn {
+
+namespace {
+
+using Id = GraphParts::Id;
+
+std::size_t rank_of(LoweredCall& call, Id id) {
+    return call.shape(id).size();
+}
+
+void lower_reshape(LoweredCall& call) {
+    call.give(call.reshape(call.tensor(0), call.result_shape()));
+}
+
+void lower_permute(LoweredCall& call) {
+    auto const x = call.tensor(0);
+    auto order = call.wholes_of(1);
+    for (auto& axis : order) {
+        axis = axis < 0 ? axis + static_cast<std::int64_t>(rank_of(call, x)) : axis;
+    }
+    call.give(call.transpose(x, order));
+}
+
+void lower_transpose(LoweredCall& call) {
+    auto const x = call.tensor(0);
+    std::vector<std::int64_t> order(rank_of(call, x));
+    std::iota(order.begin(), order.end(), 0);
+    if (call.arguments() > 1) {
+        std::swap(order[static_cast<std::size_t>(call.axis(1, order.size()))],
+                  order[static_cast<std::size_t>(call.axis(2, order.size()))]);
+    } else if (order.size() == 2) {
+        std::swap(order[0], order[1]);
+    }
+    call.give(call.transpose(x, order));
+}
+
+void lower_expand(LoweredCall& call) {
+    call.give(call.expanded(call.tensor(0), call.result_shape()));
+}
+
+void lower_select(LoweredCall& call) {
+    auto const x = call.tensor(0);
+    auto const axis = call.axis(1, rank_of(call, x));
+    call.require_own(x, axis);
+    auto const count = call.shape(x)[static_cast<std::size_t>(axis)].count;
+    auto const given = call.whole(2);
+    auto const at = given < 0 ? given + count : given;
+    call.give(call.reshape(call.slice(x, axis, at, at + 1), call.result_shape()));
+}
+
+void lower_slice(LoweredCall& call) {
+    auto const x = call.tensor(0);
+    auto const axis = call.axis(1, rank_of(call, x));
+    auto const start = call.has(2) ? call.whole(2) : 0;
+    if (call.shape(x) == call.result_shape() && start == 0) { // whatever the end is
+        call.give(x);
+        return;
+    }
+    auto const end = call.has(3) ? call.whole(3) : std::numeric_limits<std::int64_t>::max();
+    call.give(call.slice(x, axis, start, end, call.has(4) ? call.whole(4) : 1));
+}
+
+void lower_cat(LoweredCall& call) {
+    auto parts = call.tensors(0);
+    auto const rank = call.result_shape().size();
+    std::erase_if(parts, [&](Id id) { return deploy::elements(call.shape(id)) == 0; });
+    for (auto& part : parts) {
+        part = call.cast(part, call.result_element());
+    }
+    call.give(call.join(parts, call.axis(1, rank)));
+}
+
+void lower_stack(LoweredCall& call) {
+    auto const rank = call.result_shape().size();
+    auto const axis = call.axis(1, rank);
+    std::vector<Id> parts;
+    for (auto const id : call.tensors(0)) {
+        auto wider = call.shape(id);
+        wider.insert(wider.begin() + axis, deploy::Extent{});
+        parts.push_back(call.reshape(id, wider));
+    }
+    call.give(call.join(parts, axis));
+}
+
+/// Parts one after the other along an axis, as long as the results say.
+void divide_along(LoweredCall& call, std::int64_t axis, bool squeezed) {
+    auto const x = call.tensor(0);
+    call.require_own(x, axis);
+    std::int64_t start = 0;
+    for (std::size_t i = 0; i < call.results(); ++i) {
+        auto const shape = call.result_shape(i);
+        auto const count = squeezed ? 1 : shape[static_cast<std::size_t>(axis)].count;
+        call.give(call.reshape(call.slice(x, axis, start, start + count), shape));
+        start += count;
+    }
+}
+
+void lower_split(LoweredCall& call) {
+    divide_along(call, call.axis(2, call.shape(call.tensor(0)).size()), false);
+}
+
+void lower_unbind(LoweredCall& call) {
+    divide_along(call, call.axis(1, call.shape(call.tensor(0)).size()), true);
+}
+
+void lower_repeat_interleave(LoweredCall& call) {
+    auto const x = call.tensor(0);
+    if (call.is_tensor(1) || !call.has(2)) {
+        call.refuse("the numbers of repeats are not fixed");
+    }
+    auto const axis = call.axis(2, rank_of(call, x));
+    std::vector<std::int64_t> indices;
+    for (std::int64_t i = 0; i < call.shape(x)[static_cast<std::size_t>(axis)].count; ++i) {
+        indices.insert(indices.end(), static_cast<std::size_t>(call.whole(1)), i);
+    }
+    call.give(call.gather(x, call.wholes(indices), axis));
+}
+
+void lower_pad(LoweredCall& call) {
+    auto const x = call.tensor(0);
+    auto const rank = rank_of(call, x);
+    auto const given = call.wholes_of(1); // from the last axis on: before, after
+    std::vector<std::int64_t> pads(2 * rank);
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        auto const axis = rank - 1 - i / 2;
+        pads[i % 2 == 0 ? axis : axis + rank] = given[i];
+        if (given[i] != 0) {
+            call.require_own(x, static_cast<std::int64_t>(axis));
+        }
+        if (given[i] < 0) {
+            call.refuse("it cuts off");
+        }
+    }
+    call.give(call.graph().add("Pad", {call.cast(x, deploy::Element::f32)},
+                               {deploy::Element::f32, call.result_shape()},
+                               {{"pads", pads}, {"value", call.has(2) ? call.number(2) : 0.0}}));
+}
+
+void lower_embedding(LoweredCall& call) {
+    call.give(call.gather(call.tensor(0), call.cast(call.tensor(1), deploy::Element::i64), 0));
+}
+
+void lower_cumsum(LoweredCall& call) {
+    auto const x = call.cast(call.tensor(0), call.result_element());
+    auto const axis = call.axis(1, rank_of(call, x));
+    call.require_own(x, axis);
+    call.give(call.unary("CumSum", x, {{"axis", axis}}));
+}
+
+} // namespace
+
+Lowerings lower_shapes() {
+    Lowerings table{
+        {"aten::permute", lower_permute},
+        {"aten::transpose", lower_transpose},
+        {"aten::t", lower_transpose},
+        {"aten::expand", lower_expand},
+        {"aten::expand_as", lower_expand},
+        {"aten::select", lower_select},
+        {"aten::slice", lower_slice},
+        {"aten::cat", lower_cat},
+        {"aten::stack", lower_stack},
+        {"aten::chunk", lower_split},
+        {"aten::split", lower_split},
+        {"aten::split_with_sizes", lower_split},
+        {"aten::unbind", lower_unbind},
+        {"aten::repeat_interleave", lower_repeat_interleave},
+        {"aten::constant_pad_nd", lower_pad},
+        {"aten::embedding", lower_embedding},
+        {"aten::cumsum", lower_cumsum},
+        {"aten::dropout",
+         [](LoweredCall& call) {
+             if (call.flag(2)) {
+                 call.refuse("it draws random numbers: the model is in training mode");
+             }
+             call.give(call.tensor(0));
+         }},
+    };
+    for (auto const* const name : {"view", "reshape", "_unsafe_view", "flatten", "unflatten",
+                                   "unsqueeze", "squeeze", "view_as", "reshape_as"}) {
+        table[std::string("aten::") + name] = lower_reshape;
+    }
+    return table;
+}
+
+} // namespace lockstep::nn

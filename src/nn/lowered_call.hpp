@@ -1,0 +1,119 @@
+#pragma once
+
+#include "nn/record_calls.hpp"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "deploy/graph.hpp"
+
+namespace lockstep::nn {
+
+/// What operators of a graph are made of, with the shapes that follow.
+class GraphParts {
+  public:
+    explicit GraphParts(deploy::Graph& graph) : graph_(graph) {}
+
+    using Id = deploy::TensorId;
+    deploy::Graph& graph() { return graph_; }
+    deploy::Tensor const& operator[](Id id) const { return graph_[id]; }
+    deploy::Shape const& shape(Id id) const { return graph_[id].shape; }
+
+    Id unary(std::string const& kind, Id a, deploy::Attributes attributes = {});
+    Id binary(std::string const& kind, Id a, Id b);
+    Id compare(std::string const& kind, Id a, Id b); ///< to booleans
+    Id where(Id condition, Id a, Id b);
+    Id matmul(Id a, Id b); ///< of at least two dimensions each
+    Id cast(Id a, deploy::Element element);
+    Id reshape(Id a, deploy::Shape shape);
+    Id transpose(Id a, std::vector<std::int64_t> const& order);
+    Id slice(Id a, std::int64_t axis, std::int64_t start, std::int64_t end, std::int64_t step = 1);
+    Id join(std::vector<Id> const& parts, std::int64_t axis);
+    Id reduce(std::string const& kind, Id a, std::vector<std::int64_t> const& axes, bool keep);
+    Id softmax(std::string const& kind, Id a, std::int64_t axis);
+    Id expanded(Id a, deploy::Shape const& shape);
+    Id gather(Id values, Id indices, std::int64_t axis);
+    Id wholes(std::vector<std::int64_t> const& values);
+    /// Throws  Error 64 where the axis is the batch: samples would be mixed
+    void require_own(Id a, std::int64_t axis) const;
+
+  private:
+    deploy::Graph& graph_;
+};
+
+/// Tensors of the graph that stand for the values of a recording.
+struct ValueTable {
+    static constexpr deploy::TensorId absent = static_cast<deploy::TensorId>(-1);
+    std::vector<deploy::TensorId> values;              ///< by their number
+    std::map<void const*, deploy::TensorId> constants; ///< parameters, by their implementation
+    std::map<void const*, std::string> names;          ///< the same
+    std::map<deploy::TensorId, deploy::TensorId> transposed; ///< constants, turned over
+};
+
+/// One operator that was recorded with batches of 2 and 3 samples, as it becomes part of a graph.
+/// What is the same in both is fixed; an extent that grows with the batch counts per sample.
+class LoweredCall : public GraphParts {
+  public:
+    static constexpr std::int64_t batches[] = {2, 3};
+
+    LoweredCall(deploy::Graph& graph, ValueTable& table, RecordedCall const& two,
+                RecordedCall const& three);
+
+    std::string const& name() const { return two_.name; }
+    std::size_t arguments() const { return two_.arguments.size(); }
+    bool has(std::size_t at) const; ///< is there and not None
+    bool is_tensor(std::size_t at) const;
+    Id tensor(std::size_t at);
+    std::vector<Id> tensors(std::size_t at);
+    /// A constant matrix, turned over; of each the same one.
+    Id transposed_constant(Id matrix);
+    std::int64_t whole(std::size_t at) const;
+    std::vector<std::int64_t> wholes_of(std::size_t at) const; ///< a number counts as a list
+    double number(std::size_t at) const;
+    bool flag(std::size_t at) const;
+    std::string text(std::size_t at) const;
+    /// An axis from 0.
+    std::int64_t axis(std::size_t at, std::size_t rank) const;
+    /// A tensor or a number, as `element`.
+    Id operand(std::size_t at, deploy::Element element);
+    deploy::Element promoted(std::size_t a, std::size_t b) const;
+
+    std::size_t results() const { return two_.results.size(); }
+    deploy::Shape result_shape(std::size_t at = 0) const;
+    deploy::Element result_element(std::size_t at = 0) const;
+    /// The next result.
+    void give(Id id);
+    /// A result that no exported model can use.
+    std::size_t gave() const { return given_; }
+    void give_nothing() {
+        table_.values.push_back(ValueTable::absent);
+        ++given_;
+    }
+
+    [[noreturn]] void refuse(std::string const& why) const;
+
+  private:
+    Id constant(torch::Tensor const& two, torch::Tensor const& three);
+    Id any(torch::Tensor const& two, torch::Tensor const& three, std::size_t flat);
+    std::size_t first_flat(std::size_t at) const;
+
+    ValueTable& table_;
+    RecordedCall const& two_;
+    RecordedCall const& three_;
+    std::size_t given_ = 0;
+};
+
+deploy::Shape shape_of(torch::Tensor const& two, torch::Tensor const& three);
+
+using Lowering = std::function<void(LoweredCall&)>;
+using Lowerings = std::map<std::string, Lowering>;
+
+/// By the operators' names, part by part.
+Lowerings lower_arithmetic();
+Lowerings lower_layers();
+Lowerings lower_shapes();
+Lowerings lower_sequences();
+
+} // namespace lockstep::nn

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/types.h>
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace lockstep::nn {
+
+/// An operator that was called with something that depends on the inputs.
+struct RecordedCall {
+    std::string name; ///< "aten::relu": of "aten::relu_", too, whose result replaces its argument
+    c10::FunctionSchema const* schema = nullptr;
+    std::vector<c10::IValue> arguments; ///< as they were before the call
+    /// Which value each tensor in the arguments is, lists item by item: its number, or nothing
+    /// where it depends on no input.
+    std::vector<std::optional<std::size_t>> values;
+    std::vector<torch::Tensor> results; ///< the next values, in order
+};
+
+/// What a function of tensors did with its inputs: value 0 is the input.
+struct Recording {
+    torch::Tensor input;
+    std::vector<RecordedCall> calls;
+    std::size_t output = 0; ///< number of the value that it returned
+};
+
+/// Runs `function` eagerly and notes which operators LibTorch's dispatcher called, whoever calls
+/// them: our modules, a TorchScript, an exported program. Of an operator that is not in `known` and
+/// is made of others, these are noted. What depends on no input is computed only.
+///
+/// Throws  Error 64 for what cannot be told by calls: a decision by an input's values, a write into
+///         part of a tensor
+Recording record_calls(std::function<torch::Tensor(torch::Tensor const&)> const& function,
+                       torch::Tensor const& input, std::set<std::string> const& known);
+
+/// What cannot be exported, with the reason.
+[[noreturn]] void refuse_export(std::string const& what, std::string const& why);
+
+} // namespace lockstep::nn

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "program/graph.hpp"
+
+namespace lockstep::program {
+
+/// Successive nodes of a graph that can be run again from the values that it had before them.
+struct Block {
+    std::size_t first = 0;
+    std::size_t last = 0;               ///< behind the last node
+    std::vector<std::size_t> needed{};  ///< slots that it takes from before it
+    std::vector<std::size_t> changed{}; ///< those of them that it changes in place: buffers
+    bool draws = false;                 ///< random numbers
+};
+
+/// A graph in about as many blocks as the root of its number of operators, all of about that length
+/// (Chen et al., arXiv 1604.06174). It is cut where the fewest tensors are alive, and of such
+/// places where the modules of Python on both sides have the least in common: between layers rather
+/// than inside one. What is changed in place is not touched on both sides of a cut.
+std::vector<Block> blocks_of(Graph const& graph);
+
+} // namespace lockstep::program

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "search/study.hpp"
+
+namespace lockstep::search {
+
+/// Writes search.md and, for a search that trains its trials itself, best.ini into its directory:
+/// the best trial's deck, with a run directory of its own. Returns the text of search.md.
+///
+/// Throws  Error 73 or 74
+std::string write_report(Study const& study, std::filesystem::path const& directory);
+
+} // namespace lockstep::search

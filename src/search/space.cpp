@@ -1,0 +1,291 @@
+#include "search/space.hpp"
+
+#include "base/list.hpp"
+#include "base/number.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <set>
+
+#include "draw.hpp"
+
+namespace lockstep::search {
+
+namespace {
+
+constexpr std::string_view prefix = "space.";
+constexpr std::uint64_t max_tries = 10'000;
+constexpr std::size_t max_texts = 1'000;
+constexpr double largest = 9e15; ///< whole numbers up to here are exact
+
+[[noreturn]] void refuse_value(std::string const& key, config::Written const& written,
+                               std::string const& why, std::string const& next) {
+    throw Error(ExitCode::usage,
+                {concat(key, " = ", written.value, " (", written.origin, ")"), why, next});
+}
+
+constexpr char const* forms =
+    "Write uniform(a, b), log-uniform(a, b), integer(a, b), log-integer(a, b), list(a, b, ...), "
+    "choice(a, b, ...) or a plain value";
+
+/// "model.name = cnn" or "model.name in (cnn, mlp)".
+Condition condition_of(std::string const& text, std::string const& key,
+                       config::Written const& written) {
+    auto const equals = text.find('=');
+    auto const in = text.find(" in (");
+    if (equals != std::string::npos) {
+        return {std::string(trimmed(text.substr(0, equals))), list_texts(text.substr(equals + 1))};
+    }
+    if (in == std::string::npos || !text.ends_with(')')) {
+        refuse_value(key, written, concat("\"", text, "\" is no condition"),
+                     "Write: if KEY = VALUE, or: if KEY in (VALUE, VALUE)");
+    }
+    return {std::string(trimmed(text.substr(0, in))),
+            list_texts(text.substr(in + 5, text.size() - in - 6))};
+}
+
+void take_bounds(Dimension& dimension, config::Written const& written,
+                 std::vector<std::string> const& words) {
+    auto const refuse = [&](std::string const& why) {
+        refuse_value(dimension.key, written, why, forms);
+    };
+    auto const least = words.size() == 2 ? number_of<double>(words[0]) : std::nullopt;
+    auto const most = words.size() == 2 ? number_of<double>(words[1]) : std::nullopt;
+    if (!least || !most || !std::isfinite(*least) || !std::isfinite(*most)) {
+        refuse("it needs two numbers: the least and the largest value");
+    }
+    if (*least >= *most) {
+        refuse("the first number must be below the second");
+    }
+    if (dimension.logarithmic && *least <= 0) {
+        refuse("logarithmic values must be above 0");
+    }
+    bool const whole = *least == std::floor(*least) && *most == std::floor(*most);
+    if (dimension.kind == Dimension::Kind::integer &&
+        (!whole || std::abs(*least) > largest || std::abs(*most) > largest)) {
+        refuse("both must be whole numbers below 9e15");
+    }
+    dimension.least = *least;
+    dimension.most = *most;
+}
+
+void take_spec(Dimension& dimension, config::Written const& written, std::string const& spec) {
+    auto const open = spec.find('(');
+    auto const name = std::string(trimmed(spec.substr(0, open)));
+    using Kind = Dimension::Kind;
+    static std::map<std::string, std::pair<Kind, bool>> const kinds{
+        {"uniform", {Kind::real, false}},    {"log-uniform", {Kind::real, true}},
+        {"integer", {Kind::integer, false}}, {"log-integer", {Kind::integer, true}},
+        {"list", {Kind::ordered, false}},    {"choice", {Kind::choice, false}}};
+    auto const found = kinds.find(name);
+    if (open == std::string::npos || found == kinds.end()) {
+        if (open != std::string::npos && spec.ends_with(')')) {
+            std::vector<std::string> names;
+            for (auto const& [each, kind] : kinds) {
+                names.push_back(each);
+            }
+            auto const near = nearest_name(name, names);
+            refuse_value(dimension.key, written, concat("there is no ", name, "(...)"),
+                         near.empty() ? std::string(forms) : concat("Did you mean ", near, "?"));
+        }
+        dimension.kind = Kind::choice;
+        dimension.texts = {spec};
+        return;
+    }
+    if (!spec.ends_with(')')) {
+        refuse_value(dimension.key, written, "its bracket is not closed", forms);
+    }
+    std::tie(dimension.kind, dimension.logarithmic) = found->second;
+    auto words = list_texts(spec.substr(open + 1, spec.size() - open - 2));
+    if (dimension.kind == Kind::real || dimension.kind == Kind::integer) {
+        take_bounds(dimension, written, words);
+        return;
+    }
+    if (words.empty() || words.size() > max_texts) {
+        refuse_value(dimension.key, written, concat("it must have 1 to ", max_texts, " values"),
+                     forms);
+    }
+    if (std::set<std::string>(words.begin(), words.end()).size() != words.size()) {
+        refuse_value(dimension.key, written, "it has a value twice", "Leave one of them out");
+    }
+    dimension.texts = std::move(words);
+}
+
+Dimension dimension_of(std::string const& key, config::Written const& written) {
+    Dimension dimension{.key = key, .origin = written.origin};
+    auto const condition = written.value.rfind(" if ");
+    take_spec(dimension, written, std::string(trimmed(written.value.substr(0, condition))));
+    if (condition == std::string::npos) {
+        return dimension;
+    }
+    auto rest = written.value.substr(condition + 4);
+    for (std::size_t at = 0; at != std::string::npos;) {
+        at = rest.find(" and ");
+        dimension.conditions.push_back(
+            condition_of(std::string(trimmed(rest.substr(0, at))), key, written));
+        rest = at == std::string::npos ? "" : rest.substr(at + 5);
+    }
+    return dimension;
+}
+
+} // namespace
+
+std::int64_t Dimension::levels() const {
+    switch (kind) {
+    case Kind::real:
+        return 0;
+    case Kind::integer:
+        return static_cast<std::int64_t>(most - least) + 1;
+    default:
+        return static_cast<std::int64_t>(texts.size());
+    }
+}
+
+std::string Dimension::text(double unit) const {
+    auto const place = std::clamp(unit, 0.0, 1.0);
+    if (kind == Kind::ordered || kind == Kind::choice) {
+        auto const at = static_cast<std::size_t>(place * static_cast<double>(texts.size()));
+        return texts[std::min(at, texts.size() - 1)];
+    }
+    // A whole number has the part of the line within a half of it.
+    double const margin = kind == Kind::integer ? 0.5 : 0;
+    double const from = least - margin;
+    double const to = most + margin;
+    double const value = logarithmic ? std::exp(std::log(from) + place * std::log(to / from))
+                                     : from + place * (to - from);
+    auto const within = std::clamp(value, least, most);
+    return kind == Kind::integer ? std::to_string(std::llround(within))
+                                 : fmt::format("{:.6g}", within);
+}
+
+double Dimension::unit_of_level(std::int64_t level) const {
+    if (kind == Kind::integer && logarithmic) {
+        auto const value = least + static_cast<double>(level);
+        return std::log(value / (least - 0.5)) / std::log((most + 0.5) / (least - 0.5));
+    }
+    return (static_cast<double>(level) + 0.5) / static_cast<double>(levels());
+}
+
+Space::Space(config::DeckSource const& source, std::string const& constraints,
+             std::string const& origin) {
+    for (auto const& [key, written] : source.values()) {
+        if (key.starts_with(prefix)) {
+            dimensions_.push_back(dimension_of(key.substr(prefix.size()), written));
+        }
+    }
+    if (dimensions_.empty()) {
+        throw Error(ExitCode::usage,
+                    {concat("no keys to search (", origin, ")"), "[space] is missing or empty",
+                     "Write keys of the deck there, such as "
+                     "optimizer.learning-rate = log-uniform(1e-4, 1e-1)"});
+    }
+    for (auto const& text : split(constraints, ';')) {
+        constraints_.emplace_back(text, origin);
+    }
+    check_conditions();
+    check_constraints(origin);
+}
+
+void Space::check_conditions() const {
+    std::vector<std::string> names;
+    for (auto const& each : dimensions_) {
+        names.push_back(each.key);
+    }
+    std::set<std::string> settled;
+    for (std::size_t round = 0; round <= dimensions_.size(); ++round) {
+        for (auto const& each : dimensions_) {
+            if (std::ranges::all_of(each.conditions,
+                                    [&](auto const& c) { return settled.contains(c.key); })) {
+                settled.insert(each.key);
+            }
+        }
+    }
+    for (auto const& each : dimensions_) {
+        for (auto const& condition : each.conditions) {
+            auto const refuse = [&](std::string const& why, std::string const& next) {
+                throw Error(
+                    ExitCode::usage,
+                    {concat(each.key, " if ", condition.key, " (", each.origin, ")"), why, next});
+            };
+            auto const found = std::ranges::find(dimensions_, condition.key, &Dimension::key);
+            if (found == dimensions_.end()) {
+                auto const near = nearest_name(condition.key, names);
+                refuse("its condition names no key of [space]",
+                       near.empty() ? "Add that key to [space]"
+                                    : concat("Did you mean ", near, "?"));
+            }
+            if (!settled.contains(each.key)) {
+                refuse("conditions depend on each other in a cycle", "Remove one of them");
+            }
+            for (auto const& value : condition.values) {
+                if (!found->texts.empty() && std::ranges::count(found->texts, value) == 0) {
+                    refuse(concat(condition.key, " is never ", value),
+                           concat("Its values are ", joined(found->texts, ", ")));
+                }
+            }
+        }
+    }
+}
+
+void Space::check_constraints(std::string const& origin) const {
+    for (auto const& constraint : constraints_) {
+        for (auto const& key : constraint.keys()) {
+            auto const found = std::ranges::find(dimensions_, key, &Dimension::key);
+            bool const known = found != dimensions_.end();
+            if (known && std::ranges::all_of(found->texts, [](auto const& text) {
+                    return number_of<double>(text).has_value();
+                })) {
+                continue;
+            }
+            throw Error(ExitCode::usage, {concat("search.constraints (", origin, ")"),
+                                          concat(key, known ? " has values that are no numbers"
+                                                            : " is not a key of [space]"),
+                                          "Constrain keys of [space] that are numbers"});
+        }
+    }
+}
+
+Values Space::values(Point const& point) const {
+    Values values;
+    for (bool more = true; more;) { // a condition's key comes before what depends on it
+        more = false;
+        for (std::size_t at = 0; at < dimensions_.size(); ++at) {
+            auto const& each = dimensions_[at];
+            bool const applies = std::ranges::all_of(each.conditions, [&](auto const& condition) {
+                auto const found = values.find(condition.key);
+                return found != values.end() &&
+                       std::ranges::count(condition.values, found->second) > 0;
+            });
+            if (applies && !values.contains(each.key)) {
+                values[each.key] = each.text(point[at]);
+                more = true;
+            }
+        }
+    }
+    return values;
+}
+
+bool Space::allows(Values const& values) const {
+    return std::ranges::all_of(constraints_,
+                               [&](auto const& constraint) { return constraint.holds(values); });
+}
+
+Point Space::draw_point(std::uint64_t seed, std::uint64_t trial) const {
+    for (std::uint64_t attempt = 0; attempt < max_tries; ++attempt) {
+        Point point;
+        for (std::uint64_t at = 0; at < dimensions_.size(); ++at) {
+            point.push_back(draw(seed, {trial, attempt, at}));
+        }
+        if (allows(values(point))) {
+            return point;
+        }
+    }
+    throw Error(ExitCode::usage,
+                {"search.constraints", "they refuse 10,000 random points of the space in a row",
+                 "Loosen them, or narrow [space] to what they allow"});
+}
+
+} // namespace lockstep::search

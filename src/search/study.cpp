@@ -1,0 +1,280 @@
+#include "search/study.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <tuple>
+
+#include "search/pareto.hpp"
+
+namespace lockstep::search {
+
+namespace {
+
+using Json = nlohmann::json;
+
+Json json_of(Job const& job, Values const& values) {
+    Json json{{"event", "ask"}, {"trial", job.trial}, {"share", job.share}};
+    if (!job.point.empty()) {
+        json["values"] = values;
+    }
+    if (job.parent >= 0) {
+        json["parent"] = job.parent;
+        json["parent_share"] = job.parent_share;
+    }
+    return json;
+}
+
+Json json_of(Outcome const& outcome) {
+    Json json{{"event", "result"},          {"trial", outcome.trial}, {"share", outcome.share},
+              {"code", outcome.code},       {"step", outcome.step},   {"steps", outcome.steps},
+              {"seconds", outcome.seconds}, {"ranks", outcome.ranks}};
+    for (auto const& [name, value] : outcome.metrics) { // JSON has no NaN
+        json["metrics"][name] = std::isfinite(value) ? Json(value) : Json(nullptr);
+    }
+    if (!outcome.message.empty()) {
+        json["message"] = outcome.message;
+    }
+    return json;
+}
+
+Outcome outcome_of(Json const& json) {
+    Outcome outcome{.trial = json.at("trial").get<std::int64_t>(),
+                    .share = json.at("share").get<double>(),
+                    .code = json.at("code").get<int>(),
+                    .message = json.value("message", ""),
+                    .step = json.at("step").get<std::int64_t>(),
+                    .steps = json.at("steps").get<std::int64_t>(),
+                    .seconds = json.at("seconds").get<double>(),
+                    .ranks = json.at("ranks").get<int>()};
+    auto const metrics = json.value("metrics", Json::object());
+    for (auto const& [name, value] : metrics.items()) {
+        outcome.metrics[name] =
+            value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+    }
+    return outcome;
+}
+
+[[noreturn]] void throw_foreign(std::string const& why) {
+    throw Error(ExitCode::data,
+                {"the search's journal does not fit the search", why,
+                 "Continue with the version of the program that began it, or start the search in "
+                 "another --directory"});
+}
+
+void require_same(Identity const& before, Identity const& now) {
+    auto const refuse = [](std::string const& what, std::string const& why) {
+        throw Error(ExitCode::usage, {what, why,
+                                      "Change it back, or start the search in another "
+                                      "--directory"});
+    };
+    for (auto const& [key, value] : now.space) {
+        auto const old = before.space.find(key);
+        if (old == before.space.end() || old->second != value) {
+            refuse(concat(key, " = ", value), old == before.space.end()
+                                                  ? "the search began without it"
+                                                  : concat("the search began with ", old->second));
+        }
+    }
+    for (auto const& [key, value] : before.space) {
+        if (!now.space.contains(key)) {
+            refuse(concat(key, " is not set"), concat("the search began with ", value));
+        }
+    }
+    if (before.deck != now.deck) {
+        refuse("the deck of the search was changed", "its trials would not be comparable");
+    }
+}
+
+} // namespace
+
+config::DeckSource Study::source_of(Identity const& identity) {
+    config::DeckSource source;
+    for (auto const& [key, value] : identity.space) {
+        source.set(key, {value, journal_name});
+    }
+    return source;
+}
+
+Study::Study(Identity identity, std::unique_ptr<Journal> journal)
+    : identity_(std::move(identity)), settings_(settings_of(source_of(identity_))),
+      space_(source_of(identity_), settings_.constraints, settings_.constraints_origin),
+      strategy_(make_strategy(settings_, space_)), journal_(std::move(journal)) {
+    if (!journal_) {
+        return;
+    }
+    if (journal_->before().empty()) {
+        journal_->append({{"event", "search"},
+                          {"space", identity_.space},
+                          {"deck", identity_.deck},
+                          {"version", identity_.version}});
+        return;
+    }
+    replay(journal_->before());
+}
+
+std::unique_ptr<Study> Study::look_at(std::filesystem::path const& directory) {
+    auto const records = Journal::read(directory / journal_name);
+    if (records.empty() || records.front().value("event", "") != "search") {
+        throw Error(ExitCode::no_input, {concat("no search in ", directory.string()),
+                                         "its journal is empty", "Start the search"});
+    }
+    auto const& first = records.front();
+    auto study = std::make_unique<Study>(
+        Identity{first.at("space").get<std::map<std::string, std::string>>(),
+                 first.value("deck", ""), first.value("version", "")},
+        nullptr);
+    study->replay(records);
+    return study;
+}
+
+void Study::replay(std::vector<Json> const& records) {
+    try {
+        auto const& first = records.front();
+        if (first.at("event") != "search") {
+            throw_foreign("its first line does not say what the search is");
+        }
+        require_same({first.at("space").get<std::map<std::string, std::string>>(),
+                      first.at("deck").get<std::string>(), ""},
+                     identity_);
+        for (std::size_t at = 1; at < records.size(); ++at) {
+            auto const& event = records[at].at("event");
+            if (event == "ask") {
+                take_ask(records[at]);
+            } else if (event == "result") {
+                accept(outcome_of(records[at]));
+            } else {
+                notes_.push_back(records[at]);
+            }
+        }
+    } catch (Json::exception const&) {
+        throw_foreign("a line of it lacks what it should have");
+    }
+    for (auto const& [trial, job] : open_) {
+        waiting_.push_back(job);
+    }
+}
+
+void Study::take_ask(Json const& record) {
+    auto const job = strategy_->ask();
+    if (!job || job->trial != record.at("trial") || job->share != record.at("share") ||
+        (record.contains("values") &&
+         record.at("values").get<Values>() != space_.values(job->point))) {
+        throw_foreign(concat("its line ", record.at("seq").get<std::int64_t>() + 1,
+                             " is not what the strategy asks for next"));
+    }
+    accept(*job);
+}
+
+void Study::accept(Job const& job) {
+    if (!job.point.empty()) {
+        trials_.resize(std::max(trials_.size(), static_cast<std::size_t>(job.trial) + 1));
+        trials_[static_cast<std::size_t>(job.trial)] = {
+            space_.values(job.point), job.point, job.parent, job.parent_share, {}};
+    }
+    open_[job.trial] = job;
+}
+
+std::optional<Job> Study::next() {
+    if (!waiting_.empty()) {
+        auto job = waiting_.front();
+        waiting_.pop_front();
+        return job;
+    }
+    auto job = strategy_->ask();
+    if (job) {
+        accept(*job);
+        if (journal_) {
+            journal_->append(json_of(*job, trials_[static_cast<std::size_t>(job->trial)].values));
+        }
+    }
+    return job;
+}
+
+std::int64_t Study::queued() const {
+    return static_cast<std::int64_t>(waiting_.size());
+}
+
+void Study::accept(Outcome const& outcome) {
+    if (open_.erase(outcome.trial) == 0) {
+        throw_foreign(concat("trial ", outcome.trial + 1, " has a result that nobody asked for"));
+    }
+    trials_[static_cast<std::size_t>(outcome.trial)].outcomes.push_back(outcome);
+    strategy_->tell({outcome.trial, outcome.share, losses(outcome)});
+}
+
+void Study::tell(Outcome outcome) {
+    auto const open = open_.find(outcome.trial);
+    if (open == open_.end()) {
+        throw Error(ExitCode::usage, {concat("trial ", outcome.trial + 1),
+                                      "it is not open: it has its result, or was never suggested",
+                                      "Name a trial that was suggested"});
+    }
+    outcome.share = open->second.share;
+    std::erase_if(waiting_, [&](Job const& job) { return job.trial == outcome.trial; });
+    if (journal_) { // first on disk, then acted on
+        journal_->append(json_of(outcome));
+    }
+    accept(outcome);
+}
+
+void Study::note(Json record) {
+    if (journal_) {
+        journal_->append(record);
+    }
+    notes_.push_back(std::move(record));
+}
+
+std::vector<double> Study::losses(Outcome const& outcome) const {
+    std::vector<double> losses;
+    for (auto const& goal : settings_.goals) {
+        auto const found = outcome.metrics.find(goal.metric);
+        bool const there =
+            outcome.code == 0 && found != outcome.metrics.end() && std::isfinite(found->second);
+        losses.push_back(!there                ? std::numeric_limits<double>::infinity()
+                         : goal.more_is_better ? -found->second
+                                               : found->second);
+    }
+    return losses;
+}
+
+std::vector<std::int64_t> Study::best() const {
+    double farthest = 0;
+    std::vector<std::int64_t> chosen;
+    std::vector<std::vector<double>> of_chosen;
+    auto const usable = [&](Trial const& trial) {
+        return trial.newest() != nullptr && !std::isinf(losses(*trial.newest()).front());
+    };
+    for (auto const& trial : trials_) {
+        farthest = usable(trial) ? std::max(farthest, trial.newest()->share) : farthest;
+    }
+    for (std::size_t at = 0; at < trials_.size(); ++at) {
+        if (usable(trials_[at]) && trials_[at].newest()->share >= farthest - 1e-9) {
+            chosen.push_back(static_cast<std::int64_t>(at));
+            of_chosen.push_back(losses(*trials_[at].newest()));
+        }
+    }
+    if (chosen.empty()) {
+        return {};
+    }
+    std::vector<std::size_t> order = fronts_of(of_chosen).front();
+    std::ranges::stable_sort(order, {}, [&](auto at) { return of_chosen[at]; });
+    if (settings_.goals.size() == 1) {
+        order.resize(1);
+    }
+    std::vector<std::int64_t> best;
+    for (auto const at : order) {
+        best.push_back(chosen[at]);
+    }
+    return best;
+}
+
+std::string trial_directory(std::int64_t trial) {
+    return fmt::format("trials/{:04}", trial + 1);
+}
+
+} // namespace lockstep::search

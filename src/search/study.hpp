@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "search/journal.hpp"
+#include "search/strategy.hpp"
+
+namespace lockstep::search {
+
+/// What came of a job, as it was measured.
+struct Outcome {
+    std::int64_t trial = 0;
+    double share = 1;
+    int code = 0; ///< 0, or the exit code that the run would have ended with
+    std::string message{};
+    std::map<std::string, double>
+        metrics{};          ///< of the validation, loss, parameters, step_ms, seconds
+    std::int64_t step = 0;  ///< that was reached
+    std::int64_t steps = 0; ///< that were done for it, by all starts
+    double seconds = 0;
+    int ranks = 1;
+};
+
+struct Trial {
+    Values values;
+    Point point;
+    std::int64_t parent = -1;
+    double parent_share = 0;
+    std::vector<Outcome> outcomes{};
+
+    /// The last one; null where there is none.
+    Outcome const* newest() const { return outcomes.empty() ? nullptr : &outcomes.back(); }
+};
+
+/// What a journal's first line says a search is.
+struct Identity {
+    std::map<std::string, std::string> space; ///< keys of the SPACE file with their values
+    std::string deck;                         ///< as DeckSource packs it
+    std::string version;                      ///< of the program
+};
+
+/// A search: its strategy, and the journal from which it continues.
+class Study {
+  public:
+    /// Continues what the journal holds, or begins it. `journal` may be none: nothing is kept.
+    ///
+    /// Throws  Error 64 when the journal is of another space or deck, 65 when it says what this
+    ///         search would not have decided
+    Study(Identity identity, std::unique_ptr<Journal> journal);
+    Study(Study const&) = delete;
+    Study& operator=(Study const&) = delete;
+    ~Study() = default;
+
+    /// The search that a directory's journal holds, to look at.
+    ///
+    /// Throws  Error 66 when there is none, 65
+    static std::unique_ptr<Study> look_at(std::filesystem::path const& directory);
+
+    /// The next job: one that was asked for before the search was interrupted, or a new one;
+    /// nothing while results are missing, or at the end.
+    std::optional<Job> next();
+    /// Takes the result of a job. Throws Error 64 for a trial that is not open.
+    void tell(Outcome outcome);
+    /// Adds a line that no decision depends on.
+    void note(nlohmann::json record);
+
+    bool is_finished() const { return strategy_->is_finished(); }
+    bool has_open_jobs() const { return !open_.empty(); }
+    std::int64_t queued() const; ///< jobs that were asked for, and are not given out
+    std::vector<Trial> const& trials() const noexcept { return trials_; }
+    Settings const& settings() const noexcept { return settings_; }
+    Space const& space() const noexcept { return space_; }
+    Identity const& identity() const noexcept { return identity_; }
+    std::vector<nlohmann::json> const& notes() const noexcept { return notes_; }
+
+    /// Of each goal, less is better; infinite where the trial failed or it is not there.
+    std::vector<double> losses(Outcome const& outcome) const;
+    /// The trials to choose from: for one goal the best, for several those that none dominates;
+    /// among those that have come farthest. Best first.
+    std::vector<std::int64_t> best() const;
+
+  private:
+    static config::DeckSource source_of(Identity const& identity);
+    void replay(std::vector<nlohmann::json> const& records);
+    void take_ask(nlohmann::json const& record);
+    void accept(Job const& job);
+    void accept(Outcome const& outcome);
+
+    Identity identity_;
+    Settings settings_;
+    Space space_;
+    std::unique_ptr<Strategy> strategy_;
+    std::unique_ptr<Journal> journal_;
+    std::vector<Trial> trials_;
+    std::deque<Job> waiting_;          ///< asked for before, and to be given out again
+    std::map<std::int64_t, Job> open_; ///< by trial: without a result
+    std::vector<nlohmann::json> notes_;
+};
+
+/// "trials/0001", from a trial's number.
+std::string trial_directory(std::int64_t trial);
+
+constexpr char const* journal_name = "search.jsonl";
+
+} // namespace lockstep::search

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "http.hpp"
+#include "run_list.hpp"
+
+namespace lockstep::serve {
+
+/// What a list of runs tells of one, as an object of JSON.
+std::string overview_json(Run const& run, std::size_t place);
+
+/// The rows from `first` on, with all their columns, as an object of JSON.
+std::string rows_json(Run const& run, std::size_t place, std::size_t first);
+
+/// The response to a request that may pass: a file of the page, or what it asks of a run:
+///
+///     /api/runs                                     the list
+///     /api/run?run=N                                events, columns, attempts, the newest step
+///     /api/series?run=N&axis=step|time&from=&to=&buckets=&columns=a,b
+///     /api/log?run=N[&end=BYTE]                     up to 128 KiB of log.txt that end there
+///     /api/deck?run=N                               deck.ini
+///     /api/picture?run=N&picture=K                  the K-th PNG of plots/
+Response answer(Request const& request, RunList const& runs);
+
+/// The runs, "0,3", that a request names, as far as they exist.
+std::vector<std::size_t> runs_of(std::string const& words, RunList const& runs);
+
+} // namespace lockstep::serve

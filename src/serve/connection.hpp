@@ -1,0 +1,62 @@
+#pragma once
+
+#include "base/clock.hpp"
+#include "base/descriptor.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "api.hpp"
+#include "gate.hpp"
+#include "run_list.hpp"
+
+namespace lockstep::serve {
+
+/// One connection of a browser: requests one after the other, or a stream of events.
+class Connection {
+  public:
+    explicit Connection(Descriptor socket) : socket_(std::move(socket)) {}
+
+    int descriptor() const noexcept { return socket_.get(); }
+    bool wants_to_write() const noexcept { return !output_.empty(); }
+    bool is_over() const noexcept { return over_; }
+    bool was_let_in() const noexcept { return let_in_; }
+    bool follows(std::size_t run) const { return stream_ && told_.contains(run); }
+
+    /// Reads what has come, and answers the requests that are complete.
+    void read(Gate const& gate, RunList const& runs);
+    void write();
+    /// Adds to a stream what is new in the runs that it follows, and in the list.
+    void tell_news(RunList const& runs);
+    /// Ends where the other side is too slow: to ask, or to read.
+    void check_time();
+
+  private:
+    /// How much of a run the stream has told.
+    struct Told {
+        std::uint64_t revision = 0;
+        std::size_t rows = 0;
+        std::size_t events = 0;
+        std::uint64_t log = 0;
+    };
+
+    void answer_requests(Gate const& gate, RunList const& runs);
+    void respond(Request const& request, Gate const& gate, RunList const& runs);
+    void tell_of_run(Run const& run, std::size_t place, Told& told);
+
+    Descriptor socket_;
+    std::string input_;
+    std::string output_;
+    Stopwatch quiet_; ///< since bytes came or went
+    Stopwatch list_;  ///< since the list of runs was told
+    bool stream_ = false;
+    bool ends_after_output_ = false;
+    bool over_ = false;
+    bool let_in_ = false;
+    std::map<std::size_t, Told> told_;
+    std::map<std::size_t, std::string> overviews_; ///< as they were told
+};
+
+} // namespace lockstep::serve

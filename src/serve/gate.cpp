@@ -1,0 +1,111 @@
+#include "gate.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <array>
+#include <cerrno>
+#include <sys/random.h>
+#include <vector>
+
+namespace lockstep::serve {
+
+namespace {
+
+/// The host of a Host header, without its port.
+std::string_view host_name(std::string_view host) {
+    if (host.starts_with('[')) {
+        auto const end = host.find(']');
+        return end == std::string_view::npos ? std::string_view{} : host.substr(0, end + 1);
+    }
+    return host.substr(0, host.find(':'));
+}
+
+/// Names that no foreign site can have. The port may be another one: ssh -L forwards it.
+bool is_this_machine(std::string_view host) {
+    auto const name = host_name(host);
+    return name == "localhost" || name == "127.0.0.1" || name == "[::1]";
+}
+
+bool is_of_this_page(Request const& request) {
+    auto const& site = request.header("sec-fetch-site");
+    auto const& origin = request.header("origin");
+    bool const same = site.empty() || site == "same-origin" || site == "none";
+    return same && (origin.empty() || origin == "http://" + request.header("host"));
+}
+
+std::string cookie_value(std::string_view cookies, std::string const& name) {
+    for (auto const& cookie : split(cookies, ';')) {
+        if (cookie.starts_with(name + "=")) {
+            return cookie.substr(name.size() + 1);
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+std::string random_token(std::size_t bytes) {
+    std::vector<unsigned char> drawn(bytes);
+    if (::getrandom(drawn.data(), drawn.size(), 0) != static_cast<ssize_t>(bytes)) {
+        throw Error(ExitCode::unavailable,
+                    {"no token can be drawn", concat("getrandom: ", system_text(errno)),
+                     "Use --socket, which needs none"});
+    }
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string text;
+    for (auto const byte : drawn) {
+        text += digits[byte >> 4];
+        text += digits[byte & 15];
+    }
+    return text;
+}
+
+bool is_same_secret(std::string_view a, std::string_view b) noexcept {
+    unsigned difference = a.size() == b.size() ? 0 : 1;
+    for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
+        difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
+    }
+    return difference == 0;
+}
+
+Gate::Gate(std::string token)
+    : token_(std::move(token)), cookie_(token_.empty() ? "" : "lockstep-" + random_token(4)) {}
+
+bool Gate::knows_token(Request const& request) const {
+    if (token_.empty()) {
+        return true;
+    }
+    constexpr std::string_view scheme = "Bearer ";
+    std::string_view bearer = request.header("authorization");
+    bearer = bearer.starts_with(scheme) ? bearer.substr(scheme.size()) : std::string_view{};
+    return is_same_secret(cookie_value(request.header("cookie"), cookie_), token_) ||
+           is_same_secret(bearer, token_);
+}
+
+std::optional<Response> Gate::stopped(Request const& request) const {
+    if (!is_this_machine(request.header("host"))) {
+        return refusal(403, "This server answers to localhost, 127.0.0.1 and [::1] alone.");
+    }
+    if (!is_of_this_page(request)) {
+        return refusal(403, "This server answers to its own page alone: type its address.");
+    }
+    if (request.method != "GET" && request.method != "HEAD") {
+        return Response{.status = 405,
+                        .body = "This server only shows: GET and HEAD.\n",
+                        .headers = {"Allow: GET, HEAD"}};
+    }
+    auto const& told = request.asked("token");
+    if (!token_.empty() && !told.empty() && is_same_secret(told, token_)) {
+        return Response{.status = 303,
+                        .body = "\n",
+                        .headers = {"Location: /", concat("Set-Cookie: ", cookie_, "=", token_,
+                                                          "; Path=/; HttpOnly; SameSite=Strict")}};
+    }
+    if (!knows_token(request)) {
+        return refusal(401, "Open the address that lockstep serve printed, with its token.");
+    }
+    return std::nullopt;
+}
+
+} // namespace lockstep::serve

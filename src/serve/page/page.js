@@ -1,0 +1,215 @@
+// The page: the list of runs, the views, keys, and what is new.
+import { palette, shortNumber } from "/chart.js";
+import { ask, follow } from "/data.js";
+import * as views from "/views.js";
+
+const names = [["curves", "Curves"], ["time", "Step time"], ["ranks", "Ranks"], ["history", "Checkpoints"], ["log", "Log"],
+  ["deck", "Deck"], ["pictures", "Pictures"]];
+const keys = [["1 – 7", "a view"], ["j, k", "next, previous run"], ["a", "all runs over each other, or one"],
+  ["x", "steps or time below the curves"], ["l", "logarithmic loss"], ["s", "smoothing"], ["0", "whole range again"],
+  ["/", "filter of log and deck"], ["t", "dark or light"], ["?", "these keys"], ["Esc", "close"]];
+const at = (id) => document.getElementById(id);
+
+const runs = new Map(); // by place: the overview, details, data, colour
+const state = {
+  view: "curves", picked: [], axis: "step", log: false, smooth: 0, range: null, filter: "",
+  chosen: () => state.picked.map((place) => runs.get(place)).filter((run) => run?.details),
+  zoom: (from, to) => { state.range = from === null ? null : [from, to]; loadData().then(refresh); },
+};
+let source, update, late;
+
+function showRuns() {
+  at("runs").replaceChildren(...[...runs.values()].map((run) => {
+    const box = views.make("label", "", "run"), tick = views.make("input"), facts = views.make("span", "", "facts");
+    tick.type = "checkbox";
+    tick.checked = state.picked.includes(run.run);
+    tick.addEventListener("change", () => pick(tick.checked ? [...state.picked, run.run] : state.picked.filter((p) => p !== run.run)));
+    box.style.borderLeftColor = tick.checked ? run.colour : "";
+    box.title = run.path;
+    const progress = run.total_steps ? `${shortNumber(run.step)} of ${shortNumber(run.total_steps)} steps` : `step ${run.step}`;
+    facts.append(views.make("span", run.state, run.state), ` · ${progress}`,
+      run.loss === undefined ? "" : ` · loss ${shortNumber(run.loss)}`, run.read < 1 ? ` · read ${Math.round(run.read * 100)} %` : "");
+    box.append(tick, views.make("span", run.name, "name"), facts);
+    if (run.reason && run.state === "failed") box.append(views.make("span", run.reason, "facts failed"));
+    return box;
+  }));
+  if (!runs.size) at("runs").append(views.make("p", "No run is here yet.", "empty"));
+}
+
+async function loadDetails() {
+  await Promise.all(state.picked.map(async (place) => {
+    const run = runs.get(place);
+    run.details = await ask("/api/run", { run: place });
+    const start = run.details.events.find((each) => each.event === "start");
+    run.start = start ? Date.parse(start.time) / 1000 : 0;
+  }));
+}
+
+async function loadData() {
+  await Promise.all(state.chosen().map(async (run) => {
+    const columns = run.details.columns.filter((name) => !["elapsed_s", "epoch"].includes(name)).slice(0, 60);
+    const question = { run: run.run, axis: state.axis, columns: columns.join(","), buckets: Math.min(1000, innerWidth) };
+    const shift = state.axis === "time" ? run.start : 0;
+    if (state.range) Object.assign(question, { from: state.range[0] + shift, to: state.range[1] + shift });
+    const data = await ask("/api/series", question);
+    data.x = data.x.map((value) => value - shift);
+    run.data = data;
+  }));
+}
+
+/// Adds new rows to what is shown; too many are asked for again, by buckets.
+function addRows({ run: place, step, time, columns, newest_step }) {
+  const run = runs.get(place);
+  if (!run?.data) return;
+  run.details.newest_step = newest_step;
+  const grown = run.data.x.length + step.length > 4000 || Object.keys(columns).some((name) => !run.details.columns.includes(name));
+  if (grown) { reload(); return; }
+  if (state.range) return;
+  run.data.x.push(...(state.axis === "time" ? time.map((each) => each - run.start) : step));
+  for (const [name, curve] of Object.entries(run.data.curves)) {
+    const values = columns[name] ?? step.map(() => null);
+    curve.mean.push(...values);
+    curve.least?.push(...values);
+    curve.largest?.push(...values);
+  }
+  refresh("rows");
+}
+
+/// Few times per second, however much comes.
+function refresh(changed = "all") {
+  if (late?.has(changed)) return;
+  if (late) { late.add(changed); return; }
+  late = new Set([changed]);
+  setTimeout(() => {
+    const all = late;
+    late = null;
+    if (update) for (const each of all) update(each);
+  }, 60);
+}
+
+let reloading = false;
+async function reload() {
+  if (reloading) return;
+  reloading = true;
+  try {
+    await loadDetails();
+    await loadData();
+    refresh();
+  } finally { reloading = false; }
+}
+
+function tools() {
+  const bar = views.make("div", "", "tools");
+  const button = (words, pressed, act) => {
+    const element = views.make("button", words);
+    element.setAttribute("aria-pressed", pressed);
+    element.addEventListener("click", act);
+    bar.append(element);
+  };
+  if (state.view === "curves" || state.view === "time") {
+    button(state.axis === "time" ? "by time" : "by step", state.axis === "time", () => press("x"));
+    button("smooth", state.smooth > 0, () => press("s"));
+    if (state.view === "curves") button("log loss", state.log, () => press("l"));
+    if (state.range) button("whole range", false, () => press("0"));
+  }
+  if (state.view === "log" || state.view === "deck") {
+    const field = views.make("input");
+    field.type = "search";
+    field.id = "filter";
+    field.placeholder = "filter (/)";
+    field.value = state.filter;
+    field.setAttribute("aria-label", "filter");
+    field.addEventListener("input", () => { state.filter = field.value; refresh("filter"); });
+    bar.append(field);
+  }
+  return bar;
+}
+
+function show() {
+  at("views").replaceChildren(...names.map(([view, words], i) => {
+    const button = views.make("button", words);
+    button.title = `${words} (${i + 1})`;
+    button.dataset.view = view;
+    if (view === state.view) button.setAttribute("aria-current", "page");
+    button.addEventListener("click", () => { state.view = view; show(); });
+    return button;
+  }));
+  update = undefined;
+  const content = views.make("div");
+  at("view").replaceChildren(tools(), content);
+  if (state.chosen().length) update = views[state.view](state, content);
+  else content.append(views.make("p", runs.size ? "Tick a run." : "No run is here yet; it appears when it begins.", "empty"));
+}
+
+async function pick(places) {
+  state.picked = places;
+  showRuns();
+  source?.close();
+  source = follow(places, {
+    overview: (told) => {
+      const known = runs.get(told.run), first = runs.size === 0;
+      runs.set(told.run, { colour: palette[told.run % palette.length], ...known, ...told });
+      showRuns();
+      if (first && !state.picked.length) pick([told.run]);
+    },
+    rows: addRows,
+    event: ({ run, event }) => {
+      const details = runs.get(run)?.details;
+      if (!details) return;
+      if (["start", "end", "resume", "failure"].includes(event.event)) { reload(); return; }
+      details.events.push(event);
+      refresh("event");
+    },
+    again: reload,
+    log: () => refresh("log"),
+  }, (word) => {
+    at("link").textContent = word === "live" ? "live" : "the server does not answer";
+    at("link").classList.toggle("lost", word !== "live");
+  });
+  await loadDetails();
+  await loadData();
+  show();
+}
+
+function theme(next) {
+  document.documentElement.dataset.theme = next;
+  localStorage.setItem("theme", next);
+  if (state.chosen().length) show();
+}
+
+function press(key) {
+  const place = names[Number(key) - 1], order = [...runs.keys()], here = order.indexOf(state.picked[0]);
+  if (place) { state.view = place[0]; show(); }
+  else if (key === "j" || key === "k") pick([order[(here + (key === "j" ? 1 : order.length - 1)) % order.length]].filter((p) => p !== undefined));
+  else if (key === "a") pick(state.picked.length > 1 ? [state.picked[0]] : order.slice(0, 8));
+  else if (key === "x") { state.axis = state.axis === "time" ? "step" : "time"; state.range = null; loadData().then(show); }
+  else if (key === "l") { state.log = !state.log; show(); }
+  else if (key === "s") { state.smooth = state.smooth ? 0 : 0.9; show(); }
+  else if (key === "0") { state.range = null; loadData().then(show); }
+  else if (key === "/") { if (!at("filter")) { state.view = "log"; show(); } at("filter").focus(); }
+  else if (key === "t") theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  else if (key === "?") at("keys").showModal();
+  else return false;
+  return true;
+}
+
+async function begin() {
+  const wished = localStorage.getItem("theme");
+  document.documentElement.dataset.theme = wished ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  at("keys").append(views.make("h2", "Keys"), ...keys.map(([key, words]) => {
+    const row = views.make("div");
+    row.append(views.make("kbd", key), ` ${words}`);
+    return row;
+  }));
+  at("theme").addEventListener("click", () => press("t"));
+  at("help").addEventListener("click", () => press("?"));
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.type === "search") return;
+    if (press(event.key)) event.preventDefault();
+  });
+  for (const run of await ask("/api/runs")) runs.set(run.run, { ...run, colour: palette[run.run % palette.length] });
+  const running = [...runs.values()].find((run) => run.state === "running") ?? [...runs.values()].sort((a, b) => b.newest - a.newest)[0];
+  await pick(running ? [running.run] : []);
+}
+
+begin();

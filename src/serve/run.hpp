@@ -1,0 +1,85 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "series.hpp"
+
+namespace lockstep::serve {
+
+/// A record that is not a step's.
+struct Event {
+    std::string kind; ///< "validation"
+    std::int64_t step = 0;
+    std::string json; ///< the whole record, as one line
+};
+
+/// What a list of runs tells of one.
+struct Overview {
+    std::string state; ///< waiting, running, silent, finished, stopped or failed
+    std::string reason;
+    std::string model;
+    std::int64_t ranks = 0;
+    std::int64_t step = 0;
+    std::int64_t total_steps = 0;
+    double newest = 0; ///< seconds since 1970, of the newest record
+};
+
+/// A run, followed through its metrics.jsonl, which may grow just now and on another host. It is
+/// read in parts, so that whoever reads can do other things between them. Like
+/// `monitor::RunRecords`, but of steps it keeps columns alone: a run of a million records takes a
+/// tenth of the time and of the memory.
+class Run {
+  public:
+    explicit Run(std::filesystem::path directory);
+
+    /// Reads on, `max_bytes` at most; whether there is more to be read. A file that was replaced or
+    /// became shorter is read again from its start. What cannot be read just now counts as nothing
+    /// new.
+    bool read(std::size_t max_bytes);
+
+    std::filesystem::path const& directory() const noexcept { return directory_; }
+    std::string const& name() const noexcept { return name_; }
+    Series const& series() const noexcept { return series_; }
+    std::deque<Event> const& events() const noexcept { return events_; }
+    /// Grows whenever something that was told is taken back, or forgotten.
+    std::uint64_t revision() const noexcept { return series_.revision() + revision_; }
+    /// The newest record of a step, as one line of JSON; empty: none.
+    std::string const& newest_step() const noexcept { return newest_step_; }
+    double read_share() const noexcept; ///< of the file, 0 to 1
+    std::int64_t bad_lines() const noexcept { return bad_lines_; }
+
+    Overview overview() const;
+
+  private:
+    void forget();
+    void take_lines(std::string_view lines);
+    void take(std::string_view line);
+    void take_parsed(std::string_view line);
+    void take_event(Event event);
+    double silence_s() const;
+
+    std::filesystem::path directory_;
+    std::filesystem::path file_;
+    std::string name_;
+    std::uint64_t offset_ = 0; ///< of the first byte that was not taken yet
+    std::uint64_t size_ = 0;
+    std::uint64_t inode_ = 0;
+    bool skips_line_ = false; ///< of one that is too long, the rest
+    Series series_;
+    std::deque<Event> events_;
+    std::string newest_step_;
+    std::uint64_t revision_ = 0;
+    std::int64_t bad_lines_ = 0;
+    Overview overview_;
+    std::vector<Field> fields_;    ///< of the line that is being read
+    std::string_view newest_line_; ///< of a step, among the lines that are being read
+};
+
+} // namespace lockstep::serve

@@ -1,0 +1,106 @@
+#include "run_files.hpp"
+
+#include "base/descriptor.hpp"
+#include "base/text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace lockstep::serve {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t log_part = 128 << 10;
+constexpr std::uint64_t max_text = 4 << 20;
+constexpr std::uint64_t max_picture = 16 << 20;
+
+struct Part {
+    std::uint64_t first = 0;
+    std::string text{};
+};
+
+/// Of a regular file, the `most` bytes that end at `end` or at its end.
+Part end_of_file(std::filesystem::path const& path, std::uint64_t end, std::uint64_t most) {
+    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat info {};
+    if (!file.is_open() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+        return {};
+    }
+    end = std::min(end, static_cast<std::uint64_t>(info.st_size));
+    Part part{.first = end - std::min(end, most)};
+    part.text.resize(end - part.first);
+    auto const got = part.text.empty() ? 0
+                                       : ::pread(file.get(), part.text.data(), part.text.size(),
+                                                 static_cast<off_t>(part.first));
+    part.text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return part;
+}
+
+std::string dumped_text(Json const& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+} // namespace
+
+std::uint64_t log_bytes(std::filesystem::path const& run) {
+    std::error_code failure;
+    auto const bytes = std::filesystem::file_size(run / "log.txt", failure);
+    return failure ? 0 : bytes;
+}
+
+std::string log_json(std::filesystem::path const& run, std::uint64_t end) {
+    auto part = end_of_file(run / "log.txt", end, log_part);
+    auto const last = part.first + part.text.size();
+    if (part.first > 0) { // the rest of a line of which the beginning is not here
+        auto const cut = std::min(part.text.find('\n'), part.text.size() - 1) + 1;
+        part.text.erase(0, cut);
+        part.first += cut;
+    }
+    return dumped_text({{"first", part.first}, {"end", last}, {"text", part.text}});
+}
+
+std::string history_json(std::filesystem::path const& run) {
+    auto const part = end_of_file(run / "history.jsonl", UINT64_MAX, max_text);
+    Json list = Json::array();
+    for (auto const& line : split(part.text, '\n')) {
+        auto record = Json::parse(line, nullptr, false);
+        if (record.is_object()) {
+            list.push_back(std::move(record));
+        }
+    }
+    return dumped_text(list);
+}
+
+std::string deck_text(std::filesystem::path const& run) {
+    return end_of_file(run / "deck.ini", UINT64_MAX, max_text).text;
+}
+
+std::vector<std::string> picture_names(std::filesystem::path const& run) {
+    std::vector<std::string> names;
+    std::error_code failure;
+    for (std::filesystem::directory_iterator entry(run / "plots", failure), end;
+         !failure && entry != end && names.size() < 1000; entry.increment(failure)) {
+        if (entry->path().extension() == ".png") {
+            names.push_back(entry->path().filename().string());
+        }
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
+std::string picture_bytes(std::filesystem::path const& run, std::size_t place) {
+    auto const names = picture_names(run);
+    if (place >= names.size()) {
+        return {};
+    }
+    auto part = end_of_file(run / "plots" / names[place], UINT64_MAX, max_picture);
+    return part.first == 0 && part.text.starts_with("\x89PNG") ? std::move(part.text) : "";
+}
+
+} // namespace lockstep::serve

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace lockstep::serve {
+
+/// What lies beside a run's metrics.jsonl. Files that are missing, or are none that can be shown,
+/// count as empty.
+
+/// Bytes of log.txt.
+std::uint64_t log_bytes(std::filesystem::path const& run);
+
+/// Up to 128 KiB of whole lines of log.txt that end at `end`, or at its own end: an object of JSON
+/// with `first` and `end`, the bytes between which `text` lies.
+std::string log_json(std::filesystem::path const& run, std::uint64_t end);
+
+/// The records of history.jsonl as a list of JSON.
+std::string history_json(std::filesystem::path const& run);
+
+std::string deck_text(std::filesystem::path const& run);
+
+/// Names of the PNG files in plots/, sorted.
+std::vector<std::string> picture_names(std::filesystem::path const& run);
+
+/// The file at this place of the list; empty where there is none.
+std::string picture_bytes(std::filesystem::path const& run, std::size_t place);
+
+} // namespace lockstep::serve

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "run.hpp"
+
+namespace lockstep::serve {
+
+/// The runs that are shown. Requests name them by their place in this list, never by a path; a run
+/// keeps its place.
+class RunList {
+  public:
+    /// `roots`: directories of runs, or directories that hold some, up to three levels deep.
+    ///
+    /// Throws  Error 66 for one that is no directory
+    explicit RunList(std::vector<std::filesystem::path> roots);
+
+    /// Adds the runs that have come since.
+    void look_again();
+    std::size_t size() const noexcept { return runs_.size(); }
+    Run& operator[](std::size_t place) { return *runs_[place]; }
+    Run const& operator[](std::size_t place) const { return *runs_[place]; }
+
+  private:
+    void look_into(std::filesystem::path const& directory, int levels);
+    void add(std::filesystem::path const& directory);
+
+    std::vector<std::filesystem::path> roots_;
+    std::vector<std::unique_ptr<Run>> runs_;
+};
+
+} // namespace lockstep::serve

@@ -1,0 +1,242 @@
+#include "trace/rank_trace.hpp"
+
+#include "base/text.hpp"
+#include "comm/phase.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+namespace lockstep::trace {
+
+namespace {
+
+constexpr std::int64_t shortest_arrow_ns = 20'000; ///< of a wait for another rank
+
+std::size_t index_of(std::vector<StepTimes> const& steps, std::int64_t time_ns) {
+    auto const after = std::ranges::upper_bound(steps, time_ns, {}, &StepTimes::begin);
+    bool const within = after != steps.begin() && time_ns <= std::prev(after)->end;
+    return within ? static_cast<std::size_t>(std::prev(after) - steps.begin()) : steps.size();
+}
+
+/// Waits with the name of the rank that they are for.
+void add_threads(TraceText& text, RankActivity const& activity, int rank,
+                 std::vector<StepTimes> const& steps, std::vector<LastToArrive> const& last) {
+    for (auto thread : activity.threads) {
+        for (auto& scope : thread.scopes) {
+            auto const at = index_of(steps, scope.begin_ns);
+            if (scope.kind == ScopeKind::imbalance && at < last.size() && last[at].rank >= 0 &&
+                last[at].rank != rank) {
+                scope.name = concat("waiting for rank ", last[at].rank);
+            }
+        }
+        text.add(thread);
+    }
+}
+
+/// From where a bucket was handed over to what became of it in the same step.
+void add_bucket_arrows(TraceText& text, RankActivity const& activity, int rank,
+                       std::vector<StepTimes> const& steps) {
+    struct Ready {
+        std::int64_t row = 0;
+        std::int64_t time_ns = 0;
+    };
+    std::map<std::pair<std::size_t, std::int64_t>, Ready> ready; // by step and bucket
+    for (auto const& thread : activity.threads) {
+        for (auto const& scope : thread.scopes) {
+            if (scope.kind == ScopeKind::handed_over) {
+                ready[{index_of(steps, scope.begin_ns), scope.number}] = {
+                    TraceText::row_of(thread, scope), scope.begin_ns};
+            }
+        }
+    }
+    std::size_t arrows = 0;
+    for (auto const& thread : activity.threads) {
+        for (auto const& scope : thread.scopes) {
+            bool const exchanged =
+                scope.kind == ScopeKind::bucket || scope.kind == ScopeKind::travelling;
+            auto const from = ready.find({index_of(steps, scope.begin_ns), scope.number});
+            if (exchanged && from != ready.end()) {
+                text.add_arrow(concat("bucket ", scope.number), concat("b", rank, ".", arrows++),
+                               {rank, from->second.row, from->second.time_ns},
+                               {rank, TraceText::row_of(thread, scope), scope.begin_ns});
+            }
+        }
+    }
+}
+
+/// From the rank that came last to this one, where it waited for that.
+void add_late_arrows(TraceText& text, int rank, std::vector<StepTimes> const& steps,
+                     std::vector<LastToArrive> const& last) {
+    for (std::size_t at = 0; at < steps.size() && at < last.size(); ++at) {
+        auto const& step = steps[at];
+        if (last[at].rank < 0 || last[at].rank == rank || step.waited < shortest_arrow_ns) {
+            continue;
+        }
+        text.add_arrow(concat("rank ", last[at].rank, " is late"),
+                       concat("w", rank, ".", step.step),
+                       {last[at].rank, TraceText::communication_row, last[at].time_ns},
+                       {rank, TraceText::communication_row, step.arrived + step.waited - 1});
+    }
+}
+
+void add_operators(TraceText& text, std::vector<Operator> operators, std::size_t most) {
+    if (operators.size() > most) {
+        std::ranges::nth_element(operators, operators.begin() + static_cast<std::ptrdiff_t>(most),
+                                 std::greater<>(),
+                                 [](Operator const& o) { return o.end_ns - o.begin_ns; });
+        operators.resize(most);
+        std::ranges::sort(operators, {}, &Operator::begin_ns);
+    }
+    for (auto const& each : operators) {
+        text.name_row(each.row, each.on_device
+                                    ? concat("device ", each.device, " stream ", each.stream)
+                                    : concat("operators ", each.row - TraceText::operators_row));
+        std::string arguments;
+        if (each.on_device) {
+            arguments = concat("\"device\":", each.device, ",\"stream\":", each.stream);
+        }
+        if (each.correlation != 0) {
+            arguments += concat(arguments.empty() ? "" : ",", "\"correlation\":", each.correlation);
+        }
+        text.add(TraceText::Slice{.name = each.name,
+                                  .category = each.category,
+                                  .row = each.row,
+                                  .begin_ns = each.begin_ns,
+                                  .end_ns = each.end_ns,
+                                  .arguments = std::move(arguments)});
+    }
+}
+
+/// What memory is for, by what the main thread was at when it was allocated.
+class MemoryKinds {
+  public:
+    explicit MemoryKinds(RankActivity const& activity) {
+        for (auto const& thread : activity.threads) {
+            for (auto const& scope : thread.scopes) {
+                bool const part = scope.name == "forward" || scope.name == "backward" ||
+                                  scope.name == name_of(comm::Phase::data) ||
+                                  scope.name == name_of(comm::Phase::update);
+                if (thread.index == 0 && part) {
+                    parts_.push_back(&scope);
+                }
+            }
+        }
+        std::ranges::sort(parts_, {}, &RecordedScope::begin_ns);
+    }
+
+    /// "activations", ...
+    std::size_t of(std::int64_t time_ns) const {
+        auto const after = std::ranges::upper_bound(parts_, time_ns, {}, &RecordedScope::begin_ns);
+        if (after == parts_.begin() || time_ns > (*std::prev(after))->end_ns) {
+            return 4;
+        }
+        auto const& name = (*std::prev(after))->name;
+        return name == "forward"                    ? 0
+               : name == "backward"                 ? 1
+               : name == name_of(comm::Phase::data) ? 2
+                                                    : 3;
+    }
+
+    static constexpr std::array names{"activations (forward)", "gradients (backward)", "batches",
+                                      "update", "other"};
+
+  private:
+    std::vector<RecordedScope const*> parts_;
+};
+
+void add_memory(TraceText& text, RankActivity const& activity) {
+    struct Block {
+        std::size_t kind = 0;
+        std::int64_t bytes = 0;
+    };
+    MemoryKinds const kinds(activity);
+    std::array<double, MemoryKinds::names.size()> bytes{};
+    std::unordered_map<std::uint64_t, Block> blocks;
+    for (auto const& change : activity.memory) {
+        if (change.bytes > 0) {
+            auto const kind = kinds.of(change.time_ns);
+            blocks[change.address] = {kind, change.bytes};
+            bytes[kind] += static_cast<double>(change.bytes);
+        } else if (auto const block = blocks.find(change.address); block != blocks.end()) {
+            bytes[block->second.kind] -= static_cast<double>(block->second.bytes);
+            blocks.erase(block);
+        } else {
+            continue; // of before
+        }
+        std::vector<std::pair<std::string, double>> values;
+        for (std::size_t kind = 0; kind < bytes.size(); ++kind) {
+            values.emplace_back(MemoryKinds::names[kind], bytes[kind]);
+        }
+        text.add_counter("allocated since the first step", change.time_ns, values);
+    }
+}
+
+} // namespace
+
+void correct(RankActivity& activity, ClockCorrection const& clock) {
+    for (auto& thread : activity.threads) {
+        for (auto& scope : thread.scopes) {
+            scope.begin_ns = clock.corrected(scope.begin_ns);
+            scope.end_ns = std::max(clock.corrected(scope.end_ns), scope.begin_ns);
+        }
+    }
+    for (auto& each : activity.operators) {
+        each.begin_ns = clock.corrected(each.begin_ns);
+        each.end_ns = std::max(clock.corrected(each.end_ns), each.begin_ns);
+    }
+    for (auto& change : activity.memory) {
+        change.time_ns = clock.corrected(change.time_ns);
+    }
+}
+
+TraceText rank_trace(TraceText::Of const& of, RankActivity const& activity,
+                     std::vector<LastToArrive> const& last, std::size_t max_operators) {
+    TraceText text(of);
+    auto const steps =
+        activity.threads.empty() ? std::vector<StepTimes>{} : step_times(activity.threads.front());
+    add_threads(text, activity, of.rank, steps, last);
+    add_operators(text, activity.operators, max_operators);
+    add_bucket_arrows(text, activity, of.rank, steps);
+    add_late_arrows(text, of.rank, steps, last);
+    add_memory(text, activity);
+    return text;
+}
+
+std::vector<OperatorTotal> top_operators(std::vector<Operator> operators, std::size_t most) {
+    // Those that enclose others come before them.
+    std::ranges::sort(operators, [](Operator const& a, Operator const& b) {
+        return std::tuple(a.row, a.begin_ns, -a.end_ns) < std::tuple(b.row, b.begin_ns, -b.end_ns);
+    });
+    std::map<std::pair<std::string, bool>, OperatorTotal> totals;
+    std::vector<Operator const*> open;
+    for (auto const& each : operators) {
+        while (!open.empty() &&
+               (open.back()->row != each.row || open.back()->end_ns <= each.begin_ns)) {
+            open.pop_back();
+        }
+        auto const spent = each.end_ns - each.begin_ns;
+        if (!open.empty()) {
+            totals[{open.back()->name, open.back()->on_device}].self_ns -= spent;
+        }
+        auto& total = totals[{each.name, each.on_device}];
+        ++total.calls;
+        total.total_ns += spent;
+        total.self_ns += spent;
+        open.push_back(&each);
+    }
+    std::vector<OperatorTotal> all;
+    for (auto& [key, total] : totals) {
+        total.name = key.first;
+        total.on_device = key.second;
+        all.push_back(total);
+    }
+    std::ranges::stable_sort(all, std::greater<>(), &OperatorTotal::self_ns);
+    all.resize(std::min(all.size(), most));
+    return all;
+}
+
+} // namespace lockstep::trace

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "base/recorder.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/clock_offset.hpp"
+#include "trace/step_times.hpp"
+#include "trace/trace_text.hpp"
+
+namespace lockstep::trace {
+
+/// Something that LibTorch did.
+struct Operator {
+    std::string name;
+    std::string category; ///< "cpu_op", "kernel", ... as PyTorch's traces have them
+    std::int64_t row = 0; ///< of its thread, or of its device's stream
+    std::int64_t begin_ns = 0;
+    std::int64_t end_ns = 0;
+    bool on_device = false;
+    int device = -1;
+    std::int64_t stream = -1;
+    std::uint64_t correlation = 0; ///< of a kernel with the call that started it; 0: none
+};
+
+/// Bytes that were allocated, or given back (negative), by a part of a step.
+struct MemoryChange {
+    std::int64_t time_ns = 0;
+    std::int64_t bytes = 0;
+    std::uint64_t address = 0;
+    bool on_device = false;
+};
+
+/// What one rank did in some steps, by its own clock.
+struct RankActivity {
+    std::vector<RecordedThread> threads;
+    std::vector<Operator> operators;
+    std::vector<MemoryChange> memory;
+};
+
+/// All times as the clock has them that `clock` corrects to.
+void correct(RankActivity& activity, ClockCorrection const& clock);
+
+/// Which rank came last to the exchange of a step, and when.
+struct LastToArrive {
+    int rank = -1;
+    std::int64_t time_ns = 0;
+};
+
+/// The timeline of a rank: its scopes, with the rank that it waited for, LibTorch's operators, at
+/// most `max_operators` (the longest), memory by the part of the step that allocated it, and
+/// arrows: from each bucket to its exchange, and from the rank that came last to this one.
+///
+/// `last`: by step, like `steps`.
+TraceText rank_trace(TraceText::Of const& of, RankActivity const& activity,
+                     std::vector<LastToArrive> const& last, std::size_t max_operators);
+
+/// Operators by name.
+struct OperatorTotal {
+    std::string name;
+    bool on_device = false;
+    std::int64_t calls = 0;
+    std::int64_t total_ns = 0;
+    std::int64_t self_ns = 0; ///< without operators within it
+};
+
+/// The `most` that took longest by themselves, the longest first.
+std::vector<OperatorTotal> top_operators(std::vector<Operator> operators, std::size_t most);
+
+} // namespace lockstep::trace

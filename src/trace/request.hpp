@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace lockstep::trace {
+
+/// How `lockstep profile` asks a running job for a timeline: a file in the run's directory, which
+/// rank 0 looks for and removes. Only who may write there can ask.
+std::filesystem::path request_file(std::filesystem::path const& run);
+
+/// Asks for a timeline of so many steps.
+///
+/// Throws  Error 73 or 74
+void ask_for_steps(std::filesystem::path const& run, std::int64_t steps);
+
+/// The steps that a timeline was asked for, once; 0: none, or more than `most`, or by a file that
+/// is no request or somebody else's, which is removed, too. Does not throw: a request is no reason
+/// to end a run.
+std::int64_t take_request(std::filesystem::path const& run, std::int64_t most) noexcept;
+
+} // namespace lockstep::trace

@@ -1,0 +1,86 @@
+#pragma once
+
+#include "base/recorder.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep::trace {
+
+/// "rank-0003".
+std::string rank_name(int rank);
+
+/// A timeline of one rank in Chrome's trace event format, which Perfetto, chrome://tracing and
+/// Holistic Trace Analysis read: a process for the rank, a row for each of its threads.
+class TraceText {
+  public:
+    struct Of {
+        int rank = 0;
+        std::string host;
+        std::string device = "cpu";
+        std::int64_t origin_ns = 0; ///< the time that becomes 0
+    };
+    /// A slice. `arguments`: members of a JSON object, without its braces.
+    struct Slice {
+        std::string name;
+        std::string category;
+        std::int64_t row = 0;
+        std::int64_t begin_ns = 0;
+        std::int64_t end_ns = 0;
+        std::string arguments{};
+    };
+    /// An end of an arrow.
+    struct Point {
+        int rank = 0;
+        std::int64_t row = 0;
+        std::int64_t time_ns = 0;
+    };
+
+    /// Rows of threads that recorded scopes: the main thread's is 0.
+    static constexpr std::int64_t communication_row = 90; ///< waits and exposed communication
+    static constexpr std::int64_t travelling_row = 100;   ///< of bucket 0; each has its own
+    static constexpr std::int64_t operators_row = 10000;  ///< of LibTorch's first thread
+
+    explicit TraceText(Of of);
+
+    /// Where a scope of a thread is shown: slices of a row lie within each other.
+    static std::int64_t row_of(RecordedThread const& thread, RecordedScope const& scope);
+
+    /// All scopes of a thread, as they are: see Slice.
+    void add(RecordedThread const& thread);
+    void add(Slice const& slice);
+    void name_row(std::int64_t row, std::string const& name);
+    /// Between slices of which each encloses its point. `id`: of this arrow alone, in all ranks.
+    void add_arrow(std::string const& name, std::string const& id, Point const& from,
+                   Point const& to);
+    /// A value over time.
+    void add_counter(std::string const& name, std::int64_t time_ns,
+                     std::vector<std::pair<std::string, double>> const& values);
+
+    /// The events, with commas between them.
+    std::string const& events() const noexcept { return text_; }
+    /// A file of its own; `facts` are kept in it.
+    std::string whole(std::vector<std::pair<std::string, std::string>> const& facts) const;
+    /// The same for tools that read the files of all ranks of a job, of so many.
+    std::string whole_of_rank(std::vector<std::pair<std::string, std::string>> const& facts,
+                              int ranks) const;
+
+  private:
+    void begin_event(std::string_view name, char kind, int rank, std::int64_t row);
+    void append_time(std::int64_t time_ns);
+
+    Of of_;
+    std::string text_;
+    std::vector<std::int64_t> named_; ///< rows
+};
+
+/// A text in double quotes, as JSON has it.
+std::string json_text(std::string_view text);
+
+/// What is written around the events of all ranks.
+std::string trace_head();
+std::string trace_tail(std::vector<std::pair<std::string, std::string>> const& facts);
+
+} // namespace lockstep::trace

@@ -1,0 +1,80 @@
+#pragma once
+
+#include "base/clock.hpp"
+#include "base/device_gauge.hpp"
+#include "base/usage.hpp"
+#include "comm/topology.hpp"
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/train/events.hpp"
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "attempt_totals.hpp"
+
+namespace lockstep::train {
+
+/// What all ranks of an attempt use: processors, memory, disks, network, devices, energy. The
+/// kernel counts; its counters are read once per epoch, and a device's load at logged steps.
+class ResourceTracker {
+  public:
+    /// `since`: the attempt's start.
+    ///
+    /// Collective  over `world`
+    ResourceTracker(comm::Communicator const& world, comm::Topology const& topology,
+                    AttemptTotals const& totals, Stopwatch since);
+
+    /// Looks at how busy the device is. Not collective.
+    void sample_device();
+
+    /// What was used since the last call, or since the attempt's start.
+    ///
+    /// Collective  over the world
+    Resources since_last();
+    /// What was used by the attempt so far: processor time and bytes from the start of its
+    /// processes on, energy and network from this object's.
+    ///
+    /// Collective  over the world
+    Resources in_all();
+
+  private:
+    /// Of one rank, in the order in which ranks tell each other.
+    enum Value : std::size_t {
+        user,
+        system,
+        memory,
+        read,
+        written,
+        exchanged,
+        network,
+        package_joules,
+        has_package_joules,
+        device_joules,
+        has_device_joules,
+        busy_sum,
+        busy_samples,
+        values
+    };
+    using Values = std::array<double, values>;
+
+    Values counters();
+    Resources gathered(Values const& own, double seconds) const;
+
+    comm::Communicator const& world_;
+    AttemptTotals const& totals_;
+    int hosts_;
+    bool speaks_for_host_;   ///< of the ranks of a host the first
+    bool speaks_for_device_; ///< of those that share one
+    PackageEnergy package_;
+    DeviceGauge gauge_;
+    double network_at_start_ = 0;
+    double device_joules_at_start_ = 0;
+    double busy_sum_ = 0; ///< per cent, over samples
+    double busy_samples_ = 0;
+    Stopwatch since_start_;
+    Stopwatch since_last_;
+    Values last_{};
+};
+
+} // namespace lockstep::train

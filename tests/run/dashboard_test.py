@@ -1,0 +1,67 @@
+"""The dashboard's page in a headless Chromium: every view is opened, in both themes and on two screens; nothing may
+complain on its console. LOCKSTEP_SCREENSHOTS names a directory to keep pictures of all of it in."""
+import os
+import pathlib
+import sys
+import time
+
+import harness
+
+sys.path.insert(0, str(harness.SOURCE / "tests/support"))
+import browser as browsers  # noqa: E402
+import serve_test  # noqa: E402
+
+VIEWS = {"curves": "canvas", "time": "table", "ranks": ".tile", "history": "table", "log": "pre span", "deck": "tr",
+         "pictures": ".panel"}
+
+
+def click_through(page, shots):
+    for theme in ("light", "dark"):
+        page.evaluate(f"document.documentElement.dataset.theme !== '{theme}' && document.getElementById('theme').click()")
+        for size in (browsers.LARGE, browsers.SMALL):
+            page.look(size)
+            for view, element in VIEWS.items():
+                page.evaluate(f"document.querySelector('[data-view={view}]').click()")
+                page.until(f"document.querySelector('#view {element}')")
+                wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                harness.check(wide <= 0, f"{view} is {wide} pixels wider than a screen of {size}")
+                if shots:
+                    time.sleep(0.4)  # until it is drawn
+                    page.picture(pathlib.Path(shots) / f"{view}-{theme}-{size[0]}.png")
+
+
+def main():
+    if not browsers.chromium():
+        print("skipped: no Chromium")
+        sys.exit(77)
+    shots = os.environ.get("LOCKSTEP_SCREENSHOTS")
+    given = os.environ.get("LOCKSTEP_RUNS")  # real runs, for pictures
+    with harness.Scratch() as scratch:
+        runs = pathlib.Path(given or scratch / "runs")
+        if not given:
+            serve_test.make_run(runs / "first")
+            serve_test.make_run(runs / "second", steps=3000)
+        with serve_test.Server(runs) as server, browsers.Browser() as page:
+            page.look(browsers.LARGE)
+            page.open(server.address.split(": ", 1)[1])
+            page.until("document.querySelector('#view canvas') && document.getElementById('link').textContent === 'live'")
+            harness.check("token" not in page.evaluate("location.href"), "the address no longer shows the token")
+            page.press("a")
+            page.until("document.querySelectorAll('#runs input:checked').length > 1")
+            click_through(page, shots)
+            for key in "12lsx0?":
+                page.press(key)
+            page.until("document.getElementById('keys').open")
+            if not given:
+                sees_a_new_record(page, runs / "first")
+            harness.check(not page.problems, "the console complains:\n" + "\n".join(page.problems))
+
+
+def sees_a_new_record(page, run):
+    with open(run / "metrics.jsonl", "a") as file:
+        file.write(serve_test.step_record(51, 0.0625))
+    page.until("document.getElementById('runs').textContent.includes('0.0625')")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""Federated training: the global models are the same bits simulated on any number of ranks, with and without
+secure aggregation, and by real sites and a coordinator that are killed in every phase."""
+import fcntl
+import json
+import subprocess
+import time
+
+import h5py
+import numpy
+
+from harness import DATA, DECK, LOCKSTEP, LONG, Scratch, check, flip, run
+
+SETTINGS = ["--rounds", 2 if LONG else 1, "--min-sites", 2]
+KEYS = ["--train.epochs", 0, "--train.steps", 4, "--optimizer.accumulate", 1, "--checkpoint.every-steps", 2,
+        "--monitor.weight-hash", "false", "--data.validation", ""]
+SITES = [f"site-{number:05}" for number in (1, 2, 3)]
+LAST = f"round-{SETTINGS[1]:04}.h5"
+# Where a site and the coordinator are killed: before and after each file that they write.
+SITE_KILLS = {"announce": ["announce written"], "shares": ["shares"], "update": ["update"], "unmask": ["unmask written"]}
+LIST_KILLS = {"roster": ["roster written"], "sharers": ["sharers"], "survivors": ["survivors written"],
+              "result": ["global", "global written", "result"]}
+if LONG:
+    SITE_KILLS = {phase: [phase, f"{phase} written"] for phase in SITE_KILLS}
+    LIST_KILLS = {phase: [phase, f"{phase} written"] for phase in LIST_KILLS}
+    LIST_KILLS["result"] = ["global", "global written", "result", "result written"]
+
+
+def model(directory, name=LAST):
+    with h5py.File(directory / "global" / name) as file:
+        found = {}
+        file["model"].visititems(lambda name, item: found.update({name: item[()]})
+                                 if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(numpy.array_equal(a[name], b[name]) for name in a)
+
+
+def simulate(directory, ranks, *options):
+    words = ["federate", "simulate", DECK, "--sites", 3, "--dirichlet", 1, *SETTINGS, *KEYS, "--data.train",
+             DATA / "train.h5", "--run.directory", directory, *options]
+    return run(words, ranks)
+
+
+def inject(phase):
+    return {"LOCKSTEP_INJECT": f"kill:rank=0:phase=federate {phase}"}
+
+
+class Federation:
+    """Of real sites, whose data is that of the simulation's sites."""
+
+    def __init__(self, scratch, data, *options):
+        self.directory, self.keys, self.data = scratch / "fed", scratch / "keys", data
+        self.local = scratch / "local"
+        run(["federate", "init", self.directory, DECK, "--key", self.keys / "coordinator", *SETTINGS, *KEYS,
+             "--data.train", DATA / "train.h5", *options]).expect(0, "fingerprint")
+        for site in SITES:
+            run(["federate", "join", self.directory, "--site", site, "--key", self.keys / site]).expect(0, "joined")
+        for kill in ("accepted written", "plan", "plan written"):
+            check(self.coordinate("--accept", "all", env=inject(kill)).code == -9, f"killed at {kill}")
+        self.coordinate("--accept", "all").expect(0, "waits for site-00001, site-00002, site-00003")
+
+    def coordinate(self, *options, env=None):
+        return run(["federate", "round", self.directory, "--coordinator", "--key", self.keys / "coordinator",
+                    *options], env=env)
+
+    def words(self, site, *options):
+        return ["federate", "round", self.directory, "--site", site, "--key", self.keys / site, "--data.train",
+                self.data / f"{site}.h5", "--run.directory", self.local / site, *options]
+
+    def site(self, site, *options, ranks=0, env=None):
+        return run(self.words(site, *options), ranks, env)
+
+    def waiting(self, site):
+        """A site whose job takes part for as long as it is there."""
+        return subprocess.Popen([LOCKSTEP, *map(str, self.words(site, "--wait", 600))], stdout=subprocess.DEVNULL)
+
+
+def killed(call, phase):
+    """Repeats a call until it is killed in a phase, which others may have to make possible first."""
+    for _ in range(300):
+        result = call(env=inject(phase))
+        if result.code == -9:
+            return
+        result.expect(0)
+        time.sleep(0.2)
+    check(False, f"never came to {phase}")
+
+
+def disturbed_round(federation):
+    """One site and the coordinator are killed in every phase, and repeat it."""
+    def coordinate(phase):
+        for kill in LIST_KILLS[phase]:
+            killed(federation.coordinate, kill)
+        federation.coordinate().expect(0)
+
+    def take_part(phase):
+        for kill in SITE_KILLS[phase]:
+            killed(lambda env: federation.site(SITES[0], env=env), kill)
+        federation.site(SITES[0]).expect(0)
+
+    take_part("announce")
+    coordinate("roster")
+    take_part("shares")
+    coordinate("sharers")
+    result = federation.site(SITES[0], ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=3"})
+    check(result.code != 0 and "update sent" not in result.text, "killed while it trains")
+    take_part("update")
+    coordinate("survivors")
+    take_part("unmask")
+    coordinate("result")
+
+
+with Scratch() as scratch:
+    simulate(scratch / "n1", 1).expect(0, "is over: 3 sites")
+    simulate(scratch / "n3", 3, "--secure").expect(0, "is over: 3 sites")
+    expected = model(scratch / "n1/federation")
+    check(same(expected, model(scratch / "n3/federation")), "1 and 3 ranks, plain and secure, give the same bits")
+    check(not same(expected, model(scratch / "n1/federation", "round-0000.h5")), "something was learnt")
+    if LONG:
+        simulate(scratch / "n2", 2, "--secure").expect(0)
+        check(same(expected, model(scratch / "n2/federation")), "so do 2 ranks")
+
+    real = Federation(scratch, scratch / "n1/data", "--secure")
+    jobs = [real.waiting(site) for site in SITES[1:]]
+    try:
+        for _ in range(SETTINGS[1]):
+            disturbed_round(real)
+    finally:
+        for job in jobs:
+            job.kill()
+            job.wait()
+    real.coordinate().expect(0, "has finished")
+    check(same(expected, model(real.directory)), "killed sites and a killed coordinator give the same bits")
+    run(["evaluate", DECK, real.directory / "global" / LAST, "--data.test", DATA / "test.h5"]).expect(0, "accuracy")
+    run(["federate", "info", real.directory]).expect(
+        0, "over, counted site-00001, site-00002, site-00003", "site-00001 has sent announce", "shares", "unmask")
+    rounds = [json.loads(line) for line in run(["federate", "info", real.directory, "--json"]).text.splitlines()]
+    check([round["counted"] for round in rounds] == SETTINGS[1] * [SITES], "who counts")
+
+    # What a hand, a forger or a mistake may do.
+    simple = Federation(scratch / "simple", scratch / "n1/data", "--clip", 0.01)
+    for site in SITES[:2]:
+        simple.site(site).expect(0, "announced")
+    simple.coordinate("--close").expect(0, "without site-00003", "waits for site-00001, site-00002")
+    simple.site(SITES[0], "--optimizer.learning-rate", 1).expect(64, "keys that are the federation's")
+    simple.site(SITES[0], ranks=2).expect(0, "update sent", "scaled to 0.01")
+    update = simple.directory / "rounds/0001/update/site-00001.h5"
+    flip(update, 9000)
+    simple.coordinate().expect(0, "site-00001.h5 is refused", "waits for site-00001")
+    simple.site(SITES[0]).expect(0, "waits for")  # sent again
+    before = update.read_bytes()
+    update.write_bytes((simple.directory / "rounds/0001/announce/site-00001.h5").read_bytes())
+    simple.coordinate().expect(0, "it is signed for phase announce, not for update")
+    update.write_bytes(before)
+    simple.coordinate("--close").expect(66, "round 1 is refused: 1 sites have sent their update", "--abandon")
+    with open(simple.directory / "coordinator.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        simple.coordinate().expect(73, "another process is at work as the coordinator")
+    run(["federate", "round", simple.directory, "--coordinator", "--key", simple.keys / SITES[0]]).expect(64)
+    (simple.keys / SITES[2]).chmod(0o640)
+    simple.site(SITES[2]).expect(64, "others may read")
+    simple.coordinate("--abandon").expect(0, "round 1 is given up")
+    run(["federate", "join", simple.directory, "--site", "x", "--key", simple.keys / "x", "--coordinator", "ab"]).expect(65)
+    run(["federate", "join", simple.directory, "--site", "a/b", "--key", simple.keys / "x"]).expect(64)
+    run(["federate", "info", scratch / "nothing"]).expect(66, "no federation in")

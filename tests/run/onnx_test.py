@@ -1,0 +1,250 @@
+"""Every model goes out to ONNX and to C99: twice the same bytes, a file that onnx.checker accepts, and in
+onnxruntime and from C the outputs of ours, whatever the batch. C files are called from C++ and Fortran, too."""
+import ctypes
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+
+from harness import LONG, SEED, SOURCE, Scratch, check, checkpoints, run
+
+try:
+    import onnx
+    import onnxruntime
+    import torch
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+import small_models
+from small_models import MODELS, POLICY, SOUNDS, deck_of, write_data
+
+ROWS = 30  # of a sample, where samples have a number of rows each
+STRICT = ["-std=c99", "-Wall", "-Werror", "-pedantic", "-O2"]
+TYPES = {"tensor(float)": np.float32, "tensor(uint8)": np.uint8, "tensor(int64)": np.int64}
+os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # python3 has onnxruntime
+
+
+def close(a, b, what):
+    far = np.max(np.abs(a - b) / (1 + np.abs(b)))
+    check(far <= 1e-5, f"{what}: a relative difference of {far}")
+
+
+def in_onnxruntime(path):
+    """The inputs of 64 samples, and their outputs, which do not depend on the batch."""
+    onnx.checker.check_model(str(path), full_check=True)
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    form = session.get_inputs()[0]
+    check(form.name == "inputs" and form.shape[0] == "batch", f"inputs of {path}: {form.shape}")
+    dice = np.random.default_rng(SEED)
+    shape = (64, *form.shape[1:])
+    inputs = dice.normal(size=shape) if form.type == "tensor(float)" else dice.integers(0, 20, shape)
+    inputs = inputs.astype(TYPES[form.type])
+    outputs = session.run(["outputs"], {"inputs": inputs})[0]
+    for batch in (1, 7):
+        close(session.run(None, {"inputs": inputs[:batch]})[0], outputs[:batch], f"batch {batch} of {path}")
+    return inputs, outputs
+
+
+def from_c(source, name, inputs, outputs):
+    library = source.with_suffix(".so")
+    subprocess.run(["cc", *STRICT, "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
+    loaded = ctypes.CDLL(str(library))
+    run_model = getattr(loaded, f"{name}_run")
+    found = np.empty(outputs.shape, np.float32)
+    code = run_model(ctypes.c_size_t(len(inputs)), np.ascontiguousarray(inputs).ctypes.data_as(ctypes.c_void_p),
+                     found.ctypes.data_as(ctypes.c_void_p))
+    check(code == 0, f"{name}_run returns {code}")
+    close(found, outputs, source)
+    needed = subprocess.run(["nm", "-D", "--undefined-only", library], capture_output=True, text=True, check=True)
+    for line in needed.stdout.splitlines():
+        symbol = line.split()[-1].split("@")[0]
+        check(symbol.startswith(("_", "mem")) or symbol in MATHS, f"{source} needs {symbol}")
+
+
+MATHS = {"expf", "erff", "tanhf", "sqrtf", "logf", "log1pf", "expm1f", "powf", "sinf", "cosf", "floorf", "ceilf"}
+
+
+def exported(scratch, name):
+    """Trains a model for two steps and compares what is exported of it."""
+    deck = deck_of(scratch, name, 2)
+    run(["train", deck, "--run.directory", scratch / name], 1).expect(0)
+    newest = checkpoints(scratch / name)[-1]
+    rows = ["--rows", ROWS] if MODELS[name][1] == SOUNDS else []
+    identifier = name.replace("-", "_")
+    files = [scratch / f"{identifier}.onnx", scratch / f"{identifier}.c"]
+    if name == "resnet":  # of 11 million weights, which take C compilers minutes
+        files.pop()
+    for file in files:
+        run(["checkpoint", "export", newest, file, *rows]).expect(0, "multiply-adds")
+        before = file.read_bytes()
+        run(["checkpoint", "export", newest, file, *rows]).expect(73, "already exists")
+        run(["checkpoint", "export", newest, file, *rows, "--overwrite"]).expect(0)
+        check(file.read_bytes() == before, f"twice the same bytes: {file}")
+    inputs, outputs = in_onnxruntime(files[0])
+    for source in files[1:]:
+        from_c(source, identifier, inputs, outputs)
+    if MODELS[name][1] == POLICY:
+        script = scratch / f"{identifier}.pt"
+        run(["checkpoint", "export", newest, script]).expect(0)
+        with torch.no_grad():
+            close(outputs, torch.jit.load(str(script))(torch.from_numpy(inputs)).numpy(), name)
+        return
+    for file in files:
+        run(["export", "check", file, "--data", scratch / f"{MODELS[name][1]}.h5", "--samples", 40]).expect(
+            0, "It agrees with")
+
+
+CPLUSPLUS = """
+#include "cnn.h"
+#include <cstdio>
+int main() {
+    static float inputs[CNN_INPUTS], outputs[CNN_OUTPUTS];
+    for (float& value : inputs) value = 1;
+    if (cnn_run(1, inputs, outputs) != 0 || cnn_memory() == 0 || cnn_class(3) || *cnn_class(1) != 'b') return 1;
+    for (float value : outputs) std::printf("%.9g\\n", value);
+}
+"""
+FORTRAN = """
+program main
+  use cnn_model
+  implicit none
+  real(c_float) :: inputs(model_inputs), outputs(model_outputs)
+  integer :: i
+  inputs = 1
+  if (run_model(1_c_size_t, inputs, outputs) /= 0 .or. model_memory() == 0) stop 1
+  do i = 1, model_outputs
+    print '(es16.9)', outputs(i)
+  end do
+end program
+"""
+
+
+def numbers(command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, check=True, **options)
+    return np.array(done.stdout.split(), np.float32)
+
+
+def from_other_languages(scratch):
+    session = onnxruntime.InferenceSession(str(scratch / "cnn.onnx"), providers=["CPUExecutionProvider"])
+    expected = session.run(None, {"inputs": np.ones((1, 1, 8, 8), np.float32)})[0][0]
+    (scratch / "main.cpp").write_text(CPLUSPLUS)
+    (scratch / "main.f90").write_text(FORTRAN)
+
+    def compile_with(*words):
+        subprocess.run(words, check=True, cwd=scratch)
+
+    compile_with("cc", *STRICT, "-c", "cnn.c", "-o", "cnn.o")
+    compile_with("c++", "-Wall", "-Werror", "main.cpp", "cnn.o", "-o", "main_cpp")
+    close(numbers([scratch / "main_cpp"]), expected, "from C++")
+    if shutil.which("gfortran"):
+        compile_with("gfortran", "-Wall", "-Werror", "-std=f2008", "cnn.f90", "main.f90", "cnn.o", "-o", "main_f90")
+        close(numbers([scratch / "main_f90"]), expected, "from Fortran")
+    arm = "aarch64-linux-gnu-gcc"
+    if LONG and shutil.which(arm) and shutil.which("qemu-aarch64"):
+        (scratch / "main.c").write_text(CPLUSPLUS.replace("cstdio", "stdio.h").replace("std::", "").replace(
+            "for (float& value : inputs) value = 1;", "for (int i = 0; i < CNN_INPUTS; ++i) inputs[i] = 1;").replace(
+            "for (float value : outputs) printf(\"%.9g\\n\", value);",
+            "for (int i = 0; i < CNN_OUTPUTS; ++i) printf(\"%.9g\\n\", outputs[i]);"))
+        compile_with(arm, *STRICT, "-static", "main.c", "cnn.c", "-o", "main_arm", "-lm")
+        close(numbers(["qemu-aarch64", scratch / "main_arm"]), expected, "on arm64")
+
+
+def raw_bytes(scratch):
+    """Images of bytes go in as they are stored: their mean and deviation are inside."""
+    dice = np.random.default_rng(SEED)
+    with h5py.File(scratch / "bytes.h5", "w") as file:
+        file["inputs"] = dice.integers(0, 256, (48, 3, 8, 8)).astype("u1")
+        file["targets"] = dice.integers(0, 3, 48)
+        file.attrs["classes"] = ["a", 'b"?', "*/ü"]
+        file.attrs["mean"], file.attrs["std"] = [0.3, 0.5, 0.6], [0.2, 0.25, 0.3]
+    deck = deck_of(scratch, "mlp", 2)
+    run(["train", deck, "--data.train", scratch / "bytes.h5", "--data.validation", scratch / "bytes.h5",
+         "--run.directory", scratch / "bytes"], 1).expect(0)
+    for name in ("bytes.onnx", "bytes.c"):
+        run(["checkpoint", "export", scratch / "bytes", scratch / name]).expect(0)
+        run(["export", "check", scratch / name, "--data", scratch / "bytes.h5"]).expect(0, "48 samples", "agrees")
+    facts = {fact.key: fact.value for fact in onnx.load(scratch / "bytes.onnx").metadata_props}
+    check(json.loads(facts["classes"]) == ["a", 'b"?', "*/ü"], facts)
+    subprocess.run(["cc", *STRICT, "-c", scratch / "bytes.c", "-o", scratch / "bytes.o"], check=True)
+
+
+class Odd(torch.nn.Module):
+    """Sorts, which exported models cannot."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(64, 3)
+
+    def forward(self, images):
+        return self.layer(images.flatten(1).sort(1)[0])
+
+
+class Mixing(torch.nn.Module):
+    """Compares a sample with the others of its batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(64, 3)
+
+    def forward(self, images):
+        found = self.layer(images.flatten(1))
+        return found - found.mean([0], True)
+
+
+def mistakes(scratch):
+    for net, told in ((Odd(), "operator aten::sort"), (Mixing(), "along the batch")):
+        torch.jit.script(net).save(str(scratch / "odd.pt"))
+        deck = scratch / "odd.ini"
+        deck.write_text(small_models.DECK.format(data=f"train = {scratch}/images.h5", steps=2, task="kind = classification",
+                                                 model=f"name = script\nfile = {scratch}/odd.pt").replace(
+            "validate-every = 2", ""))
+        shutil.rmtree(scratch / "odd", ignore_errors=True)
+        run(["train", deck, "--run.directory", scratch / "odd"], 1).expect(0)
+        for extension in ("onnx", "c"):
+            run(["checkpoint", "export", scratch / "odd", scratch / f"odd.{extension}"]).expect(64, told, "safetensors")
+            check(not (scratch / f"odd.{extension}").exists(), "nothing is left")
+    newest = checkpoints(scratch / "cnn")[-1]
+    model, source = scratch / "cnn.onnx", scratch / "cnn.c"
+    data = ["--data", scratch / "images.h5"]
+    run(["checkpoint", "export", newest, scratch / "x.onnx", "--rows", 8]).expect(64, "--rows 8")
+    run(["checkpoint", "export", newest, "/proc/none/x.onnx"]).expect(73)
+    run(["checkpoint", "export", newest, scratch / "x.txt", "--format", "c"]).expect(64, ".c")
+    run(["export", "check", scratch / "none.onnx", *data]).expect(66)
+    run(["export", "check", model]).expect(64, "--data")
+    run(["export", "check", model, "--data", scratch / "wide.h5"]).expect(64, "not those of the model")
+    run(["export", "check", newest, *data]).expect(65, "was not exported by lockstep")
+    run(["export", "nothing"]).expect(64, "its only command is check")
+    run(["export", "check", model, *data], env={"PATH": "/nowhere"}).expect(69, "onnxruntime")
+    run(["export", "check", source, *data], env={"PATH": "/nowhere"}).expect(69, "C compiler")
+    other = checkpoints(scratch / "cnn")[0]
+    run(["export", "check", model, *data, "--checkpoint", other]).expect(1, "It does not agree")
+    whole = model.read_bytes()
+    for at in random.Random(SEED).sample(range(len(whole)), 40 if LONG else 6):
+        damaged = scratch / "damaged.onnx"
+        damaged.write_bytes(whole[:at])
+        code = run(["export", "check", damaged, *data]).code
+        check(code in (1, 64, 65, 66), f"cut at {at}: {code}")
+    (scratch / "damaged.h").write_text(source.with_suffix(".h").read_text().replace("cnn", "damaged"))
+    (scratch / "damaged.c").write_text(source.read_text()[:-9])
+    run(["export", "check", scratch / "damaged.c", *data]).expect(65, "cannot be compiled")
+    with open(newest, "r+b") as file:
+        file.seek(9000)
+        file.write(b"\x77" * 64)
+    run(["checkpoint", "export", newest, scratch / "broken.onnx"]).expect(65)
+
+
+with Scratch() as scratch:
+    write_data(scratch)
+    others = sorted(set(MODELS) - {"cnn"})
+    for name in ["cnn", *(others if LONG else random.Random(SEED).sample(others, 3))]:
+        exported(scratch, name)
+    from_other_languages(scratch)
+    raw_bytes(scratch)
+    mistakes(scratch)

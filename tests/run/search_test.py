@@ -1,0 +1,161 @@
+"""lockstep search: the same trials, bit for bit, on any number of ranks and through kills; failing trials; what is
+refused; report, suggest and tell."""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from harness import DATA, DECK, LOCKSTEP, LONG, SEED, Scratch, check, checkpoints, run, same_state
+
+SPACE = """[search]
+strategy = halving
+trials = 4
+reduction = 2
+minimum-share = 0.5
+seed = 3
+goals = accuracy max
+
+[space]
+optimizer.learning-rate = log-uniform(1e-3, 1e-1)
+optimizer.name = choice(adamw, sgd)
+optimizer.momentum = uniform(0, 0.9) if optimizer.name = sgd
+"""
+OPTIONS = ["--data.train", DATA / "train.h5", "--data.validation", DATA / "test.h5", "--train.steps", "8",
+           "--run.replicas", "2", "--data.global-batch", "32", "--checkpoint.every-steps", "2"]
+
+
+def words(space, directory, *more):
+    return ["search", space, DECK, "--directory", directory, *OPTIONS, *more]
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+def lines(directory, event):
+    every = [json.loads(line) for line in (directory / "search.jsonl").read_text().splitlines()]
+    return [line for line in every if line["event"] == event]
+
+
+def results(directory):
+    return sorted((r["trial"], r["share"], r["code"], r["metrics"]["accuracy"], r["metrics"]["loss"], r["step"])
+                  for r in lines(directory, "result"))
+
+
+def check_equal(a, b):
+    check(results(a) == results(b), f"other results: {results(a)} and {results(b)}")
+    for trial in (a / "trials").iterdir():
+        check(same_state(trial, b / "trials" / trial.name), f"{trial.name} differs between {a.name} and {b.name}")
+
+
+def kill_and_continue(space, directory, times, ranks):
+    """Kills mpirun's whole process group at random instants."""
+    draw = random.Random(SEED)
+    command = [os.environ["LOCKSTEP_MPIEXEC"], "-n", str(ranks), LOCKSTEP, *map(str, words(space, directory))]
+    for _ in range(times):
+        job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        time.sleep(draw.uniform(0.5, 6))
+        # Ranks are in process groups of their own: those that mpirun started are killed with it.
+        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(job.pid)], capture_output=True, text=True)
+        for pid in [*children.stdout.split(), str(job.pid)]:
+            try:
+                os.kill(int(pid), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        job.wait()
+    run(words(space, directory), ranks).expect(0, "best: trial")
+
+
+def check_refused(scratch):
+    for text, phrases in (
+            ("[space]\noptimizer.learning-rate = log-uniform(0, 1)\n", ("wrong.ini:2", "above 0")),
+            ("[space]\noptimizer.learning-rat = uniform(0.1, 1)\n", ("wrong.ini:2", "optimizer.learning-rate")),
+            ("[space]\noptimizer.learning-rate = list(fast)\n", ("wrong.ini:2", "expected")),
+            ("[search]\ntrails = 3\n[space]\nrun.seed = list(1, 2)\n", ("wrong.ini:2", "search.trials")),
+            ("[search]\nstrategy = hyperband\n", ("no keys to search",))):
+        run(words(write(scratch / "wrong.ini", text), scratch / "wrong")).expect(64, *phrases)
+    check(not (scratch / "wrong").exists(), "a refused search left a directory")
+    goal = write(scratch / "goal.ini", SPACE.replace("accuracy max", "acuracy max"))
+    run(words(goal, scratch / "goal"), 1).expect(64, "acuracy", "Did you mean accuracy?")
+
+
+def check_journal(scratch, done):
+    """A search that is finished starts again in no time; one that is damaged, changed or in use does not."""
+    copy = scratch / "copy"
+    shutil.copytree(done, copy)
+    journal = copy / "search.jsonl"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-7])  # what a kill leaves of the last line
+    run(words(scratch / "space.ini", copy)).expect(0, "best: trial")
+    journal.write_bytes(whole.replace(b'"event":"result"', b'"event":"resulT"', 1))
+    run(words(scratch / "space.ini", copy)).expect(65, "search.jsonl:", "checksum")
+    journal.write_bytes(whole)
+    run(words(scratch / "space.ini", copy, "--train.steps", "9")).expect(64, "the deck of the search was changed")
+    holder = subprocess.Popen([sys.executable, "-c", "import fcntl, sys, time\nf = open(sys.argv[1], 'a+')\n"
+                               "fcntl.flock(f, fcntl.LOCK_EX)\nprint('held', flush=True)\ntime.sleep(100)",
+                               str(copy / "lock")], stdout=subprocess.PIPE)
+    holder.stdout.readline()
+    run(["search", "tell", copy, "1", "0.5"]).expect(73, "another process")
+    holder.kill()
+    holder.wait()
+
+
+def check_failures(scratch):
+    """A trial that diverges is a result."""
+    space = write(scratch / "nan.ini", "[search]\nstrategy = grid\ngoals = accuracy max, parameters min\n"
+                  "[space]\noptimizer.learning-rate = list(0.01, 1e30)\n")
+    run(words(space, scratch / "nan", "--optimizer.name", "sgd", "--optimizer.clip-norm", "0"), 1).expect(
+        0, "failed (64)", "best: trial 1")
+    check([r["code"] for r in lines(scratch / "nan", "result")] == [0, 64], "codes of the trials")
+
+
+def check_report(done):
+    report = run(["search", "report", done]).expect(0, "## Best trial", "Importance", "optimizer.momentum").text
+    check((done / "search.md").read_text() in report, "search.md is what was printed")
+    best = done / "best.ini"
+    check("directory =" not in best.read_text(), "best.ini has the trial's directory")
+    run(["plan", best, "--run.directory", done / "again"]).expect(0, "parameters")
+    run(["watch", done / "trials/0001", "--once"]).expect(0)
+
+
+def check_suggest(scratch):
+    space = write(scratch / "own.ini", "[search]\nstrategy = tpe\ntrials = 3\nbatch = 2\ngoals = loss min\n"
+                  "[space]\nmy.x = uniform(0, 1)\n")
+    by_hand = scratch / "by_hand"
+
+    def suggest():
+        return json.loads(run(["search", "suggest", space, "--directory", by_hand]).expect(0).text)
+    first, second = suggest(), suggest()
+    check((first["trial"], second["trial"], suggest()["trial"]) == (1, 2, None), "a batch of two, then none")
+    run(["search", "tell", by_hand, "2", "0.5"]).expect(0)
+    run(["search", "tell", by_hand, "2", "0.5"]).expect(64, "it is not open")
+    run(["search", "tell", by_hand, "1", "many"]).expect(64, "expected a number")
+    run(["search", "tell", by_hand, "1", "failed"]).expect(0)
+    check(suggest()["trial"] == 3, "the next batch")
+    run(["search", "tell", by_hand, "3", "0.25"]).expect(0)
+    check(suggest() == {"trial": None, "finished": True}, "the end")
+    run(["search", "report", by_hand]).expect(0, "trial 3: loss 0.25")
+    run(["search", "report", scratch / "none"]).expect(66, "no search in")
+
+
+with Scratch() as scratch:
+    space = write(scratch / "space.ini", SPACE)
+    on_1 = scratch / "on_1"
+    run(words(space, on_1), 1).expect(0, "best: trial")
+    check(len(lines(on_1, "result")) == 6, "four trials, of which two continue")
+    for ranks in (2, 4) if LONG else (3,):
+        run(words(space, scratch / f"on_{ranks}"), ranks).expect(0, "best: trial")
+        check_equal(on_1, scratch / f"on_{ranks}")
+    kill_and_continue(space, scratch / "killed", 10 if LONG else 2, 2)
+    check_equal(on_1, scratch / "killed")
+    check(all(len(checkpoints(trial)) > 0 for trial in (on_1 / "trials").iterdir()), "checkpoints of trials")
+    check_refused(scratch)
+    check_journal(scratch, on_1)
+    check_failures(scratch)
+    check_report(on_1)
+    check_suggest(scratch)

@@ -1,0 +1,199 @@
+"""lockstep serve: who is let in, what is refused, live events, its end."""
+import http.client
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import harness
+
+ASK = """import socket, sys
+connection = socket.socket(socket.AF_UNIX)
+connection.connect(sys.argv[1])
+connection.sendall(b"GET /api/runs HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n")
+print(connection.makefile().read())"""
+REQUESTS = 1000 if harness.LONG else 150
+
+
+class Server:
+    def __init__(self, *words):
+        self.process = subprocess.Popen([harness.LOCKSTEP, "serve", *map(str, words)], stdout=subprocess.PIPE, text=True)
+        self.address = self.process.stdout.readline().strip()
+        found = re.search(r":(\d+)/\?token=(\w+)", self.address)
+        self.port, self.token = (int(found[1]), found[2]) if found else (0, "")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def get(self, path, method="GET", token=True, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        connection.request(method, path, headers=headers)
+        response = connection.getresponse()
+        return response.status, response.read(), response
+
+    def ends_by(self, number):
+        self.process.send_signal(number)
+        harness.check(self.process.wait(timeout=30) == 0, f"signal {number} ends the server with 0")
+
+
+def step_record(step, loss=1.0):
+    return json.dumps({"event": "step", "time": f"2026-01-01T00:{step // 60 % 60:02}:{step % 60:02}.000Z", "elapsed_s": step,
+                       "step": step, "loss": loss, "step_ms": 10.0, "forward_ms": 4.0, "backward_ms": 6.0}) + "\n"
+
+
+def make_run(directory, steps=50):
+    directory.mkdir(parents=True)
+    start = {"event": "start", "time": "2026-01-01T00:00:00.000Z", "elapsed_s": 0, "ranks": 2, "hosts": ["a", "b"],
+             "devices": ["cpu", "cpu"], "replicas": 2, "model": "mlp", "total_steps": 100}
+    (directory / "metrics.jsonl").write_text(json.dumps(start) + "\n" + "".join(map(step_record, range(1, steps + 1))))
+    (directory / "deck.ini").write_text("[run]\nseed = 1\n")
+    (directory / "log.txt").write_text("2026 begun\nlockstep: root cause: rank 1 (b, cpu) in backward: why\n")
+
+
+def let_in_and_refused(server):
+    check = harness.check
+    check(server.get("/api/runs", token=False)[0] == 401, "without the token nothing is told")
+    check(server.get("/", token=False)[0] == 401, "nor the page")
+    check(server.get("/?token=" + "0" * 48, token=False)[0] == 401, "a wrong token is refused")
+    status, _, response = server.get("/?token=" + server.token, token=False)
+    cookie = response.getheader("Set-Cookie")
+    check(status == 303 and response.getheader("Location") == "/", "the address with the token leads to the page")
+    check("HttpOnly" in cookie and "SameSite=Strict" in cookie, "the cookie is for this site's requests alone")
+    status, page, response = server.get("/", token=False, Cookie=cookie.split(";")[0])
+    check(status == 200 and b"Lockstep" in page, "the cookie lets in")
+    check("default-src 'none'" in response.getheader("Content-Security-Policy"), "nothing is loaded from elsewhere")
+    check(server.get("/api/runs")[0] == 200, "so does the header")
+    check(server.get("/api/runs", Host="evil.example")[0] == 403, "DNS rebinding is refused")
+    check(server.get("/api/runs", Host="127.0.0.1.evil.example:80")[0] == 403, "a name that begins like ours, too")
+    check(server.get("/api/runs", Host="localhost:9999")[0] == 200, "a forwarded port may be another one")
+    check(server.get("/api/runs", Origin="http://evil.example")[0] == 403, "another origin is refused")
+    check(server.get("/api/runs", Sec_Fetch_Site="cross-site")[0] == 403, "a request from another site is refused")
+    check(server.get("/api/runs", method="POST")[0] == 405, "only GET and HEAD")
+    check(server.get("/api/runs", method="DELETE")[0] == 405, "only GET and HEAD")
+
+
+def no_path_leads_out(server):
+    for path in ("/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/api/picture?run=0&picture=../../x", "/etc/passwd",
+                 "/api/deck?run=../../x", "/api/deck?run=-1", "/api/deck?run=18446744073709551616", "//etc/passwd",
+                 "/api/log?run=0%00"):
+        status, body, _ = server.get(path)
+        harness.check(status in (400, 404) and b"root:" not in body, f"{path} leads nowhere: {status}")
+
+
+def what_is_told(server, run):
+    details = json.loads(server.get("/api/run?run=0")[1])
+    harness.check("loss" in details["columns"] and details["events"][0]["event"] == "start", "the run's records")
+    series = json.loads(server.get("/api/series?run=0&columns=loss,none&from=10&to=20")[1])
+    harness.check(series["x"] == list(range(9, 22)) and series["curves"]["loss"]["mean"] == [1] * 13, "a range of steps")
+    harness.check("root cause" in json.loads(server.get("/api/log?run=0")[1])["text"], "the log")
+    harness.check(server.get("/api/deck?run=0")[1] == (run / "deck.ini").read_bytes(), "the deck")
+
+
+def live(server, run):
+    """Events follow a record; a step that is told again, and a resume, take back what was told."""
+    stream = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    stream.sendall(f"GET /events?runs=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n\r\n".encode())
+    text = b""
+
+    def until(phrase):
+        nonlocal text
+        while phrase not in text:
+            part = stream.recv(65536)
+            harness.check(part, f"the stream ended before {phrase}")
+            text += part
+
+    until(b"event: hello")
+    text = b""
+    begun = time.monotonic()
+    with open(run / "metrics.jsonl", "a") as file:
+        file.write(step_record(51, 0.25))
+    until(b'"loss":[0.25]')
+    print(f"a record was told after {time.monotonic() - begun:.3f} s")
+    with open(run / "metrics.jsonl", "a") as file:
+        file.write(json.dumps({"event": "resume", "time": "2026-01-01T01:00:00.000Z", "step": 40}) + "\n")
+    until(b"event: again")
+    series = json.loads(server.get("/api/series?run=0&columns=loss")[1])
+    harness.check(series["x"] == list(range(1, 41)), "what was done after the checkpoint is taken back")
+    stream.close()
+
+
+def fuzzed(server):
+    """Requests that are none do no harm."""
+    draw = random.Random(harness.SEED)
+    plain = (f"GET /api/series?run=0&columns=loss&from=1&to=5 HTTP/1.1\r\nHost: localhost\r\n"
+             f"Authorization: Bearer {server.token}\r\n\r\n").encode()
+    for _ in range(REQUESTS):
+        words = bytearray(plain)
+        for _ in range(draw.randrange(1, 8)):
+            at = draw.randrange(len(words))
+            words[at:at + draw.randrange(3)] = bytes(draw.choices(b"\r\n\0%?&=:/ A9\xff", k=draw.randrange(4)))
+        connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+        try:
+            connection.sendall(bytes(words)[:draw.choice([len(words), draw.randrange(len(words) + 1)])])
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(65536):
+                pass
+        except OSError:
+            pass  # refused, which is as good
+        connection.close()
+    harness.check(server.get("/" + "a" * 20000)[0] == 431, "a long request is refused")
+    harness.check(server.get("/api/runs")[0] == 200, "the server still answers")
+
+
+def by_socket(scratch, run):
+    path = scratch / "socket"
+    scratch.chmod(0o755)
+    with Server(run, "--socket", path) as server:
+        harness.check(path.stat().st_mode & 0o777 == 0o600, "the socket is this user's alone")
+        ask = ["python3", "-c", ASK, path]
+        told = subprocess.run(ask, capture_output=True, text=True)
+        harness.check('"name"' in told.stdout, f"this user is let in: {told.stdout}{told.stderr}")
+        if os.geteuid() == 0 and shutil.which("setpriv"):
+            other = ["setpriv", "--reuid", "65534", "--clear-groups", *ask]
+            refused = subprocess.run(other, capture_output=True, text=True)
+            harness.check(refused.stdout == "" and "PermissionError" in refused.stderr, "another user cannot connect")
+            path.chmod(0o666)  # even then: the kernel says whose process it is
+            refused = subprocess.run(other, capture_output=True, text=True)
+            harness.check(refused.stdout.strip() == "" and refused.returncode in (0, 1), "another user is told nothing")
+        harness.run(["serve", run, "--socket", path]).expect(73, "another process listens")
+        server.ends_by(signal.SIGTERM)
+        harness.check(not path.exists(), "the socket is removed")
+
+
+def mistakes(scratch, run):
+    harness.run(["serve", scratch / "none"]).expect(66, "cannot be shown")
+    harness.run(["serve", run, "--port", "70000"]).expect(64)
+    harness.run(["serve", run, "--port", "1234", "--socket", "x"]).expect(64, "both given")
+    harness.run(["serve", run, "--socket", "/tmp/" + "x" * 200]).expect(64, "longer than")
+    harness.run(["serve", run, "--socket", run / "deck.ini"]).expect(73, "a file of that name")
+
+
+def main():
+    with harness.Scratch() as scratch:
+        run = scratch / "runs" / "first"
+        make_run(run)
+        with Server(scratch / "runs") as server:
+            let_in_and_refused(server)
+            no_path_leads_out(server)
+            what_is_told(server, run)
+            live(server, run)
+            fuzzed(server)
+            server.ends_by(signal.SIGINT)
+        by_socket(scratch, run)
+        mistakes(scratch, run)
+
+
+if __name__ == "__main__":
+    main()

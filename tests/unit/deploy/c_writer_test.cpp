@@ -1,0 +1,59 @@
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "catch.hpp"
+#include "deploy/c_loops.hpp"
+#include "deploy/c_statements.hpp"
+#include "deploy/c_writer.hpp"
+#include "error_of.hpp"
+
+using namespace lockstep;
+using namespace lockstep::deploy;
+
+TEST_CASE("numbers are read back as they were") {
+    std::mt19937 dice(1);
+    for (int i = 0; i < 1000; ++i) {
+        auto const bits = static_cast<std::uint32_t>(dice());
+        float value = 0;
+        std::memcpy(&value, &bits, sizeof value);
+        if (std::isfinite(value)) {
+            auto const text = c_number(static_cast<double>(value), Element::f32);
+            CHECK(text.back() == 'f');
+            CHECK(std::strtof(text.c_str(), nullptr) == value);
+        }
+    }
+    CHECK(c_number(1, Element::f32) == "1.0f");
+    CHECK(c_number(-std::numeric_limits<double>::infinity(), Element::f32) == "-INFINITY");
+    CHECK(c_number(7, Element::i64) == "INT64_C(7)");
+}
+
+TEST_CASE("a file's name becomes one of C") {
+    CHECK(c_name("net") == "net");
+    CHECK(c_name("my-net.v2") == "my_net_v2");
+    CHECK(c_name("2net") == "model_2net");
+    CHECK(c_name("").size() > 1);
+    CHECK(c_name("n\xC3\xA9t") == "n__t");
+}
+
+TEST_CASE("loops that run through as one are one") {
+    CHECK(loops({2, 3, 4}, {{"y", {12, 4, 1}}, {"x", {12, 4, 1}}}, "{0} = {1};") ==
+          "    for (long i0 = 0; i0 < 24; ++i0)\n        y[i0] = x[i0];\n");
+    CHECK(loops({2, 1, 4}, {{"y", {4, 4, 1}}, {"x", {1, 0, 2}, 3}}, "{0} = {1};") ==
+          "    for (long i0 = 0; i0 < 2; ++i0)\n        for (long i1 = 0; i1 < 4; ++i1)\n            "
+          "y[i0 * 4 + i1] = x[3 + i0 + i1 * 2];\n");
+    CHECK(loops({}, {{"y", {}}}, "{0} = 1;") == "    y[0] = 1;\n");
+}
+
+TEST_CASE("an operator without a form in C is refused by its name") {
+    Graph graph;
+    Shape const shape{{1, true}, {2, false}};
+    auto const x = graph.input("inputs", Element::f32, shape);
+    graph.set_output(graph.add("Einsum", {x}, {Element::f32, shape}));
+    auto const error = test::error_of([&] { c_source(graph, "net"); });
+    CHECK(error.code() == ExitCode::usage);
+    CHECK(test::says(error, "Einsum"));
+}

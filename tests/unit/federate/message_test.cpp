@@ -1,0 +1,138 @@
+#include "base/file.hpp"
+#include "base/random.hpp"
+#include "base/text.hpp"
+
+#include <cstdlib>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "federate/message.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using namespace lockstep::federate;
+
+namespace {
+
+SigningKey key_of(char const* name) {
+    return SigningKey(Secret(Digest{}).derived(name));
+}
+
+Binding const bound{"f00d", 3, "update", "anna", "cafe"};
+
+Message example() {
+    Message message(bound);
+    std::vector<std::uint32_t> const words{1, 2, 3, 0xffffffff};
+    message.add_words("change", words);
+    message.add_text("samples", "12");
+    message.add_text("empty", "");
+    return message;
+}
+
+int tampered_files() {
+    auto const* const form = std::getenv("LOCKSTEP_LONG");
+    return form != nullptr && std::string(form) == "1" ? 500 : 50;
+}
+
+} // namespace
+
+TEST_CASE("what was written is read, by those who know its sender") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "m.h5";
+    auto const key = key_of("anna");
+    example().write(path, key);
+    auto const read = Message::read(path, bound, key.public_key());
+    CHECK(read.words("change") == std::vector<std::uint32_t>{1, 2, 3, 0xffffffff});
+    CHECK(read.text("samples") == "12");
+    CHECK(read.text("empty").empty());
+    CHECK(read.digest() == example().digest());
+    CHECK(test::code_of([&] { read.words("samples"); }) == ExitCode::data);
+    CHECK(test::code_of([&] { read.text("nothing"); }) == ExitCode::data);
+    CHECK(test::code_of([&] { Message::read(scratch / "none.h5", bound, key.public_key()); }) ==
+          ExitCode::no_input);
+}
+
+TEST_CASE("a message of another federation, round, phase, site, model or key is refused") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "m.h5";
+    auto const key = key_of("anna");
+    example().write(path, key);
+    auto const refused = [&](Binding const& expected, char const* why) {
+        auto const error = test::error_of([&] { Message::read(path, expected, key.public_key()); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, why));
+    };
+    auto other = bound;
+    other.federation = "beef";
+    refused(other, "federation f00d, not for beef");
+    other = bound;
+    other.round = 4;
+    refused(other, "round 3, not for 4");
+    other = bound;
+    other.phase = "shares";
+    refused(other, "phase update, not for shares");
+    other = bound;
+    other.sender = "bert";
+    refused(other, "sender anna, not for bert");
+    other = bound;
+    other.model = "babe";
+    refused(other, "model cafe, not for babe");
+    auto const error =
+        test::error_of([&] { Message::read(path, bound, key_of("bert").public_key()); });
+    CHECK(test::says(error, "is signed by"));
+}
+
+TEST_CASE("every changed byte is found, with checksums made right again, too") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "m.h5";
+    auto const key = key_of("anna");
+    example().write(path, key);
+    auto const good = read_text(path);
+    // What a forger cannot do without the key: sign. All else is for anyone to make.
+    auto const forger = scratch / "forged.h5";
+    for (int i = 0; i < tampered_files(); ++i) {
+        auto bytes = good;
+        auto const draw = random_key(1, Stream::order, {static_cast<std::uint64_t>(i)});
+        bool const cut = i % 10 == 9;
+        if (cut) {
+            bytes.resize(draw % bytes.size());
+        } else {
+            bytes[draw % bytes.size()] ^= static_cast<char>(1 << (draw >> 60 & 7));
+        }
+        write_text_durably(forger, bytes);
+        CHECK(test::code_of([&] { Message::read(forger, bound, key.public_key()); }) ==
+              ExitCode::data);
+    }
+    // Another's signature over the same, and the block of one message with the bytes of another.
+    auto const anothers = scratch / "anothers.h5";
+    example().write(anothers, key_of("bert"));
+    CHECK(test::code_of([&] { Message::read(anothers, bound, key.public_key()); }) ==
+          ExitCode::data);
+    Message second(bound);
+    second.add_text("samples", "13");
+    second.write(anothers, key);
+    auto mixed = read_text(anothers);
+    mixed.replace(4096, 4096, good, 4096, 4096);
+    write_text_durably(forger, mixed);
+    CHECK(test::code_of([&] { Message::read(forger, bound, key.public_key()); }) == ExitCode::data);
+}
+
+TEST_CASE("a signature is of its text and key alone") {
+    auto const anna = key_of("anna");
+    auto signature = anna.sign("text");
+    CHECK(is_signed("text", signature, anna.public_key()));
+    CHECK_FALSE(is_signed("texu", signature, anna.public_key()));
+    CHECK_FALSE(is_signed("text", signature, key_of("bert").public_key()));
+    signature[5] ^= 1;
+    CHECK_FALSE(is_signed("text", signature, anna.public_key()));
+}
+
+TEST_CASE("what is encrypted is read by its key alone") {
+    auto const key = Secret(Digest{}).derived("key");
+    auto box = encrypted(Octets{1, 2, 3}, key);
+    CHECK(decrypted(box, key) == Octets{1, 2, 3});
+    CHECK_FALSE(decrypted(box, key.derived("other")));
+    box.back() ^= 1;
+    CHECK_FALSE(decrypted(box, key));
+    CHECK_FALSE(decrypted(Octets{1, 2}, key));
+}

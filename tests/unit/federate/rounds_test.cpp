@@ -1,0 +1,412 @@
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "checkpoint/model_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+#include "federate/change.hpp"
+#include "federate/coordinator.hpp"
+#include "federate/site.hpp"
+#include "scratch_dir.hpp"
+
+using namespace lockstep;
+using namespace lockstep::federate;
+
+namespace {
+
+constexpr std::size_t values = 6;
+
+using Names = std::set<std::string>;
+
+/// A federation whose sites "train" by adding a number of their own.
+struct World {
+    test::ScratchDir scratch;
+    std::unique_ptr<PrivateKey> key;
+    std::unique_ptr<Federation> federation;
+    std::vector<std::string> names;
+
+    World(Charter charter, std::size_t sites) {
+        std::array<float, values> const weights{1, 2, 3, 4, 5, 6};
+        checkpoint::write_model(
+            scratch / "first.h5",
+            {{"model/layer/weight", h5::Type::f32, {2, 3}, std::as_bytes(std::span(weights))}}, {});
+        auto const first = ModelVector::read(scratch / "first.h5");
+        charter.id = "0123";
+        charter.model = first.fingerprint();
+        key = std::make_unique<PrivateKey>(
+            PrivateKey::open_or_make(scratch / "keys/coordinator", coordinator_name));
+        federation = std::make_unique<Federation>(
+            Federation::found(scratch / "federation", charter, first, *key));
+        for (std::size_t i = 0; i < sites; ++i) {
+            names.push_back(concat("site", i));
+            Site(*federation, key_of(names[i]), {}).join();
+        }
+        coordinator().accept({"all"});
+    }
+
+    Coordinator coordinator() const { return Coordinator(*federation, *key); }
+    PrivateKey key_of(std::string const& name) const {
+        return PrivateKey::open_or_make(scratch / ("keys/" + name), name);
+    }
+    static std::int64_t samples_of(std::string const& name) { return 10 * (name.back() - '0' + 1); }
+
+    ModelVector trained(std::string const& name, std::int64_t round) const {
+        auto model = federation->first_model(round);
+        for (std::size_t i = 0; i < values; ++i) {
+            model.values[i] += 0.25F * static_cast<float>(name.back() - '0' + 1) +
+                               0.01F * static_cast<float>(i) * static_cast<float>(round);
+        }
+        return model;
+    }
+
+    /// All sites but those of `away` do what is asked of them now.
+    void answer(Names const& away = {}) const {
+        for (auto const& name : names) {
+            if (!away.contains(name)) {
+                auto const own = key_of(name);
+                Site const site(*federation, own, scratch / ("local/" + name));
+                auto const standing = site.proceed(samples_of(name));
+                if (standing.need == Need::training) {
+                    site.send_update(standing.round, trained(name, standing.round));
+                    site.proceed(samples_of(name));
+                }
+            }
+        }
+    }
+    Progress advance(bool close = false) const {
+        return coordinator().advance(close ? Coordinator::Waiting::for_nobody
+                                           : Coordinator::Waiting::for_all);
+    }
+
+    /// The mean of the changes of `counted`, in fixed point over the sites of `roster`.
+    std::vector<float> expected(Names const& roster_names, Names const& counted) const {
+        Roster roster;
+        for (auto const& name : roster_names) {
+            roster.members.push_back({name, {}, {}, samples_of(name)});
+        }
+        auto const& charter = federation->charter();
+        auto const first = ModelVector::read(federation->global_file(0));
+        auto const point = roster.fixed_point(charter);
+        std::vector<std::uint32_t> sum(values, 0);
+        double weights = 0;
+        for (auto const& name : counted) {
+            auto const weight = roster.weight_of(*roster.find(name), charter);
+            auto const change = encoded_change(first, trained(name, 1), {point, weight, 0});
+            for (std::size_t i = 0; i < values; ++i) {
+                sum[i] += change.words[i];
+            }
+            weights += weight;
+        }
+        std::vector<float> result;
+        for (std::size_t i = 0; i < values; ++i) {
+            result.push_back(static_cast<float>(first.values[i] + point.decoded(sum[i]) / weights));
+        }
+        return result;
+    }
+    std::vector<float> global(std::int64_t round) const {
+        return ModelVector::read(federation->global_file(round)).values;
+    }
+};
+
+Charter charter_of(std::int64_t threshold) {
+    Charter charter;
+    charter.threshold = threshold;
+    charter.min_sites = std::max<std::int64_t>(2, threshold);
+    charter.rounds = 2;
+    return charter;
+}
+
+/// Sites that stop answering, before each of the phases.
+struct Dropouts {
+    Names before_announce, before_shares, before_update, before_unmask;
+};
+
+/// Runs one round; whether it came to a result.
+bool run_round(World const& world, Dropouts const& out) {
+    bool const secure = world.federation->charter().is_secure();
+    Names away = out.before_announce;
+    auto const next = [&](Names const& more) {
+        world.answer(away);
+        away.insert(more.begin(), more.end());
+        return test::code_of([&] { world.advance(true); }) == ExitCode::ok;
+    };
+    world.advance();
+    if (!next(out.before_shares) || (secure && !next(out.before_update))) {
+        return false;
+    }
+    if (!secure) {
+        away.insert(out.before_update.begin(), out.before_update.end());
+    }
+    if (!next(out.before_unmask)) {
+        return false;
+    }
+    if (secure && !next({})) {
+        return false;
+    }
+    return world.federation->current_round() == 2;
+}
+
+Names without(std::vector<std::string> const& all, Names const& left_out) {
+    Names rest;
+    for (auto const& name : all) {
+        if (!left_out.contains(name)) {
+            rest.insert(name);
+        }
+    }
+    return rest;
+}
+
+} // namespace
+
+TEST_CASE("a round's result is the plain fixed-point mean of those that count, with 0 to n - t "
+          "dropouts at every phase, and beyond it is refused") {
+    constexpr std::size_t sites = 4;
+    constexpr std::int64_t threshold = 2;
+    for (std::size_t phase = 0; phase < 4; ++phase) {
+        for (std::size_t dropouts = 0; dropouts <= sites - threshold + 1; ++dropouts) {
+            World const world(charter_of(threshold), sites);
+            Names out;
+            for (std::size_t i = 0; i < dropouts; ++i) {
+                out.insert(world.names[(i + phase) % sites]);
+            }
+            Dropouts const dropped{phase == 0 ? out : Names{}, phase == 1 ? out : Names{},
+                                   phase == 2 ? out : Names{}, phase == 3 ? out : Names{}};
+            bool const enough = dropouts <= sites - threshold;
+            INFO("phase " << phase << ", " << dropouts << " dropouts");
+            CHECK(run_round(world, dropped) == enough);
+            if (enough) {
+                auto const roster = without(world.names, dropped.before_announce);
+                auto counted = without(world.names, phase < 3 ? out : Names{});
+                CHECK(world.global(1) == world.expected(roster, counted));
+            } else {
+                CHECK(world.federation->current_round() == 1);
+                world.coordinator().abandon();
+                CHECK(world.federation->current_round() == 2);
+                CHECK(world.global(1) == world.global(0));
+            }
+        }
+    }
+}
+
+TEST_CASE("without secure aggregation the same numbers come out") {
+    World const plain(charter_of(0), 3);
+    World const secure(charter_of(2), 3);
+    CHECK(run_round(plain, {}));
+    CHECK(run_round(secure, {}));
+    CHECK(plain.global(1) == secure.global(1));
+    CHECK(plain.global(1) ==
+          plain.expected({"site0", "site1", "site2"}, {"site0", "site1", "site2"}));
+}
+
+TEST_CASE("nothing is counted twice, however often a step is repeated") {
+    World const world(charter_of(2), 3);
+    world.advance();
+    for (int step = 0; step < 4; ++step) {
+        for (int again = 0; again < 3; ++again) {
+            world.answer();
+        }
+        world.advance();
+        world.advance();
+    }
+    CHECK(world.federation->current_round() == 2);
+    CHECK(world.global(1) ==
+          world.expected({"site0", "site1", "site2"}, {"site0", "site1", "site2"}));
+}
+
+TEST_CASE("an update that is exchanged, of another site or round, or changed, does not count") {
+    World const world(charter_of(0), 3);
+    world.advance();
+    world.answer();
+    world.advance();
+    world.answer();
+    auto const update = [&](std::string const& site) {
+        return world.federation->file(world.federation->binding(1, phase::update, site));
+    };
+    auto const own = read_text(update("site0"));
+    write_text_durably(update("site0"), read_text(update("site1"))); // swapped
+    CHECK(world.advance().waiting == std::vector<std::string>{"site0"});
+    auto changed = own;
+    changed[changed.size() / 2] ^= 1;
+    write_text_durably(update("site0"), changed);
+    auto const progress = world.advance();
+    CHECK(progress.waiting == std::vector<std::string>{"site0"});
+    CHECK(progress.lines.front().find("is refused") != std::string::npos);
+    world.answer(); // the site sends it again
+    world.advance();
+    CHECK(world.federation->current_round() == 2);
+    // Replayed into the next round.
+    world.advance();
+    world.answer();
+    world.advance();
+    make_directories(
+        world.federation->file(world.federation->binding(2, phase::update, "site0")).parent_path());
+    write_text_durably(world.federation->file(world.federation->binding(2, phase::update, "site0")),
+                       own);
+    world.answer({"site0"});
+    CHECK(world.advance().waiting == std::vector<std::string>{"site0"});
+}
+
+TEST_CASE("an update that is too large, or not as long as the model, does not count") {
+    auto charter = charter_of(0);
+    charter.clip = 1;
+    World const world(charter, 2);
+    world.advance();
+    world.answer();
+    world.advance();
+    world.answer({"site1"});
+    auto const own = world.key_of("site1");
+    for (auto const& [words, why] :
+         {std::pair{std::vector<std::uint32_t>(values, 200000000U), "beyond the federation's clip"},
+          {std::vector<std::uint32_t>(values, 0x7fffffffU), "beyond the range"},
+          {std::vector<std::uint32_t>(values - 1, 0), "it has 5 values"}}) {
+        Message message(world.federation->binding(1, phase::update, "site1"));
+        message.add_words("change", words);
+        world.federation->write(message, own);
+        auto const progress = world.advance();
+        CHECK(progress.waiting == std::vector<std::string>{"site1"});
+        REQUIRE(!progress.lines.empty());
+        CHECK(progress.lines.front().find(why) != std::string::npos);
+    }
+}
+
+TEST_CASE("a site sends nothing that is not finite, clips the norm, and says one thing per round") {
+    auto charter = charter_of(0);
+    charter.clip = 0.5;
+    World const world(charter, 2);
+    world.advance();
+    world.answer();
+    world.advance();
+    auto const own = world.key_of("site0");
+    Site const site(*world.federation, own, world.scratch / "local/site0");
+    auto bad = world.trained("site0", 1);
+    bad.values[2] = std::numeric_limits<float>::quiet_NaN();
+    CHECK(test::code_of([&] { site.send_update(1, bad); }) == ExitCode::data);
+    site.send_update(1, world.trained("site0", 1));
+    auto other = world.trained("site0", 1);
+    other.values[0] += 1;
+    CHECK(test::code_of([&] { site.send_update(1, other); }) == ExitCode::data);
+    auto const sent = world.federation->read_of_site(1, phase::update, "site0").words("change");
+    auto const roster =
+        Roster::of_text(world.federation->read_of_coordinator(1, phase::roster).text("members"));
+    double squares = 0;
+    for (auto const word : sent) {
+        auto const value = roster.fixed_point(world.federation->charter()).decoded(word);
+        squares += std::pow(value / roster.weight_of(*roster.find("site0"), charter), 2);
+    }
+    CHECK(std::sqrt(squares) <= 0.5);
+    CHECK(std::sqrt(squares) > 0.4999);
+}
+
+TEST_CASE("who is not accepted takes no part, and a coordinator's key is needed to coordinate") {
+    World const world(charter_of(0), 2);
+    auto const stranger = world.key_of("stranger");
+    Site const site(*world.federation, stranger, world.scratch / "local/stranger");
+    site.join();
+    CHECK(site.proceed(1).words.find("has not accepted") != std::string::npos);
+    CHECK(test::code_of([&] { Coordinator(*world.federation, world.key_of("site0")); }) ==
+          ExitCode::usage);
+    CHECK(test::code_of([&] { world.coordinator().accept({"abcd"}); }) == ExitCode::no_input);
+    // Somebody takes the name of an accepted site.
+    auto const impostor = PrivateKey::open_or_make(world.scratch / "impostor", "site0");
+    Message const card(world.federation->binding(0, phase::card, "site0"));
+    card.write(world.scratch / "federation/sites/site0.h5", impostor.signing_key());
+    CHECK(test::code_of([&] { world.coordinator().accept({"all"}); }) == ExitCode::data);
+}
+
+TEST_CASE("a second list of survivors is not answered, and too short a one neither") {
+    World const world(charter_of(2), 3);
+    world.advance();
+    for (int i = 0; i < 3; ++i) {
+        world.answer();
+        world.advance();
+    }
+    world.answer();
+    auto const own = world.key_of("site0");
+    Site const site(*world.federation, own, world.scratch / "local/site0");
+    std::filesystem::remove(
+        world.federation->file(world.federation->binding(1, phase::unmask, "site0")));
+    for (auto const* const names : {"site0\nsite1", "site0"}) {
+        Message other(world.federation->binding(1, phase::survivors, coordinator_name));
+        other.add_text("sites", names);
+        other.add_text("digests", "");
+        world.federation->write(other, *world.key);
+        CHECK(test::code_of([&] { site.proceed(1); }) == ExitCode::data);
+    }
+}
+
+TEST_CASE("a wrong share is refused, and the round ends right by those of others") {
+    World const world(charter_of(2), 3);
+    world.advance();
+    for (int i = 0; i < 3; ++i) {
+        world.answer();
+        world.advance();
+    }
+    auto const liar = world.key_of("site0");
+    Message lie(world.federation->binding(1, phase::unmask, "site0"));
+    for (auto const& name : world.names) {
+        lie.add_octets("of/" + name, Octets(sizeof(Digest), 7));
+    }
+    world.federation->write(lie, liar);
+    world.answer({"site0"});
+    auto const progress = world.advance();
+    CHECK(std::ranges::count_if(progress.lines, [](std::string const& line) {
+              return line.find("that site0 has sent is refused") != std::string::npos;
+          }) == 3);
+    CHECK(world.federation->current_round() == 2);
+    CHECK(world.global(1) ==
+          world.expected({"site0", "site1", "site2"}, {"site0", "site1", "site2"}));
+}
+
+TEST_CASE("noise is the same again, of the size that was asked for, and epsilon stops the rounds") {
+    auto charter = charter_of(0);
+    charter.clip = 1;
+    charter.noise = 2;
+    charter.expected_sites = 2;
+    charter.rounds = 100;
+    charter.budget = 6;
+    World const world(charter, 2);
+    std::int64_t rounds = 0;
+    for (int step = 0; step < 40 && !world.advance().finished; ++step) {
+        world.answer();
+    }
+    auto const told = spent(*world.federation);
+    rounds = told.rounds;
+    CHECK(rounds >= 2);
+    CHECK(told.published <= 6);
+    CHECK(spent(*world.federation, 1).published > 6);
+    CHECK(told.known == told.published);
+    auto const noisy = world.global(1);
+    // Repeated from the same files: the same noise.
+    std::filesystem::remove(
+        world.federation->file(world.federation->binding(rounds, phase::result, coordinator_name)));
+    auto const last = world.global(rounds);
+    std::filesystem::remove(world.federation->global_file(rounds));
+    world.advance();
+    CHECK(world.global(rounds) == last);
+    CHECK(noisy != world.global(0));
+}
+
+TEST_CASE("a key's file is for its owner alone") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "k";
+    auto const key = PrivateKey::open_or_make(path, "anna");
+    CHECK((std::filesystem::status(path).permissions() & std::filesystem::perms::mask) ==
+          (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+    CHECK(
+        std::ranges::equal(PrivateKey::open(path, "anna").secret().bytes(), key.secret().bytes()));
+    CHECK(test::code_of([&] { PrivateKey::open(path, "bert"); }) == ExitCode::usage);
+    std::filesystem::permissions(path, std::filesystem::perms::group_read,
+                                 std::filesystem::perm_options::add);
+    CHECK(test::code_of([&] { PrivateKey::open(path, "anna"); }) == ExitCode::usage);
+    CHECK(test::code_of([&] { PrivateKey::open(scratch / "none", "anna"); }) == ExitCode::no_input);
+    key.promise("f", "update-of-round-1", "aa");
+    key.promise("f", "update-of-round-1", "aa");
+    key.promise("g", "update-of-round-1", "bb");
+    CHECK(test::code_of([&] { key.promise("f", "update-of-round-1", "bb"); }) == ExitCode::data);
+}

@@ -1,0 +1,2 @@
+lockstep_add_unit_test(serve/http)
+lockstep_add_unit_test(serve/series)

@@ -1,0 +1,3 @@
+lockstep_add_unit_test(trace/clock_offset)
+lockstep_add_unit_test(trace/rank_trace)
+lockstep_add_unit_test(trace/request)
