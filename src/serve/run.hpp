@@ -33,8 +33,7 @@ struct Overview {
 
 /// A run, followed through its metrics.jsonl, which may grow just now and on another host. It is
 /// read in parts, so that whoever reads can do other things between them. Like
-/// `monitor::RunRecords`, but of steps it keeps columns alone: a run of a million records takes a
-/// tenth of the time and of the memory.
+/// `monitor::RunRecords`, but of steps it keeps columns alone.
 class Run {
   public:
     explicit Run(std::filesystem::path directory);
