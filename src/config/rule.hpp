@@ -15,7 +15,7 @@ void check_files(std::string const& text);
 void check_files_or_share(std::string const& text);
 void check_run_directory(std::string const& text);
 void check_run_name(std::string const& text);
-void check_steps(std::string const& text); ///< that profile.steps may name
+void check_steps(std::string const& text);   ///< that profile.steps may name
 void check_pattern(std::string const& text); ///< of prune.pattern
 
 /// What a key accepts, beside its type.

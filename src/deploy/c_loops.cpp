@@ -97,7 +97,8 @@ std::string loops(std::vector<std::int64_t> extents, std::vector<Operand> operan
     std::string text;
     std::string indent = "    "; // deeper each time: compilers warn of what misleads
     for (std::size_t i = 0; i < extents.size(); ++i) {
-        text += concat(indent, "for (long i", i, " = 0; i", i, " < ", extents[i], "; ++i", i, ")\n");
+        text +=
+            concat(indent, "for (long i", i, " = 0; i", i, " < ", extents[i], "; ++i", i, ")\n");
         indent += "    ";
     }
     return concat(text, indent, with_elements(statement, operands), "\n");

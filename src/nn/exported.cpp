@@ -194,10 +194,11 @@ class Exported : public Model {
             // Its bits are its own: a run continues with them alone.
             hash_ = hash64(concat(hash_, " compiled"));
         } else if (wish == "require") {
-            throw Error(ExitCode::usage,
-                        {concat(file_, " cannot be trained with model.compiled = require"), why_not,
-                         "Compile it for this machine and deck with lockstep_export.compile(FILE), or set "
-                         "model.compiled = none"});
+            throw Error(
+                ExitCode::usage,
+                {concat(file_, " cannot be trained with model.compiled = require"), why_not,
+                 "Compile it for this machine and deck with lockstep_export.compile(FILE), or set "
+                 "model.compiled = none"});
         } else {
             remark_ = concat("model.compiled = prefer: the graph is run, since ", why_not);
         }

@@ -1,3 +1,5 @@
+#include "check_export.hpp"
+
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
@@ -7,7 +9,6 @@
 #include <numeric>
 
 #include "deploy/run_exported.hpp"
-#include "check_export.hpp"
 
 namespace lockstep::app {
 

@@ -42,9 +42,10 @@ TEST_CASE("a file's name becomes one of C") {
 TEST_CASE("loops that run through as one are one") {
     CHECK(loops({2, 3, 4}, {{"y", {12, 4, 1}}, {"x", {12, 4, 1}}}, "{0} = {1};") ==
           "    for (long i0 = 0; i0 < 24; ++i0)\n        y[i0] = x[i0];\n");
-    CHECK(loops({2, 1, 4}, {{"y", {4, 4, 1}}, {"x", {1, 0, 2}, 3}}, "{0} = {1};") ==
-          "    for (long i0 = 0; i0 < 2; ++i0)\n        for (long i1 = 0; i1 < 4; ++i1)\n            "
-          "y[i0 * 4 + i1] = x[3 + i0 + i1 * 2];\n");
+    CHECK(
+        loops({2, 1, 4}, {{"y", {4, 4, 1}}, {"x", {1, 0, 2}, 3}}, "{0} = {1};") ==
+        "    for (long i0 = 0; i0 < 2; ++i0)\n        for (long i1 = 0; i1 < 4; ++i1)\n            "
+        "y[i0 * 4 + i1] = x[3 + i0 + i1 * 2];\n");
     CHECK(loops({}, {{"y", {}}}, "{0} = 1;") == "    y[0] = 1;\n");
 }
 

@@ -11,7 +11,7 @@ using namespace lockstep::federate;
 
 namespace {
 
-constexpr std::size_t values = 1000;
+constexpr std::size_t masked_values = 1000;
 
 Secret key_of(std::size_t site) {
     return Secret(Digest{}).derived(concat("site ", site));
@@ -29,9 +29,9 @@ struct Round {
             secrets.push_back(RoundSecrets::of(key_of(i), "test 1"));
             roster.members.push_back(
                 {name, exchange_key(secrets[i].share), exchange_key(secrets[i].mask), 1});
-            auto& change = changes.emplace_back(values);
-            for (std::size_t at = 0; at < values; ++at) {
-                change[at] = static_cast<std::uint32_t>(mixed(i * values + at));
+            auto& change = changes.emplace_back(masked_values);
+            for (std::size_t at = 0; at < masked_values; ++at) {
+                change[at] = static_cast<std::uint32_t>(mixed(i * masked_values + at));
             }
         }
     }
@@ -70,8 +70,8 @@ TEST_CASE("the unmasked sum is the plain sum, whoever was left out after sharing
     for (std::size_t const sites : {2, 3, 5}) {
         Round const round(sites);
         for (unsigned survivors = 1; survivors < (1U << sites); ++survivors) {
-            std::vector<std::uint32_t> sum(values, 0);
-            std::vector<std::uint32_t> plain(values, 0);
+            std::vector<std::uint32_t> sum(masked_values, 0);
+            std::vector<std::uint32_t> plain(masked_values, 0);
             std::vector<Member> counted;
             for (std::size_t i = 0; i < sites; ++i) {
                 if ((survivors >> i & 1U) != 0) {
