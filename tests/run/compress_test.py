@@ -147,6 +147,15 @@ def pruned(scratch):
         shutil.rmtree(scratch / "refused", ignore_errors=True)
 
 
+def contents(path):
+    """Of all datasets. The files' bytes differ in the times that HDF5 stores with its groups."""
+    found = {}
+    with h5py.File(path) as file:
+        file.visititems(lambda name, item: found.update({name: np.asarray(item).tobytes()})
+                        if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
 def measured(deck, file, *options, ranks=2):
     text = run(["evaluate", deck, file, *options], ranks=ranks).expect(0).text
     return [line for line in text.splitlines() if line.startswith("validation: ")][0]
@@ -166,7 +175,7 @@ def quantised(scratch, teacher):
         check(lines != {exact}, "int8 was used")
     again = scratch / "again.h5"
     run(["checkpoint", "quantise", best, again, "--samples", 200]).expect(0)
-    check(again.read_bytes() == small.read_bytes(), "the same bytes when made twice")
+    check(contents(again) == contents(small), "the same when made twice")
     run(["checkpoint", "quantise", best, again]).expect(73)
     run(["checkpoint", "quantise", teacher, again, "--overwrite"]).expect(0)  # a checkpoint
     check(again.stat().st_size < 0.5 * best.stat().st_size, "smaller, even where the record is most of the file")

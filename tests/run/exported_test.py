@@ -1,6 +1,5 @@
 """Programs of torch.export train as eager PyTorch does, to the last bit on one replica, and to the same
 bits on any ranks and through a restart; and what does not fit is told before the first step."""
-import json
 import random
 import sys
 
@@ -253,145 +252,6 @@ def check_synchronised(scratch):
     train(scratch, "cnn", "sync-dropout", *dropping, ranks=4).expect(0)
 
 
-def rewrite_step(path, target, change):
-    """The file with another description of its compiled step, or other code."""
-    records = lockstep_export._read_records(path)
-    lockstep_export._write_records(target, {name: change(name, content) for name, content in records.items()})
-
-
-def compiled_for(**facts):
-    def change(name, content):
-        return json.dumps(json.loads(content) | facts).encode() if name.endswith("step.json") else content
-    return change
-
-
-def leaves(group):
-    found = []
-    group.visititems(lambda _, item: found.append(item.name) if isinstance(item, h5py.Dataset) else None)
-    return found
-
-
-def check_compiled(scratch):
-    """model.compiled: the bits are its own, the same on any ranks and through a kill, and those of the graph up
-    to rounding; where it does not fit, it is refused, or the graph is run."""
-    _, inputs, targets = write(scratch, "cnn", BATCH * STEPS)
-    model, _ = exported_models.make("cnn", 2)
-    model = torch.nn.Sequential(model, torch.nn.Dropout(0.3))
-
-    def loss(scores, labels):
-        return {"loss": F.cross_entropy(scores, labels, reduction="sum"), "samples": labels.shape[0],
-                "right": (scores.argmax(1) == labels).sum()}
-
-    file = scratch / "fast.pt2"
-    lockstep_export.save(model, inputs[0][:4], file, loss=loss, targets=targets[:4],
-                         metrics={"accuracy": ("right", "samples")})
-    own = ["--model.file", file, "--task.kind", "export", "--run.replicas", 4, "--data.batch", 2]
-    train(scratch, "cnn", "no", *own, "--model.compiled", "require").expect(64, "it has no compiled step")
-    train(scratch, "cnn", "graph", *own, "--model.compiled", "prefer").expect(0, "the graph is run, since it has no")
-    lockstep_export.compile(file, segments=2)
-    fast = [*own, "--model.compiled", "require"]
-    train(scratch, "cnn", "fast-1", *fast).expect(0)
-    train(scratch, "cnn", "fast-3", *fast, ranks=3).expect(0)
-    check_same(scratch / "fast-1", scratch / "fast-3", "3 ranks have the bits of 1, compiled")
-    killed = train(scratch, "cnn", "fast-cut", *fast, ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"})
-    check(killed.code != 0, "killed")
-    train(scratch, "cnn", "fast-cut", *fast, ranks=4).expect(0, "resumed from")
-    check_same(scratch / "fast-1", scratch / "fast-cut", "compiled, through a kill")
-    train(scratch, "cnn", "fast-dp", *fast, "--run.mode", "dp").expect(0)
-    hashes = {where: [each["weight_hash"] for each in records(scratch / where, "step")]
-              for where in ("graph", "fast-1", "fast-dp")}
-    check(hashes["fast-dp"] == hashes["fast-1"] != hashes["graph"], "threads have its bits, the graph has others")
-    losses = [[each["loss"] for each in records(scratch / where, "step")] for where in ("graph", "fast-1")]
-    check(np.allclose(*losses, rtol=1e-3), f"its losses are those of the graph: {losses}")
-    buffers = []
-    with (h5py.File(checkpoints(scratch / "graph")[-1]) as graph,
-          h5py.File(checkpoints(scratch / "fast-1")[-1]) as ours):
-        for name in ("num_batches_tracked", "running_mean", "running_var"):
-            found = [place for place in leaves(graph["model"]) if place.endswith(name)]
-            buffers += found
-            for place in found:
-                check(np.allclose(graph[place], ours[place], rtol=1e-3, atol=1e-4), f"{place} is the graph's")
-    check(len(buffers) >= 3, f"batch norm's buffers: {buffers}")
-    # The gradients of a scaled loss are scaled.
-    train(scratch, "cnn", "fast-scaled", *fast, "--communication.compression", "fp16").expect(0)
-    scaled = [each["loss"] for each in records(scratch / "fast-scaled", "step")]
-    check(np.allclose(scaled, losses[1], rtol=1e-3), f"{scaled} as {losses[1]}")
-    for option in ("--precision.gradient-checkpointing", "--communication.sync-batch-norm"):
-        train(scratch, "cnn", "no", *fast, option, "true").expect(64, f"a compiled step cannot do {option[2:]}")
-    train(scratch, "cnn", "half", *fast, "--precision.compute", "bf16").expect(64, "Set precision.compute = fp32")
-    # A batch of one sample, for which nothing is compiled, has the bits of the graph.
-    for where, how in (("single", "require"), ("single-graph", "none")):
-        train(scratch, "cnn", where, *own[:4], "--run.replicas", 2, "--data.batch", 1, "--model.compiled",
-              how).expect(0)
-    check([each["weight_hash"] for each in records(scratch / "single", "step")]
-          == [each["weight_hash"] for each in records(scratch / "single-graph", "step")], "single samples")
-    # What it was not compiled for.
-    again = [*own[2:], "--model.file"]
-    train(scratch, "cnn", "fast-1", *own, "--train.steps", 30).expect(64, "model.compiled")
-    for facts, why in ((dict(torch="1.0.0"), "compiled for LibTorch 1.0.0"), (dict(threads=7), "run.threads = 7"),
-                       (dict(processor="pdp-11"), "processors of kind pdp-11"), (dict(graph=1), "another graph")):
-        rewrite_step(file, scratch / "other.pt2", compiled_for(**facts))
-        other = [*again, scratch / "other.pt2", "--model.compiled"]
-        train(scratch, "cnn", "no", *other, "require", ranks=2).expect(64, why)
-        train(scratch, "cnn", f"other-{why[-1]}", *other, "prefer").expect(0, why)
-    other = [*again, scratch / "other.pt2", "--model.compiled", "require"]
-    for facts in (dict(gradients=[]), dict(sums=["none"]), dict(segments=7), dict(buffers=[["x", "y"]]), dict(loss=3)):
-        rewrite_step(file, scratch / "other.pt2", compiled_for(**facts))
-        train(scratch, "cnn", "no", *other).expect(65, "other.pt2 is damaged")
-    rewrite_step(file, scratch / "other.pt2",
-                 lambda name, content: content[:5000] if name.endswith("step1.so") else content)
-    train(scratch, "cnn", "no", *other, ranks=2).expect(65, "step1.so is not what was compiled")
-
-
-def check_language(scratch):
-    """lockstep_export.language_loss is what task.kind = language learns; so a transformer's step can be compiled."""
-    words, length, end = 40, 12, 3
-
-    class Model(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.words, self.output = torch.nn.Embedding(words, 16), torch.nn.Linear(16, words)
-            self.attention = torch.nn.Linear(16, 48)
-
-        def forward(self, x):
-            q, k, v = self.attention(self.words(x)).unflatten(2, (3, 2, 8)).permute(2, 0, 3, 1, 4)
-            found = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
-            return self.output(found).permute(0, 2, 1)
-
-    torch.manual_seed(6)
-    model, tokens = Model(), torch.randint(0, words, (64 * length + 1,))
-    with h5py.File(scratch / "texts.h5", "w") as file:
-        file["inputs"] = tokens.numpy().astype("u2")
-        file.attrs["end_of_text"], file["token_bytes"] = float(end), np.ones(words, np.uint8)
-    lockstep_export.save(model, tokens[:4 * length].view(4, length), scratch / "plain.pt2")
-    for name, own in (("separate", dict(end_of_text=end)), ("smoothed", dict(label_smoothing=0.125))):
-        lockstep_export.save(model, tokens[:4 * length].view(4, length), scratch / f"{name}.pt2",
-                             loss=lockstep_export.language_loss(**own), targets=tokens[1:4 * length + 1].view(4, length),
-                             weight="tokens", metrics={"accuracy": ("right", "tokens")})
-    write(scratch, "cnn", BATCH * STEPS)  # its deck
-    texts = ["--data.train", scratch / "texts.h5", "--data.validation", scratch / "texts.h5", "--data.inputs", "inputs",
-             "--data.sequence", length, "--run.replicas", 2, "--data.batch", 4, "--train.steps", 8]
-    ours = [*texts, "--model.file", scratch / "plain.pt2", "--task.kind", "language", "--task.vocabulary", words]
-    for name, how in (("separate", ["--task.documents", "separate"]),
-                      ("smoothed", ["--task.documents", "joined", "--task.label-smoothing", 0.125])):
-        train(scratch, "cnn", f"{name}-task", *ours, *how).expect(0)
-        own = [*texts, "--model.file", scratch / f"{name}.pt2", "--task.kind", "export"]
-        train(scratch, "cnn", f"{name}-own", *own).expect(0)
-        found = [[(each["loss"], each["weight_hash"]) for each in records(scratch / f"{name}-{which}", "step")]
-                 for which in ("task", "own")]
-        check(found[0] == found[1], f"{name}: the losses and weights of the task language: {found}")
-    measured = [[each["accuracy"] for each in records(scratch / f"separate-{which}", "validation")]
-                for which in ("task", "own")]
-    check(measured[0] and measured[0] == measured[1], f"the same accuracy: {measured}")
-    lockstep_export.compile(scratch / "separate.pt2")
-    fast = [*texts, "--model.file", scratch / "separate.pt2", "--task.kind", "export", "--model.compiled", "require"]
-    train(scratch, "cnn", "texts-fast", *fast).expect(0)
-    train(scratch, "cnn", "texts-fast-2", *fast, ranks=2).expect(0)
-    check_same(scratch / "texts-fast", scratch / "texts-fast-2", "a compiled transformer on 2 ranks")
-    losses = [[each["loss"] for each in records(scratch / where, "step")] for where in ("separate-own", "texts-fast")]
-    check(np.allclose(*losses, rtol=1e-3), f"a compiled transformer's losses: {losses}")
-
-
 if __name__ == "__main__":
     missing = exported_models.add_theirs() if LONG else []
     names = list(exported_models.FAMILIES)
@@ -406,6 +266,4 @@ if __name__ == "__main__":
         check_recomputed(scratch, names if LONG else [])
         check_synchronised(scratch)
         check_own_loss(scratch)
-        check_compiled(scratch)
-        check_language(scratch)
     print(f"families: {', '.join(names)}" + (f"; skipped: {', '.join(missing)}" if missing else ""))
