@@ -24,12 +24,22 @@ constexpr double start_look_every_s = 0.25;
 constexpr double turn_s = 3;    ///< in which a busy launcher ends the others once one has told
 constexpr int max_waiting = 20; ///< ranks whose turns to tell lie apart
 
-void tell_late(RootCause& root_cause, double seconds, std::filesystem::path const& marks) {
-    auto const missed = marks.empty() ? std::vector<int>() : missed_ranks(marks, launched_ranks());
+/// What the thread has to know of the environment. It does not ask itself: MPI changes the
+/// environment while it starts.
+struct Launch {
+    int rank = 0;
+    int ranks = 0;
+    double limit_s = 0;
+    std::filesystem::path marks;
+};
+
+void tell_late(RootCause& root_cause, Launch const& launch) {
+    auto const missed =
+        launch.marks.empty() ? std::vector<int>() : missed_ranks(launch.marks, launch.ranks);
     if (missed.empty()) {
-        root_cause.tell(concat("rank ", launched_rank(), " (", own_host(), ") in start-up"),
+        root_cause.tell(concat("rank ", launch.rank, " (", own_host(), ") in start-up"),
                         Error(ExitCode::rank_lost,
-                              {concat("MPI has not started after ", fixed(seconds, 0), " s"),
+                              {concat("MPI has not started after ", fixed(launch.limit_s, 0), " s"),
                                "a rank does not start, or the network is broken",
                                "Look for a stopped process, a file system that hangs, or a "
                                "firewall between the hosts"}));
@@ -38,20 +48,19 @@ void tell_late(RootCause& root_cause, double seconds, std::filesystem::path cons
                         Error(ExitCode::rank_lost,
                               {missed.size() == 1 ? "it has not started, or is stopped"
                                                   : "they have not started, or are stopped",
-                               concat("rank ", launched_rank(), " (", own_host(), ") has waited ",
-                                      fixed(seconds, 0), " s for MPI to start"),
+                               concat("rank ", launch.rank, " (", own_host(), ") has waited ",
+                                      fixed(launch.limit_s, 0), " s for MPI to start"),
                                concat("Look at the host of ", ranks_text(missed),
                                       ": a process that is stopped, a file system that hangs")}));
     }
 }
 
 /// One rank tells: of those that wait the first, before it is another's turn.
-void watch(std::stop_token const& stop, RootCause& root_cause, std::filesystem::path const& marks) {
+void watch(std::stop_token const& stop, RootCause& root_cause, Launch const& launch) {
     std::mutex mutex;
     std::condition_variable_any started;
     std::unique_lock lock(mutex);
-    auto const seconds = start_limit_s(default_limit_s);
-    auto const turn = seconds + turn_s * std::min(launched_rank(), max_waiting);
+    auto const turn = launch.limit_s + turn_s * std::min(launch.rank, max_waiting);
     // Looks are counted, since time in which the job is stopped as a whole does not count.
     auto const looks = static_cast<std::int64_t>(std::ceil(turn / start_look_every_s));
     for (std::int64_t look = 0; look < looks; ++look) {
@@ -61,7 +70,7 @@ void watch(std::stop_token const& stop, RootCause& root_cause, std::filesystem::
             return;
         }
     }
-    tell_late(root_cause, seconds, marks);
+    tell_late(root_cause, launch);
     std::_Exit(static_cast<int>(ExitCode::rank_lost));
 }
 
@@ -71,14 +80,15 @@ StartWatch::StartWatch(RootCause& root_cause) {
     if (launched_ranks() < 2) {
         return;
     }
-    auto const marks = arrivals_directory();
-    leave_arrival_mark(marks);
+    Launch const launch{launched_rank(), launched_ranks(), start_limit_s(default_limit_s),
+                        arrivals_directory()};
+    leave_arrival_mark(launch.marks);
     sigset_t all;
     sigset_t former;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &former); // the thread hears no signal
     thread_ = std::jthread(
-        [&root_cause, marks](std::stop_token const& stop) { watch(stop, root_cause, marks); });
+        [&root_cause, launch](std::stop_token const& stop) { watch(stop, root_cause, launch); });
     pthread_sigmask(SIG_SETMASK, &former, nullptr);
 }
 

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from exported_test import BATCH, STEPS, train, write  # first: it knows where lockstep_export is
 import exported_models
 import lockstep_export
-from exported_test import BATCH, STEPS, train, write
 from harness import Scratch, check, check_same, checkpoints, records
 
 
