@@ -86,6 +86,17 @@ AroundAxis around(std::vector<std::int64_t> const& extents, std::int64_t axis) {
     return found;
 }
 
+/// The extents behind batch and channels, three of them.
+auto space(std::vector<std::int64_t> const& all) {
+    return three_of({all.begin() + 2, all.end()}, 1);
+}
+
+/// What is added before the first element of each of three axes.
+auto leading_pads(Node const& node) {
+    auto const pads = node.wholes("pads");
+    return three_of({pads.begin(), pads.begin() + static_cast<long>(pads.size() / 2)}, 0);
+}
+
 } // namespace
 
 std::string c_type(Element element) {
@@ -186,12 +197,7 @@ std::string CStatements::convolution(Node const& node) {
     helpers_.insert("convolve");
     auto const in = extents(node.inputs[0]);
     auto const out = extents(node.output);
-    auto const space = [](std::vector<std::int64_t> const& all) {
-        return three_of({all.begin() + 2, all.end()}, 1);
-    };
-    auto const pads = node.wholes("pads");
-    auto const first =
-        three_of({pads.begin(), pads.begin() + static_cast<long>(pads.size() / 2)}, 0);
+    auto const first = leading_pads(node);
     return concat("    {\n        static const struct convolution form = {", in[1], ", ", out[1],
                   ", ", node.whole("group"), ", {", list_of(space(in)), "}, {", list_of(space(out)),
                   "}, {", list_of(three_of(node.wholes("kernel_shape"), 1)), "}, {",
@@ -209,12 +215,7 @@ std::string CStatements::pool(Node const& node) {
     helpers_.insert("pool");
     auto const in = extents(node.inputs[0]);
     auto const out = extents(node.output);
-    auto const space = [](std::vector<std::int64_t> const& all) {
-        return three_of({all.begin() + 2, all.end()}, 1);
-    };
-    auto const pads = node.wholes("pads");
-    auto const first =
-        three_of({pads.begin(), pads.begin() + static_cast<long>(pads.size() / 2)}, 0);
+    auto const first = leading_pads(node);
     auto const dilations = node.attributes.contains("dilations") ? node.wholes("dilations")
                                                                  : std::vector<std::int64_t>{1};
     bool const counts_padding =
