@@ -3,6 +3,7 @@
 #include "base/child.hpp"
 #include "base/file.hpp"
 #include "base/number.hpp"
+#include "base/scratch_directory.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -10,7 +11,6 @@
 
 #include "deploy/c_statements.hpp"
 #include "deploy/c_writer.hpp"
-#include "deploy/scratch_directory.hpp"
 
 namespace lockstep::deploy {
 

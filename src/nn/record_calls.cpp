@@ -73,7 +73,8 @@ class Recorder : public c10::OperatorKernel {
         auto const& schema = op.schema();
         auto const name = plain_name(schema.name());
         auto const first = stack->size() - schema.arguments().size();
-        RecordedCall call{name, &schema, {stack->begin() + static_cast<long>(first), stack->end()}};
+        RecordedCall call{
+            name, &schema, {stack->begin() + static_cast<long>(first), stack->end()}, {}, {}};
         bool depends = false;
         for (auto const& argument : call.arguments) {
             for_tensors(argument, [&](torch::Tensor const& tensor) {

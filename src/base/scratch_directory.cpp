@@ -1,4 +1,4 @@
-#include "deploy/scratch_directory.hpp"
+#include "base/scratch_directory.hpp"
 
 #include "base/file.hpp"
 #include "base/text.hpp"
@@ -7,14 +7,16 @@
 #include <cstdlib>
 #include <string>
 
-namespace lockstep::deploy {
+namespace lockstep {
 
 ScratchDirectory::ScratchDirectory() {
     std::error_code unknown;
     auto const above = std::filesystem::temp_directory_path(unknown);
     auto name = ((unknown ? std::filesystem::path("/tmp") : above) / "lockstep-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) {
-        throw creation_error(concat("cannot make a directory ", name), above, errno);
+        throw creation_error(
+            concat("cannot make a temporary directory ", name, " (TMPDIR chooses another place)"),
+            above, errno);
     }
     path_ = name;
 }
@@ -24,4 +26,4 @@ ScratchDirectory::~ScratchDirectory() {
     std::filesystem::remove_all(path_, ignored);
 }
 
-} // namespace lockstep::deploy
+} // namespace lockstep

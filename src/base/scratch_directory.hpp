@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-namespace lockstep::deploy {
+namespace lockstep {
 
 /// A new directory for this user alone, which goes with all that is in it.
 class ScratchDirectory {
@@ -19,4 +19,4 @@ class ScratchDirectory {
     std::filesystem::path path_;
 };
 
-} // namespace lockstep::deploy
+} // namespace lockstep
