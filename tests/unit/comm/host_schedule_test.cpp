@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <random>
 #include <thread>
 #include <tuple>
 
@@ -85,10 +87,21 @@ all_messages(std::vector<HostSchedule> const& schedules, bool sends) {
 struct Shape {
     std::vector<int> hosts; ///< ranks of each
     int replicas;
-    bool cyclic = false; ///< ranks go round the hosts, which have as many each
+    bool cyclic = false;       ///< ranks go round the hosts, which have as many each
+    std::uint64_t shuffle = 0; ///< not 0: ranks lie on the hosts as this seed draws
 };
 
 Hosts layout_of(Shape const& shape) {
+    if (shape.shuffle > 0) {
+        std::vector<int> host_of_rank;
+        for (std::size_t host = 0; host < shape.hosts.size(); ++host) {
+            host_of_rank.insert(host_of_rank.end(), static_cast<std::size_t>(shape.hosts[host]),
+                                static_cast<int>(host));
+        }
+        std::mt19937_64 random(shape.shuffle);
+        std::shuffle(host_of_rank.begin(), host_of_rank.end(), random);
+        return hosts_from(host_of_rank);
+    }
     if (!shape.cyclic) {
         return hosts_of_sizes(shape.hosts);
     }
@@ -118,6 +131,22 @@ std::vector<Shape> shapes() {
     all.push_back({{2, 7, 1, 1, 1, 4}, 16});
     all.push_back({{8, 1, 1, 1, 1, 1, 1, 1, 1}, 16});
     return all;
+}
+
+/// Any number of hosts of any size, of which ranks and replicas know nothing.
+Shape drawn_shape(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    auto const up_to = [&](int most) {
+        return 1 + static_cast<int>(random() % static_cast<std::uint64_t>(most));
+    };
+    Shape shape{{}, 0, false, random() | 1};
+    int ranks = 0;
+    for (int host = 1 + up_to(9); host > 0; --host) {
+        shape.hosts.push_back(up_to(up_to(6)));
+        ranks += shape.hosts.back();
+    }
+    shape.replicas = ranks + static_cast<int>(random() % 20);
+    return shape;
 }
 
 struct Job {
@@ -278,6 +307,19 @@ TEST_CASE("the sums are those of one rank on any hosts, whatever the route") {
         if (i % 4 == 1) {
             CHECK(all_right(job_of(all[i], Route::halving, i % 8 == 1, Rounding::bf16)));
         }
+    }
+}
+
+TEST_CASE("the sums are those of one rank wherever ranks lie") {
+    constexpr std::uint64_t draws = 12;
+    for (std::uint64_t seed = 1; seed <= draws; ++seed) {
+        auto const shape = drawn_shape(seed);
+        auto const route = seed % 4 == 0 ? Route::direct : Route::halving;
+        CAPTURE(seed, shape.hosts, shape.replicas);
+        auto const all = schedules(layout_of(shape), shape.replicas, route);
+        REQUIRE(all_messages(all, true) == all_messages(all, false));
+        CHECK(all_right(
+            job_of(shape, route, seed % 3 == 0, seed % 5 == 0 ? Rounding::bf16 : Rounding::none)));
     }
 }
 
