@@ -19,6 +19,8 @@ namespace {
 
 using comm::Communicator;
 
+constexpr double timeout_seconds = 300;
+
 double median_of(std::vector<train::DryRunStep> const& steps, double train::DryRunStep::*part) {
     std::vector<double> values;
     values.reserve(steps.size());
@@ -65,7 +67,10 @@ comm::StepParts median_step_of_hosts(Communicator const& all, train::DryRun& dry
                                      std::int64_t steps) {
     return median_of_steps(steps, [&] {
         train::DryRunStep own;
-        comm::agree(all, "measuring a step", [&] { own = dry_run.step(); });
+        auto const failure = comm::failure_of([&] { own = dry_run.step(); });
+        // Asleep, as in training: hosts may share cores.
+        comm::barrier_with_deadline(all, timeout_seconds);
+        comm::agree_on(all, "measuring a step", failure);
         auto const slowest = comm::all_reduce(all, own.whole, comm::Reduce::maximum);
         own.imbalance += slowest - own.whole;
         own.whole = slowest;
