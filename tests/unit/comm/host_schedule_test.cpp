@@ -324,7 +324,17 @@ TEST_CASE("the sums are those of one rank wherever ranks lie") {
 }
 
 TEST_CASE("512 ranks on 64 hosts have the sums of one") {
-    CHECK(all_right(job_of({equal(64, 8), 512}, Route::halving, false, Rounding::none, 5)));
+    auto job = job_of({equal(64, 8), 512}, Route::halving, false, Rounding::none, 13);
+    job.options.partition =
+        Partition(13 * reduction_block, 512, (1 << 20) / 4, 11 * reduction_block);
+    CHECK(all_right(job));
+    // Those that the trace of such a job has for the first ranks of the hosts
+    // (tests/run/schedule_trace_test.py).
+    std::int64_t most = 0;
+    for (int rank = 0; rank < 512; rank += 8) {
+        most = std::max(most, messages_of(job, rank));
+    }
+    CHECK(most == 6);
 }
 
 TEST_CASE("few hosts or large shards go directly, many hosts in rounds") {
