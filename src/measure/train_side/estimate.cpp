@@ -45,15 +45,16 @@ comm::StepParts together_on_hosts(Communicator const& world, EstimateRecipe cons
     return mean_over(host, median_step_of_hosts(world, dry_run, steps));
 }
 
-/// Where hosts were measured, by a sum over one rank of each (`firsts`); else as given, or as
-/// assumed.
+/// Where hosts were measured, by sums over one rank of each (`firsts`), of few bytes and of about
+/// as many as gradients have; else as given, or as assumed.
 ///
 /// Collective  over `world`
 comm::NetworkModel network_of(Communicator const& world, comm::Topology const& topology,
-                              Communicator const& firsts, EstimateOptions const& options,
-                              std::string& source) {
+                              Communicator const& firsts, double arena_bytes,
+                              EstimateOptions const& options, std::string& source) {
     constexpr std::uint64_t small = std::uint64_t{4} << 10;
-    constexpr std::uint64_t large = std::uint64_t{16} << 20;
+    auto const large = std::clamp(static_cast<std::uint64_t>(arena_bytes), std::uint64_t{256} << 10,
+                                  std::uint64_t{16} << 20);
     std::vector<double> seconds{0, 0};
     if (topology.hosts.size() > 1 && topology.local_rank == 0) {
         seconds[0] = seconds_of_successive_sums(firsts, small, 20);
@@ -153,7 +154,7 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
     }
     inputs.copy_per_s = copy_rate(world);
     std::string source;
-    inputs.between = network_of(world, topology, firsts, options, source);
+    inputs.between = network_of(world, topology, firsts, size.arena_bytes, options, source);
     inputs.ranks_per_host = options.per_host > 0 ? static_cast<int>(options.per_host)
                                                  : ranks_of_host(world, deck.run, topology);
     inputs.sharded = deck.optimizer.update == "sharded";
