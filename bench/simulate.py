@@ -7,6 +7,7 @@ Each of a host's eight ranks has a network link of its own, as on machines with 
 rank of each host is simulated; the other seven do the same on theirs.
 """
 import argparse
+import functools
 import pathlib
 import re
 import subprocess
@@ -101,6 +102,7 @@ def ours(tool, network, hosts, model, route, slow=None):
         return replay(pathlib.Path(name), network, hosts, slow=slow), told.strip()
 
 
+@functools.cache
 def collective(network, hosts, elements, algorithm, slow=None):
     """One all-reduce of a host's share of `elements` among a rank of each host."""
     with tempfile.TemporaryDirectory() as name:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A training step over a long and thin cable, beside PyTorch's DDP over gloo on the same one: two
-hosts of network namespaces, a rank on each, one program after the other. Needs root, and the virtual environment that
-`./bootstrap bench` makes."""
+"""A training step over a long and thin cable, beside PyTorch's DDP over gloo on the same one: hosts of network
+namespaces, a rank on each, one program after the other; and beside itself where the sums between hosts are made to
+meet in rounds. Needs root, and the virtual environment that `./bootstrap bench` makes."""
 import argparse
 import json
 import os
@@ -26,10 +26,14 @@ def figures(lines):
     return found[0]
 
 
-def lockstep(hosts, build, options):
-    words = [build / "lockstep", "bench", "step", "--model", options.model, "--batch", options.batch,
+def places(hosts):
+    return ",".join(f"{name}:1" for name in hosts.names)
+
+
+def lockstep(hosts, options, route=None):
+    words = [options.build / "lockstep", "bench", "step", "--model", options.model, "--batch", options.batch,
              "--steps", options.steps, "--json"]
-    job = hosts.mpirun("host1:1,host2:1", words)
+    job = hosts.mpirun(places(hosts), words, {"LOCKSTEP_HOST_SUMS": route} if route else {})
     return figures(job.communicate(timeout=600)[0])
 
 
@@ -37,8 +41,8 @@ def ddp(hosts, python, options):
     """What torchrun would start, one process on each host."""
     first = hosts.run("host1", "sh", "-c", "ip -4 -o addr show eth0").split()[3].split("/")[0]
     jobs = []
-    for rank, name in enumerate(("host1", "host2")):
-        environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2",
+    for rank, name in enumerate(hosts.names):
+        environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(len(hosts.names)),
                        "MASTER_ADDR": first, "MASTER_PORT": PORT, "GLOO_SOCKET_IFNAME": "eth0"}
         jobs.append(subprocess.Popen(
             ["nsenter", "-t", str(hosts.holders[name].pid), "-n", "-u", "-m", "--", python,
@@ -55,6 +59,7 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--hosts", type=int, default=2, help="one of them, host2, at the end of the cable")
     parser.add_argument("--latency-ms", type=float, default=5, help="one way; 0: no long cable")
     parser.add_argument("--mbit", type=float, default=100)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -67,18 +72,21 @@ def main():
     os.environ.setdefault("OMPI_MCA_hwloc_base_binding_policy", "none")
     os.environ["OMP_NUM_THREADS"] = "1"
     python = str(ROOT / ".venv/bin/python")
-    ours, theirs = [], []
-    with Hosts(2) as hosts:
+    ours, in_rounds, theirs = [], [], []
+    with Hosts(options.hosts) as hosts:
         if options.latency_ms > 0:
             hosts.slow("host2", options.latency_ms / 1000, options.mbit * 1e6 / 8)
         for _ in range(options.rounds):
-            ours.append(lockstep(hosts, options.build, options)["median_s"])
+            ours.append(lockstep(hosts, options)["median_s"])
+            in_rounds.append(lockstep(hosts, options, "halving")["median_s"])
             theirs.append(ddp(hosts, python, options)["median_s"])
-            print(f"lockstep {1000 * ours[-1]:.1f} ms, DDP over gloo {1000 * theirs[-1]:.1f} ms", flush=True)
-    ratios = sorted(their / our for our, their in zip(ours, theirs))
-    print(f"{options.model}: lockstep {1000 * statistics.median(ours):.1f} ms, DDP over gloo "
-          f"{1000 * statistics.median(theirs):.1f} ms, ratio {statistics.median(ratios):.2f} "
-          f"({ratios[0]:.2f} – {ratios[-1]:.2f})")
+            print(f"lockstep {1000 * ours[-1]:.1f} ms, in rounds {1000 * in_rounds[-1]:.1f} ms, "
+                  f"DDP over gloo {1000 * theirs[-1]:.1f} ms", flush=True)
+    print(f"{options.model}, {options.hosts} hosts: lockstep {1000 * statistics.median(ours):.1f} ms")
+    for name, others in (("in rounds", in_rounds), ("DDP over gloo", theirs)):
+        ratios = sorted(other / our for our, other in zip(ours, others))
+        print(f"    {name} {1000 * statistics.median(others):.1f} ms, ratio {statistics.median(ratios):.2f} "
+              f"({ratios[0]:.2f} – {ratios[-1]:.2f})")
 
 
 main()

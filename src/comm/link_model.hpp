@@ -31,6 +31,11 @@ struct LinkModel {
     double seconds(RouteEffort const& effort, double shard_bytes) const;
 };
 
+/// Links between devices of several hosts; within a host they are faster, and the choice matters
+/// less.
+constexpr LinkModel device_link{
+    .latency_s = 1e-5, .message_s = 1e-6, .bytes_per_s = 2.5e10, .copy_per_s = 5e11};
+
 /// The route that `link` expects to be faster, with its effort. A pure function of its arguments,
 /// so that all ranks find the same. `partials`: of the whole tree, on several hosts.
 RouteEffort faster_route(TreeNode root, std::vector<Partial> const& partials, Hosts const& hosts,

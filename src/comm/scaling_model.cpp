@@ -1,9 +1,11 @@
 #include "comm/scaling_model.hpp"
 
+#include "comm/host_schedule.hpp"
 #include "comm/link_model.hpp"
 #include "comm/replica_tree.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace lockstep::comm {
 
@@ -47,24 +49,49 @@ double update_on(ScalingInputs const& inputs, int ranks, int here) {
     return alone / shares * slowdown;
 }
 
+/// Latencies that a step waits for between hosts: the way to the sums and back, and the all-reduce
+/// of the step's sums, a binomial tree up and down.
+int latencies_of(int rounds, int hosts) {
+    auto const levels = static_cast<int>(std::bit_width(static_cast<unsigned>(hosts - 1)));
+    return 2 * rounds + 2 * levels;
+}
+
+/// Of a rank's shards, those that rank 0 sends to other hosts than its own.
+double shards_to_other_hosts(HostSchedule const& schedule, int ranks_per_host) {
+    double shards = 0;
+    for (auto const& stage : schedule.stages()) {
+        for (auto const& message : stage.sends) {
+            shards +=
+                message.partner >= ranks_per_host ? static_cast<double>(message.entries.size()) : 0;
+        }
+    }
+    return shards;
+}
+
 /// Sums between hosts on the route that training takes, there and back, as far as backward does not
 /// hide them.
 double sum_between_hosts(ScalingInputs const& inputs, std::vector<TreeNode> const& nodes) {
     auto const ranks = static_cast<int>(nodes.size());
-    auto const hosts = filled_hosts(ranks, inputs.ranks_per_host);
-    if (hosts.count() == 1) {
+    if (ranks <= inputs.ranks_per_host) {
         return 0;
     }
+    auto const hosts = filled_hosts(ranks, inputs.ranks_are_hosts ? 1 : inputs.ranks_per_host);
     auto const shard_bytes = inputs.arena_bytes / inputs.buckets / ranks;
     auto const root = root_of(nodes);
-    auto const effort = faster_route(root, partials_of(root, nodes, hosts), hosts, shard_bytes);
-    LinkModel link;
+    auto link = inputs.ranks_are_hosts ? device_link : LinkModel{};
+    auto const partials = partials_of(root, nodes, hosts);
+    auto effort = faster_route(root, partials, hosts, shard_bytes * inputs.carried, link);
+    effort.shards = shards_to_other_hosts(HostSchedule(root, partials, hosts, 0, effort.route),
+                                          inputs.ranks_per_host);
     link.latency_s = inputs.between.latency_s;
     link.bytes_per_s = inputs.between.bytes_per_s / std::min(ranks, inputs.ranks_per_host);
     // Buckets follow each other through the rounds: what they wait for, they wait for together.
-    auto const waits = effort.rounds * link.latency_s;
-    auto const of_bucket = link.seconds(effort, shard_bytes) - waits;
-    auto const whole = 2 * (waits + inputs.buckets * of_bucket);
+    auto const of_bucket = [&](double bytes) {
+        return link.seconds(effort, bytes) - effort.rounds * link.latency_s;
+    };
+    auto const whole =
+        latencies_of(effort.rounds, hosts.count()) * link.latency_s +
+        inputs.buckets * (of_bucket(shard_bytes * inputs.carried) + of_bucket(shard_bytes));
     return inputs.overlaps ? std::max(whole - inputs.alone.backward, whole / inputs.buckets)
                            : whole;
 }
@@ -96,6 +123,9 @@ Prediction without_speed_up(ScalingInputs const& inputs, int ranks) {
     parts.sum = sum_within_host(inputs, here);
     parts.update = update_on(inputs, ranks, here);
     parts.imbalance = ranks > 1 ? inputs.together.imbalance : 0;
+    if (row.hosts > 1) {
+        parts.imbalance = std::max(parts.imbalance, inputs.alone.imbalance);
+    }
     parts.rest = inputs.alone.rest;
     row.between_s = sum_between_hosts(inputs, nodes);
     row.step_s =
@@ -110,6 +140,19 @@ NetworkModel NetworkModel::through(double small_bytes, double small_s, double la
                                    double large_s) {
     auto const per_byte = std::max(large_s - small_s, 0.01 * large_s) / (large_bytes - small_bytes);
     return {std::max(small_s - small_bytes * per_byte, 0.0), 1 / per_byte};
+}
+
+NetworkModel NetworkModel::of_sums(int hosts, double small_bytes, double small_s,
+                                   double large_bytes, double large_s) {
+    auto network = through(small_bytes, small_s, large_bytes, large_s);
+    auto const layout = filled_hosts(hosts, 1);
+    auto const nodes = subtrees_of_ranks(hosts, hosts);
+    auto const root = root_of(nodes);
+    auto const effort =
+        faster_route(root, partials_of(root, nodes, layout), layout, small_bytes / hosts);
+    network.latency_s /= latencies_of(effort.rounds, hosts);
+    network.bytes_per_s *= 2.0 * (hosts - 1) / hosts; // what a sum moves through each host
+    return network;
 }
 
 Prediction predict(ScalingInputs const& inputs, int ranks) {

@@ -15,6 +15,11 @@ struct NetworkModel {
     /// The line through a small and a large message.
     static NetworkModel through(double small_bytes, double small_s, double large_bytes,
                                 double large_s);
+
+    /// The network of a host, where training's ordered sum of so many bytes, over one rank of each
+    /// of several hosts, took so long.
+    static NetworkModel of_sums(int hosts, double small_bytes, double small_s, double large_bytes,
+                                double large_s);
 };
 
 /// Seconds of the parts of one rank's step.
@@ -36,13 +41,18 @@ struct StepLoad {
 
 /// What predictions are made from.
 struct ScalingInputs {
-    StepParts alone;        ///< one replica on one rank, the host otherwise idle
+    /// One replica on one rank, the host otherwise idle; `imbalance`: waiting for the other hosts,
+    /// where each has one such rank
+    StepParts alone;
     StepParts together;     ///< a replica on each of `measured` ranks of one host
     int measured = 1;       ///< 1: `together` is not known
     double arena_bytes = 0; ///< of all gradients
+    double carried = 1;     ///< of a gradient's bytes that travel to its sum (compression)
     int buckets = 1;
     bool sharded = true;   ///< optimizer.update
     bool overlaps = false; ///< the network works while backward runs (NCCL)
+    /// Each rank is a host of the schedule: ranks that share one add nothing up first (NCCL).
+    bool ranks_are_hosts = false;
     double copy_per_s = 0; ///< bytes that one rank copies in memory
     NetworkModel between;  ///< hosts
     int ranks_per_host = 1;
@@ -69,7 +79,7 @@ struct Prediction {
 /// and further in proportion beyond the measured number; a rank hosts its share of the replicas in
 /// turn; the sharded update falls with the ranks; gradients cross each host's network twice, but
 /// for the host's own part, on the route and with the rounds and messages of training's own
-/// schedule (HostSchedule).
+/// schedule (HostSchedule); the all-reduce of the step's sums takes 2 ceil(log2 hosts) rounds.
 ///
 /// Throws  Error 64 for fewer replicas than ranks; what `load` throws
 Prediction predict(ScalingInputs const& inputs, int ranks);

@@ -165,6 +165,23 @@ std::vector<std::string> allreduce_variants() {
     return names;
 }
 
+double seconds_of_successive_sums(Communicator const& world, std::uint64_t bytes,
+                                  std::int64_t repeats) {
+    OrderedSum trial(world, std::max<std::size_t>(bytes / sizeof(float), 1));
+    std::vector<double> seconds;
+    comm::barrier(world);
+    Stopwatch watch;
+    for (std::int64_t repeat = -warm_ups; repeat < repeats; ++repeat) {
+        trial.run();
+        auto const own = watch.restart();
+        if (repeat >= 0) {
+            seconds.push_back(own);
+        }
+    }
+    comm::barrier(world); // all have what they need of the others
+    return median(seconds);
+}
+
 Measurement measure_allreduce(Communicator const& world, std::string const& name,
                               std::uint64_t bytes, std::int64_t repeats) {
     auto const variants = all_variants();

@@ -21,4 +21,12 @@ std::vector<std::string> allreduce_variants();
 Measurement measure_allreduce(comm::Communicator const& world, std::string const& variant,
                               std::uint64_t bytes, std::int64_t repeats);
 
+/// Seconds of the median of such sums, "ordered", which follow each other as the steps of training
+/// do.
+///
+/// Collective  over `world`
+/// Throws      Error 76 for ranks that do not come
+double seconds_of_successive_sums(comm::Communicator const& world, std::uint64_t bytes,
+                                  std::int64_t repeats);
+
 } // namespace lockstep::measure

@@ -11,14 +11,6 @@
 
 namespace lockstep::train {
 
-namespace {
-
-/// Links between GPUs of several hosts; within a host they are faster, and the choice matters less.
-constexpr comm::LinkModel device_link{
-    .latency_s = 1e-5, .message_s = 1e-6, .bytes_per_s = 2.5e10, .copy_per_s = 5e11};
-
-} // namespace
-
 DeviceTree::DeviceTree(comm::DeviceCommunicator& devices, comm::Partition const& partition,
                        c10::Stream stream, Options const& options)
     : devices_(devices), partition_(partition), stream_(stream), rank_(options.rank) {
@@ -28,7 +20,7 @@ DeviceTree::DeviceTree(comm::DeviceCommunicator& devices, comm::Partition const&
     auto const shard_bytes = static_cast<double>(partition.bucket(0).count()) * sizeof(float) /
                              static_cast<double>(options.nodes.size());
     auto const route = options.route.value_or(
-        comm::faster_route(root, partials, hosts, shard_bytes, device_link).route);
+        comm::faster_route(root, partials, hosts, shard_bytes, comm::device_link).route);
     comm::HostSchedule const schedule(root, partials, hosts, options.rank, route);
     rounds_ = comm::rounds_of(root, partials, route);
     auto const message_of = [&](comm::HostSchedule::Message const& each) {

@@ -26,3 +26,9 @@ with Scratch() as scratch:
             check(max(up.values()) <= most, f"{hosts} hosts, {route}: at most {most} messages per bucket: {up}")
         check(sent and sent == received, f"{hosts} hosts, {route}: what is sent is received")
         check(awaited == collections.Counter({key[:3]: count for key, count in received.items()}), "and awaited")
+
+    # As many as threads for ranks send in tests/unit/comm/host_schedule_test.cpp.
+    told = subprocess.run([BUILD / "bench/schedule_trace", scratch / "512", "hosts=64", "ranks_per_host=8",
+                           f"elements={13 * 4096}", f"bucket={11 * 4096}", "route=halving"],
+                          check=True, capture_output=True, text=True).stdout
+    check("at most 6 messages per rank" in told, told)

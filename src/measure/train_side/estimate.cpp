@@ -5,6 +5,7 @@
 #include "base/memory.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
+#include "comm/collective_library.hpp"
 #include "comm/collectives.hpp"
 #include "comm/scaling_model.hpp"
 #include "measure/allreduce_trial.hpp"
@@ -33,30 +34,40 @@ comm::StepParts mean_over(Communicator const& world, comm::StepParts parts) {
     return parts;
 }
 
-/// Where hosts were measured, by a sum over one rank of each; else as given, or as assumed.
+/// What the ranks of a host do to each other, all hosts at once, each for itself.
+///
+/// Collective  over `world`
+/// Returns     the mean over this rank's host
+comm::StepParts together_on_hosts(Communicator const& world, EstimateRecipe const& recipe,
+                                  std::int64_t steps) {
+    auto const host = world.split_by_host();
+    train::DryRun dry_run(host, recipe.a_replica_each(host.size()));
+    return mean_over(host, median_step_of_hosts(world, dry_run, steps));
+}
+
+/// Where hosts were measured, by sums over one rank of each (`firsts`), of few bytes and of about
+/// as many as gradients have; else as given, or as assumed.
 ///
 /// Collective  over `world`
 comm::NetworkModel network_of(Communicator const& world, comm::Topology const& topology,
+                              Communicator const& firsts, double arena_bytes,
                               EstimateOptions const& options, std::string& source) {
-    auto const firsts = world.split(topology.local_rank == 0 ? 0 : 1);
     constexpr std::uint64_t small = std::uint64_t{4} << 10;
-    constexpr std::uint64_t large = std::uint64_t{16} << 20;
+    auto const large = std::clamp(static_cast<std::uint64_t>(arena_bytes), std::uint64_t{256} << 10,
+                                  std::uint64_t{16} << 20);
     std::vector<double> seconds{0, 0};
     if (topology.hosts.size() > 1 && topology.local_rank == 0) {
-        seconds[0] = median(measure_allreduce(firsts, "ordered", small, 20).seconds);
-        seconds[1] = median(measure_allreduce(firsts, "ordered", large, 5).seconds);
+        seconds[0] = seconds_of_successive_sums(firsts, small, 20);
+        seconds[1] = seconds_of_successive_sums(firsts, large, 5);
     }
     comm::broadcast(world, std::span(seconds));
-    auto const hosts = static_cast<double>(topology.hosts.size());
+    auto const hosts = static_cast<int>(topology.hosts.size());
     constexpr double bits = 8;
     comm::NetworkModel network{20e-6, 25e9 / bits};
     source = "an assumption";
     if (hosts > 1) {
-        // A sum of n bytes moves 2 (H - 1) / H of them through each host.
-        network = comm::NetworkModel::through(static_cast<double>(small), seconds[0],
+        network = comm::NetworkModel::of_sums(hosts, static_cast<double>(small), seconds[0],
                                               static_cast<double>(large), seconds[1]);
-        network.bytes_per_s *= 2 * (hosts - 1) / hosts;
-        network.latency_s /= 2;
         source = concat("measured between ", hosts, " hosts");
     }
     if (options.gbit > 0 || options.latency_us > 0) {
@@ -122,9 +133,12 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
     std::optional<Together> measured;
     std::vector<BatchTrial> batches;
     auto const recipe = recipe_on_all_ranks(world, topology, deck);
+    // One rank of each host at once: the slowest host, and what hosts share, are in it.
+    auto const firsts = world.split(topology.local_rank == 0 ? 0 : 1);
     comm::agree(world, "measuring a step alone", [&] {
-        if (world.is_root()) {
-            inputs.alone = measure_alone(recipe.one_replica(recipe.batch), options.steps, &size);
+        if (topology.local_rank == 0) {
+            inputs.alone = mean_over(firsts, measure_alone(firsts, recipe.one_replica(recipe.batch),
+                                                           options.steps, &size));
         }
     });
     if (world.size() > 1) {
@@ -132,18 +146,22 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
         measured = Together{mean_over(world, median_step(dry_run, options.steps)), world.size(),
                             topology.local_size};
     }
-    // What ranks of one host do to each other is known only where one host has them all.
+    inputs.measured = topology.local_size;
     if (measured && topology.hosts.size() == 1) {
         inputs.together = measured->parts;
-        inputs.measured = world.size();
+    } else if (world.size() > static_cast<int>(topology.hosts.size())) {
+        inputs.together = together_on_hosts(world, recipe, options.steps);
     }
     inputs.copy_per_s = copy_rate(world);
     std::string source;
-    inputs.between = network_of(world, topology, options, source);
+    inputs.between = network_of(world, topology, firsts, size.arena_bytes, options, source);
     inputs.ranks_per_host = options.per_host > 0 ? static_cast<int>(options.per_host)
                                                  : ranks_of_host(world, deck.run, topology);
     inputs.sharded = deck.optimizer.update == "sharded";
     inputs.overlaps = world.device() != "cpu";
+    inputs.ranks_are_hosts = inputs.overlaps && !comm::collective_libraries().empty();
+    auto const& compression = deck.communication.compression;
+    inputs.carried = compression == "fp16" || compression == "bf16" ? 0.5 : 1;
     comm::agree(world, "predicting", [&] {
         if (!world.is_root()) {
             return;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 
 namespace lockstep::measure {
@@ -64,7 +65,8 @@ EstimateRecipe::loads(std::vector<int> const& counts, std::int64_t steps, double
     });
     for (auto& [of_batch, seconds] : measured) {
         if (seconds < 0) {
-            seconds = measure_alone(one_replica(of_batch), steps).compute;
+            auto const self = comm::Communicator::self();
+            seconds = measure_alone(self, one_replica(of_batch), steps).compute;
         }
     }
     return [recipe = *this, measured, compute](int ranks) {
@@ -93,14 +95,15 @@ EstimateRecipe recipe_on_all_ranks(comm::Communicator const& world, comm::Topolo
     return recipe;
 }
 
-comm::StepParts measure_alone(config::Deck const& deck, std::int64_t steps,
-                              train::DryRunSize* size) {
+comm::StepParts measure_alone(comm::Communicator const& beside, config::Deck const& deck,
+                              std::int64_t steps, train::DryRunSize* size) {
     auto const self = comm::Communicator::self();
-    train::DryRun dry_run(self, deck);
+    std::optional<train::DryRun> dry_run;
+    comm::agree(beside, "opening the data and the model", [&] { dry_run.emplace(self, deck); });
     if (size != nullptr) {
-        *size = dry_run.size();
+        *size = dry_run->size();
     }
-    return median_step(dry_run, steps);
+    return median_step_of_hosts(beside, *dry_run, steps);
 }
 
 } // namespace lockstep::measure

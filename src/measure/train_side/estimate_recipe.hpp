@@ -41,8 +41,12 @@ struct EstimateRecipe {
 EstimateRecipe recipe_on_all_ranks(comm::Communicator const& world, comm::Topology const& topology,
                                    config::Deck const& deck);
 
-/// The median step of a deck's training in this process alone.
-comm::StepParts measure_alone(config::Deck const& deck, std::int64_t steps,
-                              train::DryRunSize* size = nullptr);
+/// The median step of a deck's training in this process alone, while the other ranks of `beside` do
+/// the same.
+///
+/// Collective  over `beside`
+/// Throws      AgreedError; what DryRun throws
+comm::StepParts measure_alone(comm::Communicator const& beside, config::Deck const& deck,
+                              std::int64_t steps, train::DryRunSize* size = nullptr);
 
 } // namespace lockstep::measure

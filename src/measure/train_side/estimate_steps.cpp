@@ -1,6 +1,8 @@
 #include "measure/train_side/estimate_steps.hpp"
 
 #include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "measure/measurement.hpp"
@@ -16,6 +18,8 @@ namespace lockstep::measure {
 namespace {
 
 using comm::Communicator;
+
+constexpr double timeout_seconds = 300;
 
 double median_of(std::vector<train::DryRunStep> const& steps, double train::DryRunStep::*part) {
     std::vector<double> values;
@@ -40,18 +44,38 @@ comm::StepParts parts_of(std::vector<train::DryRunStep> const& steps) {
     return parts;
 }
 
-} // namespace
-
-comm::StepParts median_step(train::DryRun& dry_run, std::int64_t steps) {
+template <class Step>
+comm::StepParts median_of_steps(std::int64_t steps, Step const& take_step) {
     constexpr int warm_ups = 3;
     std::vector<train::DryRunStep> taken;
     for (std::int64_t step = -warm_ups; step < steps; ++step) {
-        auto const own = dry_run.step();
+        auto const own = take_step();
         if (step >= 0) {
             taken.push_back(own);
         }
     }
     return parts_of(taken);
+}
+
+} // namespace
+
+comm::StepParts median_step(train::DryRun& dry_run, std::int64_t steps) {
+    return median_of_steps(steps, [&] { return dry_run.step(); });
+}
+
+comm::StepParts median_step_of_hosts(Communicator const& all, train::DryRun& dry_run,
+                                     std::int64_t steps) {
+    return median_of_steps(steps, [&] {
+        train::DryRunStep own;
+        auto const failure = comm::failure_of([&] { own = dry_run.step(); });
+        // Asleep, as in training: hosts may share cores.
+        comm::barrier_with_deadline(all, timeout_seconds);
+        comm::agree_on(all, "measuring a step", failure);
+        auto const slowest = comm::all_reduce(all, own.whole, comm::Reduce::maximum);
+        own.imbalance += slowest - own.whole;
+        own.whole = slowest;
+        return own;
+    });
 }
 
 BatchTrial try_batch(config::Deck deck, std::int64_t total, int replicas, double other_s) {

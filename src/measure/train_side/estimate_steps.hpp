@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
 #include "measure/train_side/estimate_table.hpp"
 #include "train/dry_run.hpp"
@@ -12,6 +13,14 @@ namespace lockstep::measure {
 ///
 /// Collective  over the ranks of the dry run
 comm::StepParts median_step(train::DryRun& dry_run, std::int64_t steps);
+
+/// The same where several hosts take steps, each for itself, that begin together, as the steps of
+/// one training do; waiting for the slowest is imbalance.
+///
+/// Collective  over `all`, the ranks of these dry runs
+/// Throws      AgreedError
+comm::StepParts median_step_of_hosts(comm::Communicator const& all, train::DryRun& dry_run,
+                                     std::int64_t steps);
 
 /// What one batch size gave.
 struct BatchTrial {

@@ -59,17 +59,22 @@ void EstimateTable::basis(comm::ScalingInputs const& inputs, std::string const& 
         return;
     }
     std::cout << "one rank alone     " << parts_text(inputs.alone) << "\n";
+    if (measured && measured->ranks > inputs.measured && inputs.measured > 1) {
+        std::cout << inputs.measured << " ranks of a host  " << parts_text(inputs.together) << "\n";
+    }
     if (measured) {
         auto blind = inputs; // what would have been said without having measured it
-        blind.measured = 1;
+        bool const of_host = measured->ranks > measured->per_host && measured->per_host > 1;
+        blind.measured = of_host ? inputs.measured : 1;
         blind.replicas = 0;
         blind.load = nullptr;
         blind.ranks_per_host = measured->per_host;
         auto const predicted = comm::predict(blind, measured->ranks).step_s;
         auto const error = 100 * (predicted / whole(measured->parts) - 1);
         std::cout << measured->ranks << " ranks together   " << parts_text(measured->parts)
-                  << "\n    predicted from one rank alone: " << time_text(predicted)
-                  << ", with an error of " << (error < 0 ? "" : "+") << fixed(error, 0) << " %\n";
+                  << "\n    predicted from " << (of_host ? "each host alone" : "one rank alone")
+                  << ": " << time_text(predicted) << ", with an error of " << (error < 0 ? "" : "+")
+                  << fixed(error, 0) << " %\n";
     }
     std::cout << "network of hosts   " << fixed(inputs.between.latency_s * 1e6, 1) << " us + "
               << bytes_text(static_cast<std::uint64_t>(inputs.between.bytes_per_s)) << "/s, "

@@ -42,8 +42,8 @@ TEST_CASE("between hosts gradients cross the network twice") {
     auto const eight = predict(inputs(), 8);
     CHECK(eight.hosts == 2);
     // There and back a round, for which the four buckets wait together; in it, each sends a message
-    // and takes one.
-    CHECK(eight.between_s == Approx(2 * (50e-6 + 4 * 2 * 1.5e-6) + 2 * 0.5 * 100e6 / 1e9));
+    // and takes one. Then the step's sums, there and back.
+    CHECK(eight.between_s == Approx(2 * (2 * 50e-6 + 4 * 2 * 1.5e-6) + 2 * 0.5 * 100e6 / 1e9));
     CHECK(eight.parts.update == Approx(0.040 / 8));
     CHECK(eight.efficiency < predict(inputs(), 4).efficiency);
     CHECK(predict(inputs(), 1024).efficiency > 0);
@@ -52,6 +52,44 @@ TEST_CASE("between hosts gradients cross the network twice") {
     CHECK(predict(overlapping, 8).between_s == Approx(eight.between_s - 0.050));
     overlapping.between.bytes_per_s = 1e12;
     CHECK(predict(overlapping, 8).between_s > 0); // the last bucket is never hidden
+}
+
+TEST_CASE("what is rounded to 16 bits takes half of the way to the sums") {
+    auto rounded = inputs();
+    rounded.carried = 0.5;
+    CHECK(predict(inputs(), 8).between_s - predict(rounded, 8).between_s ==
+          Approx(0.5 * 0.5 * 100e6 / 1e9));
+}
+
+TEST_CASE("where each device is a host, neighbours add nothing up first") {
+    auto devices = inputs();
+    devices.overlaps = devices.ranks_are_hosts = true;
+    devices.between.latency_s = 0;
+    devices.alone.backward = 0;
+    // Each of four sends to the four of the other host, there and back, its own shard of eight.
+    CHECK(predict(devices, 8).between_s ==
+          Approx(2 * (4 * 0.5 * 100e6 / 1e9) + 2 * 4 * 14 * 1e-6).epsilon(0.01));
+    CHECK(predict(devices, 4).between_s == 0);
+}
+
+TEST_CASE("hosts that wait for the slowest are a part of the step on several") {
+    auto uneven = inputs();
+    uneven.alone.imbalance = 0.009;
+    CHECK(predict(uneven, 4).step_s == Approx(predict(inputs(), 4).step_s));
+    CHECK(predict(uneven, 8).step_s == Approx(predict(inputs(), 8).step_s + 0.007));
+}
+
+TEST_CASE("sums that were measured between hosts are predicted as they were") {
+    for (int const hosts : {2, 3, 4, 7, 64}) {
+        CAPTURE(hosts);
+        auto given = inputs();
+        given.ranks_per_host = given.measured = 1;
+        given.arena_bytes = 100e6;
+        given.between = NetworkModel::of_sums(hosts, 4096, 0.012, 16e6, 1.2);
+        // The messages' own time is in both.
+        CHECK(predict(given, hosts).between_s ==
+              Approx(0.012 + (1.2 - 0.012) * 100 / 16).epsilon(1e-3));
+    }
 }
 
 TEST_CASE("a fixed number of replicas is shared by the ranks") {
