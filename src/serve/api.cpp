@@ -44,6 +44,16 @@ std::string all_overviews(RunList const& runs) {
     return text + "]";
 }
 
+std::string all_searches(RunList const& runs) {
+    Json list = Json::array();
+    for (auto const& search : runs.searches()) {
+        list.push_back({{"search", list.size()},
+                        {"name", search.filename().string()},
+                        {"path", search.string()}});
+    }
+    return dumped(list);
+}
+
 std::string details(Run const& run, std::size_t place) {
     Json columns = Json::array();
     for (auto const& column : run.series().columns()) {
@@ -168,6 +178,14 @@ Response answer(Request const& request, RunList const& runs) {
     }
     if (request.path == "/api/runs") {
         return json_response(all_overviews(runs));
+    }
+    if (request.path == "/api/searches") {
+        return json_response(all_searches(runs));
+    }
+    if (request.path == "/api/search") {
+        auto const place = number_or<std::size_t>(request.asked("search"), SIZE_MAX);
+        return place < runs.searches().size() ? json_response(search_json(runs.searches()[place]))
+                                              : refusal(404, "There is no such search.");
     }
     if (request.path == "/events") {
         return {.type = "text/event-stream", .stream = true};

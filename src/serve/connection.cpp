@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <sys/socket.h>
+#include <utility>
 
 #include "run_files.hpp"
 
@@ -105,6 +106,13 @@ void Connection::tell_news(RunList const& runs) {
         if (told != text) {
             output_ += event_text("overview", text);
             told = std::move(text);
+        }
+    }
+    searches_.resize(runs.searches().size(), 0);
+    for (std::size_t place = 0; all && place < searches_.size(); ++place) {
+        auto const bytes = search_bytes(runs.searches()[place]);
+        if (std::exchange(searches_[place], bytes) != bytes) {
+            output_ += event_text("search", concat("{\"search\":", place, "}"));
         }
     }
     for (auto& [place, told] : told_) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "api.hpp"
 #include "gate.hpp"
@@ -57,6 +58,7 @@ class Connection {
     bool let_in_ = false;
     std::map<std::size_t, Told> told_;
     std::map<std::size_t, std::string> overviews_; ///< as they were told
+    std::vector<std::uint64_t> searches_;          ///< bytes of their journals, when they were told
 };
 
 } // namespace lockstep::serve

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "series.hpp"
 
@@ -59,8 +58,7 @@ class Run {
   private:
     void forget();
     void take_lines(std::string_view lines);
-    void take(std::string_view line);
-    void take_parsed(std::string_view line);
+    bool take_parsed(std::string_view line);
     void take_event(Event event);
     double silence_s() const;
 
@@ -77,8 +75,6 @@ class Run {
     std::uint64_t revision_ = 0;
     std::int64_t bad_lines_ = 0;
     Overview overview_;
-    std::vector<Field> fields_;    ///< of the line that is being read
-    std::string_view newest_line_; ///< of a step, among the lines that are being read
 };
 
 } // namespace lockstep::serve

@@ -18,7 +18,7 @@ namespace lockstep::serve {
 
 namespace {
 
-constexpr std::size_t read_bytes = 4 << 20; ///< of a run, between two looks at the connections
+constexpr std::size_t read_bytes = 16 << 20; ///< of a run, between two looks at the connections
 constexpr int tick_ms = 200;
 constexpr double list_s = 5; ///< between looks for new runs, and at those that nobody follows
 constexpr std::size_t max_connections = 128;

@@ -54,7 +54,7 @@ export class Chart {
     this.watch();
   }
 
-  /// series: {label, colour, x, mean, least, largest, dots}; marks: {x, colour}
+  /// series: {label, colour, x, mean, least, largest, dots, points: no line}; marks: {x, colour}
   show(series, { stacked = false, log = false, smooth = 0, marks = [] } = {}) {
     this.series = series.map((each) => ({ ...each, line: smoothed(each.mean, smooth) }));
     this.marks = marks;
@@ -141,6 +141,7 @@ export class Chart {
     }
     [this.x0, this.x1] = x;
     [this.y0, this.y1] = y;
+    this.canvas.setAttribute("aria-label", `${this.options.title ?? "chart"}, ${this.options.x(x[0])} to ${this.options.x(x[1])}`);
     this.left = 64; this.top = 8; this.width = outer - 78; this.height = tall - 32;
     this.axes();
     for (const mark of this.marks) this.upright(mark.x, mark.colour, [3, 3]);
@@ -197,7 +198,7 @@ export class Chart {
     pen.lineWidth = 1.6;
     pen.beginPath();
     let drawing = false;
-    each.x.forEach((x, i) => {
+    if (!each.points) each.x.forEach((x, i) => {
       const value = each.line[i];
       if (!this.drawable(value)) { drawing = false; return; }
       drawing ? pen.lineTo(this.atX(x), this.atY(value)) : pen.moveTo(this.atX(x), this.atY(value));
@@ -207,7 +208,7 @@ export class Chart {
     pen.stroke();
     pen.setLineDash([]);
     pen.lineWidth = 1;
-    if (each.dots || each.x.length === 1) {
+    if (each.dots || each.points || each.x.length === 1) {
       each.x.forEach((x, i) => {
         if (!this.drawable(each.line[i])) return;
         pen.beginPath(); pen.arc(this.atX(x), this.atY(each.line[i]), 2.5, 0, 7); pen.fill();

@@ -10,14 +10,14 @@ export function make(kind, words = "", className = "") {
   return element;
 }
 
-function panel(title, small = "") {
+export function panel(title, small = "") {
   const box = make("section", "", "panel"), head = make("h2", title);
   if (small) head.append(" ", make("small", small));
   box.append(head);
   return box;
 }
 
-function table(heads, rows, classOf = () => "") {
+export function table(heads, rows, classOf = () => "") {
   const box = make("div", "", "scroll"), grid = make("table"), first = make("tr");
   first.append(...heads.map((head) => make("th", head)));
   grid.append(first, ...rows.map((cells) => {
