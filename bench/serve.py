@@ -1,18 +1,15 @@
-"""How fast lockstep serve opens a run of a million steps in Chromium, and what training loses while it is watched:
+"""How fast lockstep serve opens a run of a million steps in Chromium:
 
-    LOCKSTEP_BUILD=build python bench/serve.py open
-    LOCKSTEP_BUILD=build LOCKSTEP_MPIEXEC=mpirun python bench/serve.py watched 30
+    LOCKSTEP_BUILD=build python bench/serve.py
 
-Needs Chromium. `open` says when the page has the newest step, and all curves of the whole file, since the command was
-started: with the file in the system's cache, and read from its disk. `watched` trains pairs of runs of equal length, in
-turn with a browser that looks on and without, and says by how much the watched one was slower: the median of the pairs
-and its 95 % interval, beside that of as many pairs in which nobody looked on (the noise).
+Needs Chromium. Since the command was started: when the page has a chart, and when it has all curves of the whole file;
+with the file in the system's cache, and read from its disk. Then, how long a move of the pointer takes to draw, and to
+show the curves over the other axis. bench/alternating.py says what training loses while it is watched.
 """
 import json
 import os
 import pathlib
 import random
-import statistics
 import sys
 import time
 
@@ -92,44 +89,5 @@ def open_figures(rounds=5):
                       f"a move of the pointer {move:.2f} ms, the other axis {axis:.2f} s")
 
 
-def step_ms(scratch, name, watched):
-    """The median step of a run, of which the first tenth does not count."""
-    directory = scratch / name
-    options = ["--train.steps", "400", "--train.validate-every", "0", "--checkpoint.every-steps", "0",
-               "--monitor.weight-hash", "false", "--optimizer.accumulate", "1"]
-    if watched:
-        with serve_test.Server(scratch) as server, browsers.Browser() as page:
-            page.open(server.address.split(": ", 1)[1])
-            harness.train(directory, *options).expect(0)
-            page.until("document.querySelector('#view canvas')")
-    else:
-        harness.train(directory, *options).expect(0)
-    steps = [record["step_ms"] for record in harness.records(directory, "step")][40:]
-    return statistics.mean(steps)
-
-
-def interval(ratios):
-    """The median and its 95 % interval, by the bootstrap."""
-    draw = random.Random(1)
-    medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(2000))
-    return f"{statistics.median(ratios):+.2f} % ({medians[50]:+.2f} to {medians[1949]:+.2f})"
-
-
-def watched_figures(pairs):
-    with harness.Scratch() as scratch:
-        slower, noise = [], []
-        for i in range(pairs):
-            alone = step_ms(scratch, f"a{i}", False)
-            slower.append(100 * (step_ms(scratch, f"b{i}", True) / alone - 1))
-            noise.append(100 * (step_ms(scratch, f"c{i}", False) / alone - 1))
-            print(f"{alone:.3f} ms a step alone: watched {slower[-1]:+.2f} %, alone again {noise[-1]:+.2f} %", flush=True)
-        print(f"watched: {interval(slower)}, alone: {interval(noise)}")
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["open"]:
-        open_figures()
-    elif sys.argv[1:2] == ["watched"]:
-        watched_figures(int(sys.argv[2]))
-    else:
-        sys.exit(__doc__)
+    open_figures()

@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <fcntl.h>
 #include <memory>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "records.hpp"
 #include "run_files.hpp"
 #include "step_lines.hpp"
 
@@ -24,6 +26,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t max_line = 4 << 20;
 constexpr std::size_t max_events = 20000;
+constexpr std::size_t beginning_bytes = 256;
 constexpr double silent_after_s = 60;
 
 /// Of `text`, what lies before its last end of line, that included.
@@ -47,10 +50,6 @@ std::int64_t whole_of(Json const& record, char const* key, std::int64_t otherwis
 /// What a resume takes back where it comes after the step resumed from.
 bool is_of_steps(std::string const& kind) {
     return kind == "validation" || kind == "test" || kind == "epoch" || kind == "checkpoint";
-}
-
-std::string one_line(Json const& record) {
-    return record.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 /// The values of a record with lists or objects among them.
@@ -80,9 +79,8 @@ bool Run::read(std::size_t max_bytes) {
         return false;
     }
     auto const size = static_cast<std::uint64_t>(info.st_size);
-    if (info.st_ino != inode_ || size < offset_) {
+    if (size < offset_ || !begins_as_before(file.get())) {
         forget();
-        inode_ = info.st_ino;
     }
     size_ = size;
     auto const rest = static_cast<std::size_t>(size - offset_);
@@ -93,6 +91,10 @@ bool Run::read(std::size_t max_bytes) {
         return false;
     }
     std::string_view const text(bytes.get(), static_cast<std::size_t>(got));
+    if (text.size() < rest) { // while these are looked at, the next ones come
+        ::posix_fadvise(file.get(), static_cast<off_t>(offset_ + text.size()),
+                        static_cast<off_t>(2 * most), POSIX_FADV_WILLNEED);
+    }
     auto lines = whole_lines(text);
     if (lines.empty() && text.size() >= max_line) { // none of ours
         offset_ += text.size();
@@ -107,6 +109,19 @@ bool Run::read(std::size_t max_bytes) {
     }
     take_lines(lines);
     return text.size() < rest;
+}
+
+/// Whether the file is the one that was read, or nothing was: its first record holds the time and
+/// the attempt, while the number of an inode is soon used again.
+bool Run::begins_as_before(int file) {
+    std::string bytes(beginning_bytes, '\0');
+    auto const got = ::pread(file, bytes.data(), bytes.size(), 0);
+    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    bool const same = bytes.starts_with(beginning_);
+    if (same || offset_ == 0) {
+        beginning_ = std::move(bytes);
+    }
+    return same;
 }
 
 void Run::forget() {
@@ -130,7 +145,7 @@ void Run::take_lines(std::string_view lines) {
             newest = stretch.other;
         }
     }
-    auto const record = Json::parse(newest, nullptr, false);
+    auto const record = parsed_record(newest);
     if (record.is_object()) {
         newest_step_ = one_line(record);
     }
@@ -138,7 +153,7 @@ void Run::take_lines(std::string_view lines) {
 
 /// Any record; whether it was a step's.
 bool Run::take_parsed(std::string_view line) {
-    auto const record = Json::parse(line, nullptr, false);
+    auto const record = parsed_record(line);
     auto const kind = record.is_object() ? text_of(record, "event") : std::string();
     if (kind.empty()) {
         ++bad_lines_;
@@ -197,6 +212,10 @@ void Run::take_event(Event event) {
 
 double Run::read_share() const noexcept {
     return size_ == 0 ? 1 : static_cast<double>(offset_) / static_cast<double>(size_);
+}
+
+bool Run::is_far_behind() const noexcept {
+    return offset_ + max_line < size_;
 }
 
 /// Seconds since one of the files that a living run touches was written; rank 0 renews its lease

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "records.hpp"
+
 namespace lockstep::serve {
 
 namespace {
@@ -43,10 +45,6 @@ Part end_of_file(std::filesystem::path const& directory, std::filesystem::path c
     return part;
 }
 
-std::string dumped_text(Json const& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 std::uint64_t bytes_of(std::filesystem::path const& file) {
     std::error_code failure;
     auto const bytes = std::filesystem::file_size(file, failure);
@@ -58,13 +56,13 @@ template <class Change>
 std::string records_json(std::string const& text, Change&& change) {
     Json list = Json::array();
     for (auto const& line : split(text, '\n')) {
-        auto record = Json::parse(line, nullptr, false);
+        auto record = parsed_record(line);
         if (record.is_object()) {
             change(record);
             list.push_back(std::move(record));
         }
     }
-    return dumped_text(list);
+    return one_line(list);
 }
 
 } // namespace
@@ -99,7 +97,7 @@ std::string log_json(std::filesystem::path const& run, std::uint64_t end) {
         part.text.erase(0, cut);
         part.first += cut;
     }
-    return dumped_text({{"first", part.first}, {"end", last}, {"text", part.text}});
+    return one_line({{"first", part.first}, {"end", last}, {"text", part.text}});
 }
 
 std::string history_json(std::filesystem::path const& run) {
@@ -132,7 +130,11 @@ std::string deck_text(std::filesystem::path const& run) {
 std::vector<std::string> picture_names(std::filesystem::path const& run) {
     std::vector<std::string> names;
     std::error_code failure;
-    for (std::filesystem::directory_iterator entry(run / "plots", failure), end;
+    auto const plots = run / "plots";
+    if (std::filesystem::is_symlink(plots, failure)) {
+        return names;
+    }
+    for (std::filesystem::directory_iterator entry(plots, failure), end;
          !failure && entry != end && names.size() < 1000; entry.increment(failure)) {
         if (entry->path().extension() == ".png") {
             names.push_back(entry->path().filename().string());

@@ -21,7 +21,7 @@ def trace_of(file):
 
 
 def slices(events, rank, name=None, category=None):
-    return [e for e in events if e["ph"] == "X" and e["pid"] == rank and (name is None or e["name"] == name)
+    return [e for e in events if e["ph"] == "X" and e["pid"] == rank + 1 and (name is None or e["name"] == name)
             and (category is None or e["cat"] == category)]
 
 

@@ -156,8 +156,9 @@ async function pick(places) {
   source?.close();
   source = follow(places, {
     overview: (told) => {
-      const known = runs.get(told.run), first = runs.size === 0;
-      runs.set(told.run, { colour: palette[told.run % palette.length], ...known, ...told });
+      const first = runs.size === 0;
+      if (!runs.has(told.run)) runs.set(told.run, { colour: palette[told.run % palette.length] });
+      Object.assign(runs.get(told.run), told); // the same object: answers to questions are on their way to it
       showRuns();
       if (first && !state.picked.length) pick([told.run]);
     },
