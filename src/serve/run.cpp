@@ -29,6 +29,13 @@ constexpr std::size_t max_events = 20000;
 constexpr std::size_t beginning_bytes = 256;
 constexpr double silent_after_s = 60;
 
+/// "run"; of a search's trial "search/0001".
+std::string name_of(std::filesystem::path const& directory) {
+    auto const above = directory.parent_path();
+    auto const name = directory.filename();
+    return (above.filename() == "trials" ? above.parent_path().filename() / name : name).string();
+}
+
 /// Of `text`, what lies before its last end of line, that included.
 std::string_view whole_lines(std::string_view text) {
     auto const end = text.rfind('\n');
@@ -70,7 +77,7 @@ std::vector<float> row_of(Json const& record, Series& series) {
 
 Run::Run(std::filesystem::path directory)
     : directory_(std::move(directory)), file_(directory_ / "metrics.jsonl"),
-      name_(directory_.filename().string()) {}
+      name_(name_of(directory_)) {}
 
 bool Run::read(std::size_t max_bytes) {
     auto const file = open_below(directory_, file_.filename());

@@ -80,7 +80,7 @@ function bestSoFar({ goals, results }, i) {
   const line = told.map(({ value }) => best = best === null || (goals[i].more ? value > best : value < best) ? value : best);
   const x = told.map((each) => each.x);
   return [{ label: "a trial", colour: palette[7], x, mean: told.map((each) => each.value), points: true },
-    { label: "best so far", colour: palette[0], x, mean: line }];
+    { label: "best so far", colour: palette[0], x, mean: line, steps: true }];
 }
 
 function front({ goals, trials, fronts }) {
@@ -183,7 +183,7 @@ export function searches(state, element) {
       if (goals.length > 1) box.front = new Chart({ title: "Pareto front", x: shortNumber, height: 260 });
       box.canvas.setAttribute("role", "img");
       box.canvas.setAttribute("aria-label", "parallel coordinates of all trials");
-      const grid = make("div", "", "grid"), lines = make("div", "", "scroll");
+      const grid = make("div", "", "grid small"), lines = make("div", "", "scroll");
       box.charts.forEach((chart, i) => {
         const part = panel(goals[i].name, `${goals[i].more ? "max" : "min"}, by finished trial`);
         part.append(chart.element);

@@ -33,7 +33,7 @@ const clock = (seconds) => new Date(seconds * 1000).toLocaleString(undefined, { 
 const seconds = (record) => Date.parse(record.time) / 1000;
 const bytes = (value) => {
   if (!Number.isFinite(value)) return "–";
-  const [size, unit] = value < 2 ** 30 ? [2 ** 20, "MiB"] : [2 ** 30, "GiB"];
+  const [size, unit] = value < 2 ** 20 ? [2 ** 10, "KiB"] : value < 2 ** 30 ? [2 ** 20, "MiB"] : [2 ** 30, "GiB"];
   return `${+(value / size).toPrecision(4)} ${unit}`;
 };
 const known = ["event", "time", "elapsed_s", "step", "epoch", "loss", "samples", "seconds", "samples_per_s", "best"];
@@ -207,7 +207,7 @@ export function history(state, element) {
           String(each.ranks ?? "–"), `${each.first_step ?? "–"} – ${each.last_step ?? ""}`, duration(each.productive_s),
           duration(each.lost_s), duration(each.checkpoint_s), each.reason ?? "runs"])));
       box.append(make("h2", "Newest checkpoints"), table(["step", "file", "size", "written in", "training paused"],
-        saved.slice(-20).reverse().map((each) => [String(each.step), each.file ?? "", bytes(each.bytes), duration(each.seconds),
+        saved.slice(-20).reverse().map((each) => [String(each.step), (each.file ?? "").split("/").at(-1), bytes(each.bytes), duration(each.seconds),
           duration(each.stall_s)])));
     }
   };
