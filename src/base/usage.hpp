@@ -32,7 +32,8 @@ class PackageEnergy {
     explicit PackageEnergy(std::filesystem::path const& root = "/sys/class/powercap");
 
     /// Joules since the object was made; nothing where there are no counters. Counters start over
-    /// at their end: call it more often than they do, which is every hour at 70 W.
+    /// at their end: call it more often than they do, which is every hour at 70 W, every few
+    /// minutes in large packages.
     std::optional<double> joules();
 
   private:

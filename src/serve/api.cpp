@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "assets.hpp"
+#include "records.hpp"
 #include "run_files.hpp"
 #include "thinning.hpp"
 
@@ -22,10 +23,6 @@ constexpr char const* json_type = "application/json";
 
 Response json_response(std::string text) {
     return {.type = json_type, .body = std::move(text)};
-}
-
-std::string dumped(Json const& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 template <class Number>
@@ -44,20 +41,30 @@ std::string all_overviews(RunList const& runs) {
     return text + "]";
 }
 
+std::string all_searches(RunList const& runs) {
+    Json list = Json::array();
+    for (auto const& search : runs.searches()) {
+        list.push_back({{"search", list.size()},
+                        {"name", search.filename().string()},
+                        {"path", search.string()}});
+    }
+    return one_line(list);
+}
+
 std::string details(Run const& run, std::size_t place) {
     Json columns = Json::array();
     for (auto const& column : run.series().columns()) {
         columns.push_back(column.name);
     }
     auto text =
-        concat("{\"overview\":", overview_json(run, place), ",\"columns\":", dumped(columns),
+        concat("{\"overview\":", overview_json(run, place), ",\"columns\":", one_line(columns),
                ",\"newest_step\":", run.newest_step().empty() ? "null" : run.newest_step(),
                ",\"events\":[");
     for (auto const& event : run.events()) {
         text += concat(text.back() == '[' ? "" : ",", event.json);
     }
     text += concat("],\"history\":", history_json(run.directory()),
-                   ",\"pictures\":", dumped(Json(picture_names(run.directory()))));
+                   ",\"pictures\":", one_line(Json(picture_names(run.directory()))));
     return text + "}";
 }
 
@@ -129,7 +136,7 @@ std::string overview_json(Run const& run, std::size_t place) {
             json[name] = column->values.back();
         }
     }
-    return dumped(json);
+    return one_line(json);
 }
 
 std::string rows_json(Run const& run, std::size_t place, std::size_t first) {
@@ -144,7 +151,7 @@ std::string rows_json(Run const& run, std::size_t place, std::size_t first) {
     for (auto const& column : series.columns()) {
         std::vector<float> const values(column.values.begin() + static_cast<std::ptrdiff_t>(first),
                                         column.values.end());
-        text += concat(text.back() == '{' ? "" : ",", dumped(Json(column.name)), ":",
+        text += concat(text.back() == '{' ? "" : ",", one_line(Json(column.name)), ":",
                        json_list(values));
     }
     return text + "}}";
@@ -168,6 +175,14 @@ Response answer(Request const& request, RunList const& runs) {
     }
     if (request.path == "/api/runs") {
         return json_response(all_overviews(runs));
+    }
+    if (request.path == "/api/searches") {
+        return json_response(all_searches(runs));
+    }
+    if (request.path == "/api/search") {
+        auto const place = number_or<std::size_t>(request.asked("search"), SIZE_MAX);
+        return place < runs.searches().size() ? json_response(search_json(runs.searches()[place]))
+                                              : refusal(404, "There is no such search.");
     }
     if (request.path == "/events") {
         return {.type = "text/event-stream", .stream = true};

@@ -21,6 +21,8 @@ std::string rows_json(Run const& run, std::size_t place, std::size_t first);
 ///     /api/series?run=N&axis=step|time&from=&to=&buckets=&columns=a,b
 ///     /api/log?run=N[&end=BYTE]                     up to 128 KiB of log.txt that end there
 ///     /api/deck?run=N                               deck.ini
+///     /api/searches                                 the list
+///     /api/search?search=N                          the records of its journal
 ///     /api/picture?run=N&picture=K                  the K-th PNG of plots/
 Response answer(Request const& request, RunList const& runs);
 

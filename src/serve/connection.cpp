@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <sys/socket.h>
+#include <utility>
 
 #include "run_files.hpp"
 
@@ -11,13 +12,18 @@ namespace lockstep::serve {
 
 namespace {
 
-constexpr std::size_t max_output = 64 << 20; ///< of who asks and does not read
-constexpr std::size_t max_new_rows = 2000;   ///< told one by one; more are read again by buckets
+constexpr std::size_t max_output = 4 << 20; ///< of who asks and does not read; a response on top
+constexpr std::size_t max_new_rows = 2000;  ///< told one by one; more are read again by buckets
 constexpr double max_quiet_s = 30;
 constexpr double heartbeat_s = 10;
 constexpr double overview_s = 1; ///< between looks at the state of all runs
 
 } // namespace
+
+bool Connection::wants_to_read() const noexcept {
+    return stream_ || ends_after_output_ ||
+           (input_.size() <= max_head_bytes && output_.size() < max_output);
+}
 
 void Connection::read(Gate const& gate, RunList const& runs) {
     char bytes[16 << 10];
@@ -29,7 +35,9 @@ void Connection::read(Gate const& gate, RunList const& runs) {
     if (got < 0 || stream_ || ends_after_output_) {
         return; // nothing more is heard
     }
-    quiet_.restart();
+    if (input_.empty()) { // a request has this long in all, however slowly it comes
+        quiet_.restart();
+    }
     input_.append(bytes, static_cast<std::size_t>(got));
     answer_requests(gate, runs);
 }
@@ -70,31 +78,48 @@ void Connection::respond(Request const& request, Gate const& gate, RunList const
         stream_ = true;
         for (auto const place : runs_of(request.asked("runs"), runs)) {
             auto const& run = runs[place];
-            told_[place] = {run.revision(), run.series().rows(), run.events().size(),
-                            log_bytes(run.directory())};
+            told_[place] = {run.revision(),
+                            run.series().rows(),
+                            run.events().size(),
+                            log_bytes(run.directory()),
+                            {}};
         }
         output_ += event_text("hello", "{}");
     }
 }
 
-void Connection::write() {
+void Connection::write(Gate const& gate, RunList const& runs) {
+    send();
+    if (output_.empty() && !over_) {
+        answer_requests(gate, runs);
+        send();
+    }
+}
+
+void Connection::send() {
     if (output_.empty()) {
         return;
     }
-    auto const sent = ::send(socket_.get(), output_.data(), output_.size(), MSG_NOSIGNAL);
+    auto const sent =
+        ::send(socket_.get(), output_.data() + sent_, output_.size() - sent_, MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) {
         over_ = true;
         return;
     }
     if (sent > 0) {
         quiet_.restart();
-        output_.erase(0, static_cast<std::size_t>(sent));
+        sent_ += static_cast<std::size_t>(sent);
+    }
+    if (sent_ == output_.size()) {
+        output_.clear();
+        output_.shrink_to_fit();
+        sent_ = 0;
     }
     over_ = over_ || (output_.empty() && ends_after_output_);
 }
 
 void Connection::tell_news(RunList const& runs) {
-    if (!stream_ || output_.size() > max_output / 8) {
+    if (!stream_ || output_.size() > max_output) {
         return; // who reads slowly is told later, of all at once
     }
     bool const all = overviews_.empty() || list_.seconds() > overview_s;
@@ -105,6 +130,13 @@ void Connection::tell_news(RunList const& runs) {
         if (told != text) {
             output_ += event_text("overview", text);
             told = std::move(text);
+        }
+    }
+    searches_.resize(runs.searches().size(), 0);
+    for (std::size_t place = 0; all && place < searches_.size(); ++place) {
+        auto const bytes = search_bytes(runs.searches()[place]);
+        if (std::exchange(searches_[place], bytes) != bytes) {
+            output_ += event_text("search", concat("{\"search\":", place, "}"));
         }
     }
     for (auto& [place, told] : told_) {
@@ -120,6 +152,9 @@ void Connection::tell_of_run(Run const& run, std::size_t place, Told& told) {
     bool const again = told.revision != run.revision() || series.rows() < told.rows ||
                        run.events().size() < told.events ||
                        series.rows() > told.rows + max_new_rows;
+    if (again && run.is_far_behind() && told.since.seconds() < overview_s) {
+        return; // soon there is more to ask for
+    }
     if (again) {
         output_ += event_text("again", concat("{\"run\":", place, "}"));
     } else {
@@ -135,7 +170,7 @@ void Connection::tell_of_run(Run const& run, std::size_t place, Told& told) {
     if (log != told.log) {
         output_ += event_text("log", concat("{\"run\":", place, ",\"end\":", log, "}"));
     }
-    told = {run.revision(), series.rows(), run.events().size(), log};
+    told = {run.revision(), series.rows(), run.events().size(), log, {}};
 }
 
 void Connection::check_time() {

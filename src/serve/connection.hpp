@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "api.hpp"
 #include "gate.hpp"
@@ -20,14 +21,16 @@ class Connection {
     explicit Connection(Descriptor socket) : socket_(std::move(socket)) {}
 
     int descriptor() const noexcept { return socket_.get(); }
-    bool wants_to_write() const noexcept { return !output_.empty(); }
+    bool wants_to_read() const noexcept; ///< not what it could not answer now
+    bool wants_to_write() const noexcept { return sent_ < output_.size(); }
     bool is_over() const noexcept { return over_; }
     bool was_let_in() const noexcept { return let_in_; }
     bool follows(std::size_t run) const { return stream_ && told_.contains(run); }
 
     /// Reads what has come, and answers the requests that are complete.
     void read(Gate const& gate, RunList const& runs);
-    void write();
+    /// Sends on, and answers the requests that waited for that.
+    void write(Gate const& gate, RunList const& runs);
     /// Adds to a stream what is new in the runs that it follows, and in the list.
     void tell_news(RunList const& runs);
     /// Ends where the other side is too slow: to ask, or to read.
@@ -40,8 +43,10 @@ class Connection {
         std::size_t rows = 0;
         std::size_t events = 0;
         std::uint64_t log = 0;
+        Stopwatch since{};
     };
 
+    void send();
     void answer_requests(Gate const& gate, RunList const& runs);
     void respond(Request const& request, Gate const& gate, RunList const& runs);
     void tell_of_run(Run const& run, std::size_t place, Told& told);
@@ -49,14 +54,16 @@ class Connection {
     Descriptor socket_;
     std::string input_;
     std::string output_;
-    Stopwatch quiet_; ///< since bytes came or went
-    Stopwatch list_;  ///< since the list of runs was told
+    std::size_t sent_ = 0; ///< bytes of it
+    Stopwatch quiet_;      ///< since bytes came or went
+    Stopwatch list_;       ///< since the list of runs was told
     bool stream_ = false;
     bool ends_after_output_ = false;
     bool over_ = false;
     bool let_in_ = false;
     std::map<std::size_t, Told> told_;
     std::map<std::size_t, std::string> overviews_; ///< as they were told
+    std::vector<std::uint64_t> searches_;          ///< bytes of their journals, when they were told
 };
 
 } // namespace lockstep::serve

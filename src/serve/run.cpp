@@ -1,6 +1,5 @@
 #include "run.hpp"
 
-#include "base/descriptor.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "train/lease.hpp"
@@ -11,9 +10,13 @@
 #include <cerrno>
 #include <cmath>
 #include <fcntl.h>
-#include <limits>
+#include <memory>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "records.hpp"
+#include "run_files.hpp"
+#include "step_lines.hpp"
 
 namespace lockstep::serve {
 
@@ -23,7 +26,15 @@ using Json = nlohmann::json;
 
 constexpr std::size_t max_line = 4 << 20;
 constexpr std::size_t max_events = 20000;
+constexpr std::size_t beginning_bytes = 256;
 constexpr double silent_after_s = 60;
+
+/// "run"; of a search's trial "search/0001".
+std::string name_of(std::filesystem::path const& directory) {
+    auto const above = directory.parent_path();
+    auto const name = directory.filename();
+    return (above.filename() == "trials" ? above.parent_path().filename() / name : name).string();
+}
 
 /// Of `text`, what lies before its last end of line, that included.
 std::string_view whole_lines(std::string_view text) {
@@ -48,50 +59,49 @@ bool is_of_steps(std::string const& kind) {
     return kind == "validation" || kind == "test" || kind == "epoch" || kind == "checkpoint";
 }
 
-std::string one_line(Json const& record) {
-    return record.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/// The fields of a record with lists or objects among them.
-std::vector<Field> fields_of(Json const& record) {
-    std::vector<Field> fields;
+/// The values of a record with lists or objects among them.
+std::vector<float> row_of(Json const& record, Series& series) {
+    std::vector<float> row(series.columns().size(), not_told);
     for (auto const& [key, value] : record.items()) {
-        if (value.is_number()) {
-            fields.push_back(
-                {.key = key, .number = value.get<double>(), .kind = Field::Kind::number});
-        } else if (value.is_boolean()) {
-            fields.push_back(
-                {.key = key, .number = value.get<bool>() ? 1.0 : 0.0, .kind = Field::Kind::truth});
+        bool const counts = (value.is_number() || value.is_boolean()) && key != "step";
+        if (auto const place = counts ? series.place_of(key) : std::nullopt) {
+            row.resize(series.columns().size(), not_told);
+            row[*place] = value.is_boolean() ? (value.get<bool>() ? 1.0F : 0.0F)
+                                             : static_cast<float>(value.get<double>());
         }
     }
-    return fields;
+    return row;
 }
 
 } // namespace
 
 Run::Run(std::filesystem::path directory)
     : directory_(std::move(directory)), file_(directory_ / "metrics.jsonl"),
-      name_(directory_.filename().string()) {}
+      name_(name_of(directory_)) {}
 
 bool Run::read(std::size_t max_bytes) {
-    Descriptor const file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    auto const file = open_below(directory_, file_.filename());
     struct stat info {};
-    if (!file.is_open() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    if (!file.is_open() || ::fstat(file.get(), &info) != 0) {
         return false;
     }
     auto const size = static_cast<std::uint64_t>(info.st_size);
-    if (info.st_ino != inode_ || size < offset_) {
+    if (size < offset_ || !begins_as_before(file.get())) {
         forget();
-        inode_ = info.st_ino;
     }
     size_ = size;
     auto const rest = static_cast<std::size_t>(size - offset_);
-    std::string text(std::min(rest, std::max(max_bytes, max_line)), '\0');
-    auto const got = ::pread(file.get(), text.data(), text.size(), static_cast<off_t>(offset_));
+    auto const most = std::min(rest, std::max(max_bytes, max_line));
+    auto const bytes = std::make_unique_for_overwrite<char[]>(most);
+    auto const got = ::pread(file.get(), bytes.get(), most, static_cast<off_t>(offset_));
     if (got <= 0) {
         return false;
     }
-    text.resize(static_cast<std::size_t>(got));
+    std::string_view const text(bytes.get(), static_cast<std::size_t>(got));
+    if (text.size() < rest) { // while these are looked at, the next ones come
+        ::posix_fadvise(file.get(), static_cast<off_t>(offset_ + text.size()),
+                        static_cast<off_t>(2 * most), POSIX_FADV_WILLNEED);
+    }
     auto lines = whole_lines(text);
     if (lines.empty() && text.size() >= max_line) { // none of ours
         offset_ += text.size();
@@ -108,6 +118,19 @@ bool Run::read(std::size_t max_bytes) {
     return text.size() < rest;
 }
 
+/// Whether the file is the one that was read, or nothing was: its first record holds the time and
+/// the attempt, while the number of an inode is soon used again.
+bool Run::begins_as_before(int file) {
+    std::string bytes(beginning_bytes, '\0');
+    auto const got = ::pread(file, bytes.data(), bytes.size(), 0);
+    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    bool const same = bytes.starts_with(beginning_);
+    if (same || offset_ == 0) {
+        beginning_ = std::move(bytes);
+    }
+    return same;
+}
+
 void Run::forget() {
     if (offset_ > 0) {
         auto const revision = this->revision() + 1;
@@ -117,59 +140,36 @@ void Run::forget() {
 }
 
 void Run::take_lines(std::string_view lines) {
-    newest_line_ = {};
-    while (!lines.empty()) {
-        auto const line = lines.substr(0, lines.find('\n'));
-        lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-        if (!trimmed(line).empty()) {
-            take(line);
+    std::string_view newest;
+    for (auto const& stretch : stretches_of(lines)) {
+        if (stretch.rows.rows() > 0) {
+            series_.append(stretch.rows);
+            overview_.step = series_.steps().back();
+            overview_.newest = series_.times().back();
+            newest = stretch.last_step;
+        }
+        if (!stretch.other.empty() && take_parsed(stretch.other)) {
+            newest = stretch.other;
         }
     }
-    auto const record = Json::parse(newest_line_, nullptr, false);
+    auto const record = parsed_record(newest);
     if (record.is_object()) {
         newest_step_ = one_line(record);
     }
 }
 
-void Run::take(std::string_view line) {
-    if (!flat_fields(line, fields_)) {
-        take_parsed(line);
-        return;
-    }
-    std::string_view event;
-    double step = -1;
-    double time = std::numeric_limits<double>::quiet_NaN();
-    for (auto const& field : fields_) {
-        if (field.key == "event") {
-            event = field.text;
-        } else if (field.key == "step" && field.kind == Field::Kind::number) {
-            step = field.number;
-        } else if (field.key == "time") {
-            time = utc_seconds(field.text);
-        }
-    }
-    if (event != "step" || !(step >= 0 && step < 9e15)) {
-        take_parsed(line);
-        return;
-    }
-    series_.append(static_cast<std::int64_t>(step), time, fields_);
-    newest_line_ = line;
-    overview_.step = static_cast<std::int64_t>(step);
-    overview_.newest = series_.times().back();
-}
-
-void Run::take_parsed(std::string_view line) {
-    auto const record = Json::parse(line, nullptr, false);
+/// Any record; whether it was a step's.
+bool Run::take_parsed(std::string_view line) {
+    auto const record = parsed_record(line);
     auto const kind = record.is_object() ? text_of(record, "event") : std::string();
     if (kind.empty()) {
         ++bad_lines_;
-        return;
+        return false;
     }
     auto const step = whole_of(record, "step", 0);
     auto const time = utc_seconds(text_of(record, "time"));
     if (kind == "step") {
-        series_.append(step, time, fields_of(record));
-        newest_line_ = line;
+        series_.append(step, time, row_of(record, series_));
         overview_.step = step;
     } else {
         take_event({kind, step, one_line(record)});
@@ -192,6 +192,7 @@ void Run::take_parsed(std::string_view line) {
         overview_.reason = concat(text_of(record, "cause"), ": ", text_of(record, "message"));
         overview_.state = "failed";
     }
+    return kind == "step";
 }
 
 void Run::take_event(Event event) {
@@ -218,6 +219,10 @@ void Run::take_event(Event event) {
 
 double Run::read_share() const noexcept {
     return size_ == 0 ? 1 : static_cast<double>(offset_) / static_cast<double>(size_);
+}
+
+bool Run::is_far_behind() const noexcept {
+    return offset_ + max_line < size_;
 }
 
 /// Seconds since one of the files that a living run touches was written; rank 0 renews its lease

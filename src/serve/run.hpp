@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "series.hpp"
 
@@ -51,16 +50,17 @@ class Run {
     std::uint64_t revision() const noexcept { return series_.revision() + revision_; }
     /// The newest record of a step, as one line of JSON; empty: none.
     std::string const& newest_step() const noexcept { return newest_step_; }
-    double read_share() const noexcept; ///< of the file, 0 to 1
+    double read_share() const noexcept;  ///< of the file, 0 to 1
+    bool is_far_behind() const noexcept; ///< much of the file is yet to be read
     std::int64_t bad_lines() const noexcept { return bad_lines_; }
 
     Overview overview() const;
 
   private:
+    bool begins_as_before(int file);
     void forget();
     void take_lines(std::string_view lines);
-    void take(std::string_view line);
-    void take_parsed(std::string_view line);
+    bool take_parsed(std::string_view line);
     void take_event(Event event);
     double silence_s() const;
 
@@ -69,7 +69,7 @@ class Run {
     std::string name_;
     std::uint64_t offset_ = 0; ///< of the first byte that was not taken yet
     std::uint64_t size_ = 0;
-    std::uint64_t inode_ = 0;
+    std::string beginning_;   ///< the first bytes of the file that is read
     bool skips_line_ = false; ///< of one that is too long, the rest
     Series series_;
     std::deque<Event> events_;
@@ -77,8 +77,6 @@ class Run {
     std::uint64_t revision_ = 0;
     std::int64_t bad_lines_ = 0;
     Overview overview_;
-    std::vector<Field> fields_;    ///< of the line that is being read
-    std::string_view newest_line_; ///< of a step, among the lines that are being read
 };
 
 } // namespace lockstep::serve

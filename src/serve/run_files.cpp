@@ -1,6 +1,5 @@
 #include "run_files.hpp"
 
-#include "base/descriptor.hpp"
 #include "base/text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -9,6 +8,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "records.hpp"
 
 namespace lockstep::serve {
 
@@ -19,17 +20,19 @@ using Json = nlohmann::json;
 constexpr std::uint64_t log_part = 128 << 10;
 constexpr std::uint64_t max_text = 4 << 20;
 constexpr std::uint64_t max_picture = 16 << 20;
+constexpr std::uint64_t max_search = 32 << 20;
 
 struct Part {
     std::uint64_t first = 0;
     std::string text{};
 };
 
-/// Of a regular file, the `most` bytes that end at `end` or at its end.
-Part end_of_file(std::filesystem::path const& path, std::uint64_t end, std::uint64_t most) {
-    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+/// Of a file in a directory, the `most` bytes that end at `end` or at its end.
+Part end_of_file(std::filesystem::path const& directory, std::filesystem::path const& name,
+                 std::uint64_t end, std::uint64_t most) {
+    auto const file = open_below(directory, name);
     struct stat info {};
-    if (!file.is_open() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    if (!file.is_open() || ::fstat(file.get(), &info) != 0) {
         return {};
     }
     end = std::min(end, static_cast<std::uint64_t>(info.st_size));
@@ -42,49 +45,96 @@ Part end_of_file(std::filesystem::path const& path, std::uint64_t end, std::uint
     return part;
 }
 
-std::string dumped_text(Json const& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::uint64_t bytes_of(std::filesystem::path const& file) {
+    std::error_code failure;
+    auto const bytes = std::filesystem::file_size(file, failure);
+    return failure ? 0 : bytes;
+}
+
+/// The records of a file of JSON lines; `change` may take parts of them away.
+template <class Change>
+std::string records_json(std::string const& text, Change&& change) {
+    Json list = Json::array();
+    for (auto const& line : split(text, '\n')) {
+        auto record = parsed_record(line);
+        if (record.is_object()) {
+            change(record);
+            list.push_back(std::move(record));
+        }
+    }
+    return one_line(list);
 }
 
 } // namespace
 
+Descriptor open_below(std::filesystem::path const& directory, std::filesystem::path const& name) {
+    Descriptor at(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    for (auto const& part : name.parent_path()) {
+        if (at.is_open()) {
+            at = Descriptor(
+                ::openat(at.get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        }
+    }
+    if (!at.is_open()) {
+        return {};
+    }
+    Descriptor file(::openat(at.get(), name.filename().c_str(),
+                             O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat info {};
+    bool const regular = file.is_open() && ::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode);
+    return regular ? std::move(file) : Descriptor{};
+}
+
 std::uint64_t log_bytes(std::filesystem::path const& run) {
-    std::error_code failure;
-    auto const bytes = std::filesystem::file_size(run / "log.txt", failure);
-    return failure ? 0 : bytes;
+    return bytes_of(run / "log.txt");
 }
 
 std::string log_json(std::filesystem::path const& run, std::uint64_t end) {
-    auto part = end_of_file(run / "log.txt", end, log_part);
+    auto part = end_of_file(run, "log.txt", end, log_part);
     auto const last = part.first + part.text.size();
     if (part.first > 0) { // the rest of a line of which the beginning is not here
         auto const cut = std::min(part.text.find('\n'), part.text.size() - 1) + 1;
         part.text.erase(0, cut);
         part.first += cut;
     }
-    return dumped_text({{"first", part.first}, {"end", last}, {"text", part.text}});
+    return one_line({{"first", part.first}, {"end", last}, {"text", part.text}});
 }
 
 std::string history_json(std::filesystem::path const& run) {
-    auto const part = end_of_file(run / "history.jsonl", UINT64_MAX, max_text);
-    Json list = Json::array();
-    for (auto const& line : split(part.text, '\n')) {
-        auto record = Json::parse(line, nullptr, false);
-        if (record.is_object()) {
-            list.push_back(std::move(record));
+    auto const part = end_of_file(run, "history.jsonl", UINT64_MAX, max_text);
+    return records_json(part.text, [](Json&) {});
+}
+
+std::string search_json(std::filesystem::path const& search) {
+    auto const part = end_of_file(search, "search.jsonl", UINT64_MAX, max_search);
+    return records_json(part.text, [](Json& record) {
+        record.erase("deck");
+        auto const metrics = record.find("metrics");
+        if (metrics != record.end() && metrics->is_object()) {
+            for (auto metric = metrics->begin(); metric != metrics->end();) {
+                bool const is_of_class = metric.key().find('.') != std::string::npos;
+                metric = is_of_class ? metrics->erase(metric) : std::next(metric);
+            }
         }
-    }
-    return dumped_text(list);
+    });
+}
+
+std::uint64_t search_bytes(std::filesystem::path const& search) {
+    return bytes_of(search / "search.jsonl");
 }
 
 std::string deck_text(std::filesystem::path const& run) {
-    return end_of_file(run / "deck.ini", UINT64_MAX, max_text).text;
+    return end_of_file(run, "deck.ini", UINT64_MAX, max_text).text;
 }
 
 std::vector<std::string> picture_names(std::filesystem::path const& run) {
     std::vector<std::string> names;
     std::error_code failure;
-    for (std::filesystem::directory_iterator entry(run / "plots", failure), end;
+    auto const plots = run / "plots";
+    if (std::filesystem::is_symlink(plots, failure)) {
+        return names;
+    }
+    for (std::filesystem::directory_iterator entry(plots, failure), end;
          !failure && entry != end && names.size() < 1000; entry.increment(failure)) {
         if (entry->path().extension() == ".png") {
             names.push_back(entry->path().filename().string());
@@ -99,7 +149,8 @@ std::string picture_bytes(std::filesystem::path const& run, std::size_t place) {
     if (place >= names.size()) {
         return {};
     }
-    auto part = end_of_file(run / "plots" / names[place], UINT64_MAX, max_picture);
+    auto part =
+        end_of_file(run, std::filesystem::path("plots") / names[place], UINT64_MAX, max_picture);
     return part.first == 0 && part.text.starts_with("\x89PNG") ? std::move(part.text) : "";
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/descriptor.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -8,8 +10,11 @@
 
 namespace lockstep::serve {
 
-/// What lies beside a run's metrics.jsonl. Files that are missing, or are none that can be shown,
-/// count as empty.
+/// What lies in the directory of a run or of a search. Files that are missing, or are none that can
+/// be shown, count as empty; so do links, which may lead out of it.
+
+/// A regular file below a directory, opened for reading; `name`: "log.txt", "plots/loss.png".
+Descriptor open_below(std::filesystem::path const& directory, std::filesystem::path const& name);
 
 /// Bytes of log.txt.
 std::uint64_t log_bytes(std::filesystem::path const& run);
@@ -20,6 +25,12 @@ std::string log_json(std::filesystem::path const& run, std::uint64_t end);
 
 /// The records of history.jsonl as a list of JSON.
 std::string history_json(std::filesystem::path const& run);
+
+/// The records of search.jsonl as a list of JSON, without measured values of single classes.
+std::string search_json(std::filesystem::path const& search);
+
+/// Bytes of search.jsonl.
+std::uint64_t search_bytes(std::filesystem::path const& search);
 
 std::string deck_text(std::filesystem::path const& run);
 

@@ -10,11 +10,13 @@ namespace lockstep::serve {
 namespace {
 
 constexpr std::size_t max_runs = 1000;
+constexpr std::size_t max_searches = 100;
 constexpr int max_levels = 3;
 
-bool is_run(std::filesystem::path const& directory) {
+/// Whether the directory itself has this file: what a link leads to is not shown.
+bool has(std::filesystem::path const& directory, char const* name) {
     std::error_code failure;
-    return std::filesystem::is_regular_file(directory / "metrics.jsonl", failure);
+    return std::filesystem::is_regular_file(symlink_status(directory / name, failure));
 }
 
 std::vector<std::filesystem::path> directories_in(std::filesystem::path const& directory) {
@@ -54,7 +56,11 @@ void RunList::look_again() {
 }
 
 void RunList::look_into(std::filesystem::path const& directory, int levels) {
-    if (is_run(directory)) {
+    bool const known = std::ranges::find(searches_, directory) != searches_.end();
+    if (!known && searches_.size() < max_searches && has(directory, "search.jsonl")) {
+        searches_.push_back(directory);
+    }
+    if (has(directory, "metrics.jsonl")) {
         add(directory);
     } else if (levels > 0) {
         for (auto const& below : directories_in(directory)) {

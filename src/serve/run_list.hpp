@@ -9,8 +9,8 @@
 
 namespace lockstep::serve {
 
-/// The runs that are shown. Requests name them by their place in this list, never by a path; a run
-/// keeps its place.
+/// The runs that are shown, and the searches. Requests name them by their place in this list, never
+/// by a path; each keeps its place.
 class RunList {
   public:
     /// `roots`: directories of runs, or directories that hold some, up to three levels deep.
@@ -18,11 +18,13 @@ class RunList {
     /// Throws  Error 66 for one that is no directory
     explicit RunList(std::vector<std::filesystem::path> roots);
 
-    /// Adds the runs that have come since.
+    /// Adds the runs and searches that have come since.
     void look_again();
     std::size_t size() const noexcept { return runs_.size(); }
     Run& operator[](std::size_t place) { return *runs_[place]; }
     Run const& operator[](std::size_t place) const { return *runs_[place]; }
+    /// Directories of searches.
+    std::vector<std::filesystem::path> const& searches() const noexcept { return searches_; }
 
   private:
     void look_into(std::filesystem::path const& directory, int levels);
@@ -30,6 +32,7 @@ class RunList {
 
     std::vector<std::filesystem::path> roots_;
     std::vector<std::unique_ptr<Run>> runs_;
+    std::vector<std::filesystem::path> searches_;
 };
 
 } // namespace lockstep::serve

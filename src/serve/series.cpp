@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace lockstep::serve {
 
@@ -10,30 +9,81 @@ namespace {
 
 constexpr std::size_t max_columns = 256;
 constexpr std::size_t max_name = 100;
-constexpr auto not_told = std::numeric_limits<float>::quiet_NaN();
-
-bool is_value(Field const& field) {
-    return (field.kind == Field::Kind::number || field.kind == Field::Kind::truth) &&
-           field.key != "step";
-}
 
 } // namespace
 
-void Series::append(std::int64_t step, double time, std::span<Field const> fields) {
+void Summary::add(std::span<float const> values) {
+    for (float const value : values) {
+        bool const counts = std::fabs(value) <= std::numeric_limits<float>::max();
+        least = std::min(least, counts ? value : least);
+        largest = std::max(largest, counts ? value : largest);
+        sum += counts ? value : 0;
+        count += counts ? 1 : 0;
+    }
+}
+
+void Summary::add(Summary const& other) {
+    least = std::min(least, other.least);
+    largest = std::max(largest, other.largest);
+    sum += other.sum;
+    count += other.count;
+}
+
+std::optional<std::size_t> Series::place_of(std::string_view name) {
+    auto const found = std::ranges::find(columns_, name, &Column::name);
+    if (found != columns_.end()) {
+        return static_cast<std::size_t>(found - columns_.begin());
+    }
+    if (columns_.size() == max_columns || name.size() > max_name) {
+        return std::nullopt;
+    }
+    columns_.push_back({std::string(name), std::vector<float>(rows(), not_told)});
+    return columns_.size() - 1;
+}
+
+void Series::append(std::int64_t step, double time, std::span<float const> row) {
     if (!steps_.empty() && steps_.back() >= step) {
         drop_after(step - 1);
     }
     double const newest = times_.empty() ? 0 : times_.back();
     steps_.push_back(step);
     times_.push_back(std::isfinite(time) ? std::max(time, newest) : newest);
-    for (auto& column : columns_) {
-        column.values.push_back(not_told);
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        columns_[i].values.push_back(row[i]);
     }
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-        if (is_value(fields[i])) {
-            if (auto* const column = column_for(fields[i].key, i)) {
-                column->values.back() = static_cast<float>(fields[i].number);
-            }
+}
+
+void Series::append(Series const& more) {
+    if (more.rows() == 0) {
+        return;
+    }
+    if (!steps_.empty() && steps_.back() >= more.steps_.front()) {
+        drop_after(more.steps_.front() - 1);
+    }
+    for (auto const& column : more.columns_) {
+        place_of(column.name);
+    }
+    double const newest = times_.empty() ? 0 : times_.back();
+    steps_.insert(steps_.end(), more.steps_.begin(), more.steps_.end());
+    for (double const time : more.times_) {
+        times_.push_back(std::max(time, newest));
+    }
+    for (auto& column : columns_) {
+        if (auto const* const told = more.column(column.name)) {
+            column.values.insert(column.values.end(), told->values.begin(), told->values.end());
+        } else {
+            column.values.resize(rows(), not_told);
+        }
+    }
+    summarize();
+}
+
+/// Of the blocks that are complete now.
+void Series::summarize() {
+    for (auto& column : columns_) {
+        std::span<float const> const values(column.values);
+        for (auto done = column.summaries.size(); done < rows() / block_rows; ++done) {
+            column.summaries.emplace_back().add(values.subspan(done * block_rows, block_rows));
         }
     }
 }
@@ -48,6 +98,7 @@ void Series::drop_after(std::int64_t step) {
     times_.resize(kept);
     for (auto& column : columns_) {
         column.values.resize(kept);
+        column.summaries.resize(std::min(column.summaries.size(), kept / block_rows));
     }
     ++revision_;
 }
@@ -57,25 +108,21 @@ Series::Column const* Series::column(std::string_view name) const {
     return found == columns_.end() ? nullptr : &*found;
 }
 
-Series::Column* Series::column_for(std::string_view name, std::size_t place) {
-    if (place >= guesses_.size()) {
-        guesses_.resize(place + 1, max_columns);
+Summary Series::summary(Column const& column, std::size_t first, std::size_t last) {
+    std::span<float const> const values(column.values);
+    auto const first_block = (first + block_rows - 1) / block_rows;
+    auto const last_block = std::min(last / block_rows, column.summaries.size());
+    Summary result;
+    if (first_block >= last_block) {
+        result.add(values.subspan(first, last - first));
+        return result;
     }
-    auto& guess = guesses_[place];
-    if (guess < columns_.size() && columns_[guess].name == name) {
-        return &columns_[guess];
+    result.add(values.subspan(first, first_block * block_rows - first));
+    for (auto block = first_block; block < last_block; ++block) {
+        result.add(column.summaries[block]);
     }
-    auto const found = std::ranges::find(columns_, name, &Column::name);
-    if (found == columns_.end()) {
-        if (columns_.size() == max_columns || name.size() > max_name) {
-            return nullptr;
-        }
-        columns_.push_back({std::string(name), std::vector<float>(rows(), not_told)});
-        guess = columns_.size() - 1;
-    } else {
-        guess = static_cast<std::size_t>(found - columns_.begin());
-    }
-    return &columns_[guess];
+    result.add(values.subspan(last_block * block_rows, last - last_block * block_rows));
+    return result;
 }
 
 } // namespace lockstep::serve

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +13,20 @@
 
 namespace lockstep::serve {
 
+/// What is not told of a step.
+constexpr auto not_told = std::numeric_limits<float>::quiet_NaN();
+
+/// Least, largest and sum of values; those that are not finite do not count.
+struct Summary {
+    float least = std::numeric_limits<float>::infinity();
+    float largest = -std::numeric_limits<float>::infinity();
+    double sum = 0;
+    std::uint32_t count = 0;
+
+    void add(std::span<float const> values);
+    void add(Summary const& other);
+};
+
 /// The steps of a run by columns: every number that a record of a step has, in single precision,
 /// which is more than a screen shows. A step that is told again takes back what was told of it and
 /// of later ones.
@@ -18,13 +34,21 @@ namespace lockstep::serve {
 /// Units  times: seconds since 1970, never decreasing
 class Series {
   public:
+    static constexpr std::size_t block_rows = 64;
+
     struct Column {
         std::string name;
-        std::vector<float> values; ///< one a row; not told: not a number
+        std::vector<float> values;        ///< one a row
+        std::vector<Summary> summaries{}; ///< of the first blocks of rows
     };
 
-    /// Appends a row. `fields`: of its record, in the order of the line, which is the same in most.
-    void append(std::int64_t step, double time, std::span<Field const> fields);
+    /// The place of this column, which is added where it is new; nothing where there are too many,
+    /// or the name is too long.
+    std::optional<std::size_t> place_of(std::string_view name);
+    /// Appends a row: a value for each column.
+    void append(std::int64_t step, double time, std::span<float const> row);
+    /// Appends all rows of another series.
+    void append(Series const& more);
     /// Takes back all steps after `step`.
     void drop_after(std::int64_t step);
 
@@ -33,16 +57,17 @@ class Series {
     std::span<double const> times() const noexcept { return times_; }
     std::span<Column const> columns() const noexcept { return columns_; }
     Column const* column(std::string_view name) const;
+    /// Of the rows from `first` to before `last`.
+    static Summary summary(Column const& column, std::size_t first, std::size_t last);
     /// Grows whenever rows are taken back.
     std::uint64_t revision() const noexcept { return revision_; }
 
   private:
-    Column* column_for(std::string_view name, std::size_t place);
+    void summarize();
 
     std::vector<std::int64_t> steps_;
     std::vector<double> times_;
     std::vector<Column> columns_;
-    std::vector<std::size_t> guesses_; ///< by place in a line: the column that it was last time
     std::uint64_t revision_ = 0;
 };
 

@@ -18,7 +18,7 @@ namespace lockstep::serve {
 
 namespace {
 
-constexpr std::size_t read_bytes = 4 << 20; ///< of a run, between two looks at the connections
+constexpr std::size_t read_bytes = 16 << 20; ///< of a run, between two looks at the connections
 constexpr int tick_ms = 200;
 constexpr double list_s = 5; ///< between looks for new runs, and at those that nobody follows
 constexpr std::size_t max_connections = 128;
@@ -54,14 +54,15 @@ class Server {
     void run() {
         bool more = true;
         while (wait(more ? 0 : tick_ms)) {
+            bool const was_behind = more;
             if (more || tick_.seconds() * 1000 >= tick_ms) {
                 more = look_at_runs();
             }
-            if (tick_.seconds() * 1000 >= tick_ms) {
+            if (tick_.seconds() * 1000 >= tick_ms || (was_behind && !more)) {
                 tick_.restart();
                 for (auto& connection : connections_) {
                     connection.tell_news(runs_);
-                    connection.write();
+                    connection.write(gate_, runs_);
                     connection.check_time();
                 }
             }
@@ -74,7 +75,8 @@ class Server {
     bool wait(int timeout_ms) {
         std::vector<pollfd> waits{{signals_.get(), POLLIN, 0}, {listener_.descriptor(), POLLIN, 0}};
         for (auto const& each : connections_) {
-            auto const events = POLLIN | (each.wants_to_write() ? POLLOUT : 0);
+            int const events =
+                (each.wants_to_read() ? POLLIN : 0) | (each.wants_to_write() ? POLLOUT : 0);
             waits.push_back({each.descriptor(), static_cast<short>(events), 0});
         }
         ::poll(waits.data(), waits.size(), timeout_ms);
@@ -83,7 +85,7 @@ class Server {
             if ((waits[i].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
                 connection->read(gate_, runs_);
             }
-            connection->write();
+            connection->write(gate_, runs_);
         }
         if ((waits[1].revents & POLLIN) != 0) {
             accept();

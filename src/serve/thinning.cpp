@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
+#include <span>
 
 namespace lockstep::serve {
 
@@ -63,23 +63,11 @@ std::vector<std::size_t> borders(Series const& series, Extract const& extract, R
     return result;
 }
 
-void take_bucket(std::span<float const> values, Curve& curve) {
-    float least = HUGE_VALF;
-    float largest = -HUGE_VALF;
-    double sum = 0;
-    std::size_t count = 0;
-    for (float const value : values) {
-        if (std::isfinite(value)) {
-            least = std::min(least, value);
-            largest = std::max(largest, value);
-            sum += value;
-            ++count;
-        }
-    }
-    constexpr auto none = std::numeric_limits<float>::quiet_NaN();
-    curve.mean.push_back(count == 0 ? none : static_cast<float>(sum / static_cast<double>(count)));
-    curve.least.push_back(count == 0 ? none : least);
-    curve.largest.push_back(count == 0 ? none : largest);
+void take_bucket(Summary const& bucket, Curve& curve) {
+    bool const none = bucket.count == 0;
+    curve.mean.push_back(none ? not_told : static_cast<float>(bucket.sum / bucket.count));
+    curve.least.push_back(none ? not_told : bucket.least);
+    curve.largest.push_back(none ? not_told : bucket.largest);
 }
 
 template <class Number>
@@ -126,13 +114,12 @@ Thinned thinned(Series const& series, Extract const& extract) {
             continue;
         }
         Curve curve{.name = name, .mean = {}};
-        std::span<float const> const values(column->values);
         if (result.whole) {
-            auto const part = values.subspan(rows.first, rows.last - rows.first);
+            auto const part = std::span(column->values).subspan(rows.first, rows.last - rows.first);
             curve.mean.assign(part.begin(), part.end());
         }
         for (std::size_t i = 0; i + 1 < limits.size(); ++i) {
-            take_bucket(values.subspan(limits[i], limits[i + 1] - limits[i]), curve);
+            take_bucket(Series::summary(*column, limits[i], limits[i + 1]), curve);
         }
         result.curves.push_back(std::move(curve));
     }

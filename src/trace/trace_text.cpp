@@ -73,7 +73,8 @@ TraceText::TraceText(Of of) : of_(std::move(of)) {
 
 void TraceText::begin_event(std::string_view name, char kind, int rank, std::int64_t row) {
     text_ += text_.empty() ? "" : ",\n";
-    text_ += concat("{\"name\":", json_text(name), ",\"ph\":\"", kind, "\",\"pid\":", rank,
+    // Perfetto takes 0 for a process that is not known, and mixes its threads with others.
+    text_ += concat("{\"name\":", json_text(name), ",\"ph\":\"", kind, "\",\"pid\":", rank + 1,
                     ",\"tid\":", row);
 }
 
@@ -146,14 +147,14 @@ void TraceText::add(Slice const& slice) {
     text_ += concat(",\"args\":{", slice.arguments, "}}");
 }
 
-void TraceText::add_arrow(std::string const& name, std::string const& id, Point const& from,
+void TraceText::add_arrow(std::string const& name, std::int64_t id, Point const& from,
                           Point const& to) {
     begin_event(name, 's', from.rank, from.row);
-    text_ += concat(",\"cat\":\"arrow\",\"id\":", json_text(id), ",\"ts\":");
+    text_ += concat(",\"cat\":\"arrow\",\"id\":", id, ",\"ts\":");
     append_time(from.time_ns - of_.origin_ns);
     text_ += "}";
     begin_event(name, 'f', to.rank, to.row);
-    text_ += concat(",\"cat\":\"arrow\",\"bp\":\"e\",\"id\":", json_text(id), ",\"ts\":");
+    text_ += concat(",\"cat\":\"arrow\",\"bp\":\"e\",\"id\":", id, ",\"ts\":");
     append_time(to.time_ns - of_.origin_ns);
     text_ += "}";
 }

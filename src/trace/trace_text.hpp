@@ -13,7 +13,8 @@ namespace lockstep::trace {
 std::string rank_name(int rank);
 
 /// A timeline of one rank in Chrome's trace event format, which Perfetto, chrome://tracing and
-/// Holistic Trace Analysis read: a process for the rank, a row for each of its threads.
+/// Holistic Trace Analysis read: a process, whose number is the rank's
+/// plus 1, and a row for each of its threads.
 class TraceText {
   public:
     struct Of {
@@ -53,8 +54,7 @@ class TraceText {
     void add(Slice const& slice);
     void name_row(std::int64_t row, std::string const& name);
     /// Between slices of which each encloses its point. `id`: of this arrow alone, in all ranks.
-    void add_arrow(std::string const& name, std::string const& id, Point const& from,
-                   Point const& to);
+    void add_arrow(std::string const& name, std::int64_t id, Point const& from, Point const& to);
     /// A value over time.
     void add_counter(std::string const& name, std::int64_t time_ns,
                      std::vector<std::pair<std::string, double>> const& values);

@@ -12,6 +12,7 @@ namespace lockstep::train {
 namespace {
 
 constexpr std::size_t max_listed_ranks = 16; ///< of more, those at the extremes are told alone
+constexpr double energy_every_s = 1;
 
 double host_network_bytes() {
     return network_bytes(proc_text("/proc/self/net/dev"));
@@ -36,7 +37,11 @@ ResourceTracker::ResourceTracker(comm::Communicator const& world, comm::Topology
     device_joules_at_start_ = gauge_.joules().value_or(0);
 }
 
-void ResourceTracker::sample_device() {
+void ResourceTracker::sample() {
+    if (speaks_for_host_ && since_energy_.seconds() > energy_every_s) {
+        static_cast<void>(package_.joules()); // so that it never starts over twice unseen
+        since_energy_.restart();
+    }
     if (auto const busy = gauge_.utilization()) {
         busy_sum_ += *busy;
         ++busy_samples_;

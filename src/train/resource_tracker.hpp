@@ -16,7 +16,7 @@
 namespace lockstep::train {
 
 /// What all ranks of an attempt use: processors, memory, disks, network, devices, energy. The
-/// kernel counts; its counters are read once per epoch, and a device's load at logged steps.
+/// kernel counts; its counters are read once per epoch, a device's load and energy at logged steps.
 class ResourceTracker {
   public:
     /// `since`: the attempt's start.
@@ -25,8 +25,8 @@ class ResourceTracker {
     ResourceTracker(comm::Communicator const& world, comm::Topology const& topology,
                     AttemptTotals const& totals, Stopwatch since);
 
-    /// Looks at how busy the device is. Not collective.
-    void sample_device();
+    /// Looks at how busy the device is, and at the energy counters. Not collective.
+    void sample();
 
     /// What was used since the last call, or since the attempt's start.
     ///
@@ -72,6 +72,7 @@ class ResourceTracker {
     double device_joules_at_start_ = 0;
     double busy_sum_ = 0; ///< per cent, over samples
     double busy_samples_ = 0;
+    Stopwatch since_energy_; ///< was looked at
     Stopwatch since_start_;
     Stopwatch since_last_;
     Values last_{};

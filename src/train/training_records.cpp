@@ -50,7 +50,7 @@ void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples
         logged ? stragglers_.report(waits_of_ranks(parts_.run.world, stragglers_.waited_s()))
                : Stragglers::Report{};
     if (logged) {
-        parts_.resources.sample_device();
+        parts_.resources.sample();
     }
     auto const memory = logged ? device_memory(parts_.run.device) : DeviceMemory{};
     auto const weights = logged && monitor.weight_hash

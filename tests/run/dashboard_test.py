@@ -1,5 +1,6 @@
 """The dashboard's page in a headless Chromium: every view is opened, in both themes and on two screens; nothing may
 complain on its console. LOCKSTEP_SCREENSHOTS names a directory to keep pictures of all of it in."""
+import json
 import os
 import pathlib
 import sys
@@ -12,7 +13,7 @@ import browser as browsers  # noqa: E402
 import serve_test  # noqa: E402
 
 VIEWS = {"curves": "canvas", "time": "table", "ranks": ".tile", "history": "table", "log": "pre span", "deck": "tr",
-         "pictures": ".panel"}
+         "pictures": ".panel", "searches": "table"}
 
 
 def click_through(page, shots):
@@ -41,6 +42,8 @@ def main():
         if not given:
             serve_test.make_run(runs / "first")
             serve_test.make_run(runs / "second", steps=3000)
+            serve_test.make_search(runs / "search")
+            serve_test.make_run(runs / "search/trials/0005")
         with serve_test.Server(runs) as server, browsers.Browser() as page:
             page.look(browsers.LARGE)
             page.open(server.address.split(": ", 1)[1])
@@ -54,6 +57,7 @@ def main():
             page.until("document.getElementById('keys').open")
             if not given:
                 sees_a_new_record(page, runs / "first")
+                shows_a_search(page, runs / "search")
             harness.check(not page.problems, "the console complains:\n" + "\n".join(page.problems))
 
 
@@ -61,6 +65,27 @@ def sees_a_new_record(page, run):
     with open(run / "metrics.jsonl", "a") as file:
         file.write(serve_test.step_record(51, 0.0625))
     page.until("document.getElementById('runs').textContent.includes('0.0625')")
+
+
+def shows_a_search(page, search):
+    """The trials, with their Pareto front; a trial that ends; the curves of a trial."""
+    page.evaluate("document.getElementById('keys').close()")
+    page.press("8")
+    page.until("document.querySelectorAll('#view tr').length === 13")
+    check, text = harness.check, page.evaluate("document.querySelector('#view').innerText")
+    check("random: 11 of 12 trials have a result, 1 failed" in text, f"what became of the trials:\n{text}")
+    first = page.evaluate("[...document.querySelectorAll('#view tr.differs')].map((row) => row.cells[0].textContent)")
+    # Trials 0 to 4 reach 0.5 to 0.9 with ever more parameters; the fourth failed.
+    check(first == ["1", "2", "3", "5"], f"the front is {first}")
+    check("f1.bag" not in text and "exit 1" in text, "no single classes; the failed one")
+    with open(search / "search.jsonl", "a") as file:
+        file.write(json.dumps({"event": "result", "trial": 11, "share": 1.0, "code": 0,
+                               "metrics": {"accuracy": 0.99, "parameters": 1.0}}) + "\n")
+    page.until("document.querySelectorAll('#view tr.differs').length === 1")
+    page.evaluate("document.querySelector('#view button.link').click()")
+    page.until("document.querySelector('[aria-current]').dataset.view === 'curves'")
+    picked = page.evaluate("document.querySelector('#runs :checked').parentElement.title")
+    check(picked.endswith("trials/0005"), f"the curves of {picked}")
 
 
 if __name__ == "__main__":

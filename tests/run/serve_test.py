@@ -62,6 +62,27 @@ def make_run(directory, steps=50):
     (directory / "log.txt").write_text("2026 begun\nlockstep: root cause: rank 1 (b, cpu) in backward: why\n")
 
 
+def make_search(directory, trials=12):
+    """A journal of a search for two goals, with a key that not every trial has, a failed trial and one that runs."""
+    directory.mkdir(parents=True)
+    records = [{"event": "search", "version": "1", "deck": "", "space": {
+        "search.goals": "accuracy max, parameters min", "search.strategy": "random",
+        "space.optimizer.learning-rate": "log-uniform(1e-4, 1e-1)", "space.model.hidden": "integer(8, 64)"}}]
+    for trial in range(trials):
+        values = {"optimizer.learning-rate": str(10 ** (trial / trials * 3 - 4)), "model.hidden": str(8 + trial * 3),
+                  "optimizer.name": ["sgd", "adamw"][trial % 2]}
+        if trial % 2 == 0:
+            values["optimizer.momentum"] = str(trial / trials)
+        records.append({"event": "ask", "trial": trial, "share": 1.0, "values": values})
+        metrics = {"accuracy": 0.5 + trial % 5 / 10, "parameters": 1000.0 + 100 * trial, "f1.bag": 0.5}
+        result = {"event": "result", "trial": trial, "share": 1.0, "code": 0, "metrics": metrics, "seconds": 2.5, "step": 10}
+        if trial == 3:
+            result = {"event": "result", "trial": trial, "share": 1.0, "code": 1, "message": "it diverged"}
+        if trial < trials - 1:
+            records.append(result)
+    (directory / "search.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
 def let_in_and_refused(server):
     check = harness.check
     check(server.get("/api/runs", token=False)[0] == 401, "without the token nothing is told")

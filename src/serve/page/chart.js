@@ -15,6 +15,8 @@ export function shortNumber(value) {
 
 export function duration(seconds) {
   if (!Number.isFinite(seconds)) return "–";
+  if (seconds !== 0 && Math.abs(seconds) < 1e-3) return `${+(seconds * 1e6).toPrecision(3)} µs`;
+  if (seconds !== 0 && Math.abs(seconds) < 0.1) return `${+(seconds * 1e3).toPrecision(3)} ms`;
   if (seconds < 100) return `${+seconds.toPrecision(3)} s`;
   if (seconds < 6000) return `${+(seconds / 60).toPrecision(3)} min`;
   return `${+(seconds / 3600).toPrecision(3)} h`;
@@ -54,7 +56,7 @@ export class Chart {
     this.watch();
   }
 
-  /// series: {label, colour, x, mean, least, largest, dots}; marks: {x, colour}
+  /// series: {label, colour, x, mean, least, largest, dots, points: no line, steps: level until the next}; marks: {x, colour}
   show(series, { stacked = false, log = false, smooth = 0, marks = [] } = {}) {
     this.series = series.map((each) => ({ ...each, line: smoothed(each.mean, smooth) }));
     this.marks = marks;
@@ -141,6 +143,7 @@ export class Chart {
     }
     [this.x0, this.x1] = x;
     [this.y0, this.y1] = y;
+    this.canvas.setAttribute("aria-label", `${this.options.title ?? "chart"}, ${this.options.x(x[0])} to ${this.options.x(x[1])}`);
     this.left = 64; this.top = 8; this.width = outer - 78; this.height = tall - 32;
     this.axes();
     for (const mark of this.marks) this.upright(mark.x, mark.colour, [3, 3]);
@@ -196,18 +199,20 @@ export class Chart {
     pen.strokeStyle = pen.fillStyle = each.colour;
     pen.lineWidth = 1.6;
     pen.beginPath();
-    let drawing = false;
-    each.x.forEach((x, i) => {
+    let drawing = false, level = 0;
+    if (!each.points) each.x.forEach((x, i) => {
       const value = each.line[i];
       if (!this.drawable(value)) { drawing = false; return; }
+      if (drawing && each.steps) pen.lineTo(this.atX(x), this.atY(level));
       drawing ? pen.lineTo(this.atX(x), this.atY(value)) : pen.moveTo(this.atX(x), this.atY(value));
       drawing = true;
+      level = value;
     });
     pen.setLineDash(each.dashed ? [5, 4] : []);
     pen.stroke();
     pen.setLineDash([]);
     pen.lineWidth = 1;
-    if (each.dots || each.x.length === 1) {
+    if (each.dots || each.points || each.x.length === 1) {
       each.x.forEach((x, i) => {
         if (!this.drawable(each.line[i])) return;
         pen.beginPath(); pen.arc(this.atX(x), this.atY(each.line[i]), 2.5, 0, 7); pen.fill();

@@ -1,11 +1,14 @@
 // The page: the list of runs, the views, keys, and what is new.
 import { palette, shortNumber } from "/chart.js";
 import { ask, follow } from "/data.js";
-import * as views from "/views.js";
+import { searches } from "/search.js";
+import * as plain from "/views.js";
+
+const views = { ...plain, searches };
 
 const names = [["curves", "Curves"], ["time", "Step time"], ["ranks", "Ranks"], ["history", "Checkpoints"], ["log", "Log"],
-  ["deck", "Deck"], ["pictures", "Pictures"]];
-const keys = [["1 – 7", "a view"], ["j, k", "next, previous run"], ["a", "all runs over each other, or one"],
+  ["deck", "Deck"], ["pictures", "Pictures"], ["searches", "Searches"]];
+const keys = [["1 – 8", "a view"], ["j, k", "next, previous run"], ["a", "all runs over each other, or one"],
   ["x", "steps or time below the curves"], ["l", "logarithmic loss"], ["s", "smoothing"], ["0", "whole range again"],
   ["/", "filter of log and deck"], ["t", "dark or light"], ["?", "these keys"], ["Esc", "close"]];
 const at = (id) => document.getElementById(id);
@@ -14,6 +17,8 @@ const runs = new Map(); // by place: the overview, details, data, colour
 const state = {
   view: "curves", picked: [], axis: "step", log: false, smooth: 0, range: null, filter: "",
   chosen: () => state.picked.map((place) => runs.get(place)).filter((run) => run?.details),
+  runAt: (path) => [...runs.values()].find((run) => run.path === path)?.run,
+  open: (place) => { state.view = "curves"; pick([place]); },
   zoom: (from, to) => { state.range = from === null ? null : [from, to]; loadData().then(refresh); },
 };
 let source, update, late;
@@ -87,14 +92,18 @@ function refresh(changed = "all") {
   }, 60);
 }
 
-let reloading = false;
+let reloading = false, reloads = false; // now; and once more afterwards
 async function reload() {
+  reloads = true;
   if (reloading) return;
   reloading = true;
   try {
-    await loadDetails();
-    await loadData();
-    refresh();
+    while (reloads) {
+      reloads = false;
+      await loadDetails();
+      await loadData();
+      refresh();
+    }
   } finally { reloading = false; }
 }
 
@@ -137,7 +146,7 @@ function show() {
   update = undefined;
   const content = views.make("div");
   at("view").replaceChildren(tools(), content);
-  if (state.chosen().length) update = views[state.view](state, content);
+  if (state.chosen().length || state.view === "searches") update = views[state.view](state, content);
   else content.append(views.make("p", runs.size ? "Tick a run." : "No run is here yet; it appears when it begins.", "empty"));
 }
 
@@ -147,8 +156,9 @@ async function pick(places) {
   source?.close();
   source = follow(places, {
     overview: (told) => {
-      const known = runs.get(told.run), first = runs.size === 0;
-      runs.set(told.run, { colour: palette[told.run % palette.length], ...known, ...told });
+      const first = runs.size === 0;
+      if (!runs.has(told.run)) runs.set(told.run, { colour: palette[told.run % palette.length] });
+      Object.assign(runs.get(told.run), told); // the same object: answers to questions are on their way to it
       showRuns();
       if (first && !state.picked.length) pick([told.run]);
     },
@@ -162,6 +172,7 @@ async function pick(places) {
     },
     again: reload,
     log: () => refresh("log"),
+    search: () => refresh("searches"),
   }, (word) => {
     at("link").textContent = word === "live" ? "live" : "the server does not answer";
     at("link").classList.toggle("lost", word !== "live");

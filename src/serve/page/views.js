@@ -10,14 +10,14 @@ export function make(kind, words = "", className = "") {
   return element;
 }
 
-function panel(title, small = "") {
+export function panel(title, small = "") {
   const box = make("section", "", "panel"), head = make("h2", title);
   if (small) head.append(" ", make("small", small));
   box.append(head);
   return box;
 }
 
-function table(heads, rows, classOf = () => "") {
+export function table(heads, rows, classOf = () => "") {
   const box = make("div", "", "scroll"), grid = make("table"), first = make("tr");
   first.append(...heads.map((head) => make("th", head)));
   grid.append(first, ...rows.map((cells) => {
@@ -33,7 +33,7 @@ const clock = (seconds) => new Date(seconds * 1000).toLocaleString(undefined, { 
 const seconds = (record) => Date.parse(record.time) / 1000;
 const bytes = (value) => {
   if (!Number.isFinite(value)) return "–";
-  const [size, unit] = value < 2 ** 30 ? [2 ** 20, "MiB"] : [2 ** 30, "GiB"];
+  const [size, unit] = value < 2 ** 20 ? [2 ** 10, "KiB"] : value < 2 ** 30 ? [2 ** 20, "MiB"] : [2 ** 30, "GiB"];
   return `${+(value / size).toPrecision(4)} ${unit}`;
 };
 const known = ["event", "time", "elapsed_s", "step", "epoch", "loss", "samples", "seconds", "samples_per_s", "best"];
@@ -207,7 +207,7 @@ export function history(state, element) {
           String(each.ranks ?? "–"), `${each.first_step ?? "–"} – ${each.last_step ?? ""}`, duration(each.productive_s),
           duration(each.lost_s), duration(each.checkpoint_s), each.reason ?? "runs"])));
       box.append(make("h2", "Newest checkpoints"), table(["step", "file", "size", "written in", "training paused"],
-        saved.slice(-20).reverse().map((each) => [String(each.step), each.file ?? "", bytes(each.bytes), duration(each.seconds),
+        saved.slice(-20).reverse().map((each) => [String(each.step), (each.file ?? "").split("/").at(-1), bytes(each.bytes), duration(each.seconds),
           duration(each.stall_s)])));
     }
   };

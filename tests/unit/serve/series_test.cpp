@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "catch.hpp"
@@ -12,8 +14,9 @@ using namespace lockstep::serve;
 namespace {
 
 void append(Series& series, std::int64_t step, double loss) {
-    std::vector<Field> const fields{{.key = "loss", .number = loss, .kind = Field::Kind::number}};
-    series.append(step, static_cast<double>(step) * 10, fields);
+    series.place_of("loss");
+    std::vector<float> const row{static_cast<float>(loss)};
+    series.append(step, static_cast<double>(step) * 10, row);
 }
 
 } // namespace
@@ -32,6 +35,30 @@ TEST_CASE("a flat record is split into its fields") {
         INFO(line);
         CHECK_FALSE(flat_fields(line, fields));
     }
+}
+
+TEST_CASE("numbers are read as JSON writes them") {
+    for (std::string const text :
+         {"0", "-0", "7", "-12", "123456789", "9007199254740991", "0.5", "-3.25",
+          "1234567.8901234567", "0.0024489996867709707", "2.2724057734012604", "1e5", "-1.5e-7",
+          "12345678901234567890123", "0.00000000000000000000001234", "1E+3"}) {
+        std::string_view rest = text;
+        double number = 0;
+        INFO(text);
+        REQUIRE(take_number(rest, number));
+        CHECK(rest.empty());
+        CHECK(number == Approx(std::stod(text)).epsilon(1e-15).margin(0));
+    }
+    for (std::string const text : {"", "-", "x", ".5", "+1", "nan", "-inf"}) {
+        std::string_view rest = text;
+        double number = 0;
+        INFO(text);
+        CHECK_FALSE(take_number(rest, number));
+        CHECK(rest == text);
+    }
+    std::string_view rest = "12,";
+    double number = 0;
+    CHECK((take_number(rest, number) && number == 12 && rest == ","));
 }
 
 TEST_CASE("times are read as UTC") {
@@ -55,6 +82,50 @@ TEST_CASE("a step that is told again takes back what was told of later ones") {
     series.drop_after(2);
     CHECK(series.rows() == 2);
     CHECK(series.column("loss")->values.size() == 2);
+}
+
+TEST_CASE("a series is appended to another, by the names of columns") {
+    Series series;
+    append(series, 1, 1);
+    append(series, 5, 5);
+    Series more;
+    more.place_of("other");
+    more.append(3, 0, std::vector<float>{30});
+    series.append(more);
+    CHECK(std::vector<std::int64_t>(series.steps().begin(), series.steps().end()) ==
+          std::vector<std::int64_t>{1, 3});
+    CHECK(std::isnan(series.column("loss")->values[1]));
+    CHECK(std::isnan(series.column("other")->values[0]));
+    CHECK(series.column("other")->values[1] == 30);
+    CHECK(series.times()[1] == series.times()[0]); // never decreasing
+}
+
+TEST_CASE("what is told of many rows is what they hold, wherever they begin") {
+    Series series;
+    series.place_of("loss");
+    Series more;
+    more.place_of("loss");
+    for (int step = 0; step < 1000; ++step) {
+        float const value = step % 7 == 0 ? not_told : static_cast<float>((step * 37) % 101 - 50);
+        (step < 500 ? series : more).append(step, step, std::vector<float>{value});
+    }
+    series.append(more);
+    auto const& column = series.columns()[0];
+    for (std::size_t first = 0; first < 1000; first += 43) {
+        for (std::size_t last = first; last <= 1000; last += 61) {
+            Summary expected;
+            expected.add(std::span(column.values).subspan(first, last - first));
+            auto const told = Series::summary(column, first, last);
+            CHECK(told.least == expected.least);
+            CHECK(told.largest == expected.largest);
+            CHECK(told.sum == expected.sum);
+            CHECK(told.count == expected.count);
+        }
+    }
+    series.drop_after(300);
+    append(series, 301, 1e6);
+    CHECK(Series::summary(series.columns()[0], 0, 302).largest == 1e6F);
+    CHECK(series.columns()[0].summaries.size() <= 302 / Series::block_rows);
 }
 
 TEST_CASE("few rows are told one by one, with a neighbour at either side") {

@@ -92,10 +92,11 @@ TEST_CASE("a rank's timeline is JSON with arrows from buckets and from late rank
     CHECK(bucket[1].at("ph") == "f");
     CHECK(bucket[1].at("ts") == 305.0);
     CHECK(bucket[0].at("id") == bucket[1].at("id"));
+    CHECK(bucket[0].at("id").is_number_integer());
     auto const late = named(events, "rank 5 is late");
     REQUIRE(late.size() == 2);
-    CHECK(late[0].at("pid") == 5);
-    CHECK(late[1].at("pid") == 2);
+    CHECK(late[0].at("pid") == 6);
+    CHECK(late[1].at("pid") == 3);
     CHECK(named(events, "ProfilerStep#7").size() == 1);
     for (auto const& event : events) {
         CHECK((event.at("ph") != "X" || event.at("dur") >= 0.0));

@@ -1,0 +1,64 @@
+"""A timeline of four ranks in Perfetto's own trace processor, asked in SQL through its Python package. Left out where the
+packages that tests/support/trace_processor.py names are missing."""
+import gzip
+import json
+import sys
+
+import harness
+from harness import check, records
+
+sys.path.insert(0, str(harness.SOURCE / "tests/support"))
+import trace_processor  # noqa: E402
+
+RANKS, FIRST, LAST = 4, 3, 8
+OF_RANK = "slice s join thread_track t on s.track_id = t.id join thread using (utid) join process p using (upid)"
+
+
+def rows(processor, query):
+    return [tuple(vars(row).values()) for row in processor.query(query)]
+
+
+def check_by_sql(processor, events, steps):
+    problems = rows(processor, "select name, value from stats where severity != 'info' and value > 0")
+    check(not problems, f"Perfetto complains: {problems}")
+    slices = dict(rows(processor, f"select p.pid, count(*) from {OF_RANK} group by 1"))
+    written = {rank + 1: sum(e["ph"] == "X" and e["pid"] == rank + 1 for e in events) for rank in range(RANKS)}
+    check(slices == written, f"slices of each rank: {slices}, written: {written}")
+    check(rows(processor, "select count(*) from slice where dur < 0") == [(0,)], "a negative duration")
+    outside = rows(processor, "select count(*) from slice c join slice p on c.parent_id = p.id where c.ts + c.dur > p.ts + p.dur")
+    check(outside == [(0,)], f"{outside} slices leave the one around them")
+    of_step = rows(processor, f"select p.pid, s.name from {OF_RANK} where s.name glob 'ProfilerStep#*' order by 1, s.ts")
+    check(of_step == [(rank + 1, f"ProfilerStep#{step}") for rank in range(RANKS) for step in range(FIRST, LAST + 1)], of_step)
+    names = dict(rows(processor, "select pid, name from process where pid > 0"))
+    check(all(names[rank + 1].startswith(f"rank {rank} (") for rank in range(RANKS)), f"processes: {names}")
+    shown = rows(processor, f"select sum(s.dur) / 1e6 from {OF_RANK} where p.pid = 1 and s.category = 'communication'")[0][0]
+    recorded = sum(record["communication_ms"] for record in steps if FIRST <= record["step"] <= LAST)
+    print(f"exposed communication of rank 0: {shown:.4f} ms by SQL, {recorded:.4f} ms recorded")
+    check(abs(shown - recorded) <= 0.05 * recorded + 0.05 * (LAST - FIRST + 1), f"{shown} ms shown, {recorded} recorded")
+    arrows = sum(e["ph"] == "s" for e in events)
+    flows = rows(processor, "select a.name, b.name from flow f join slice a on f.slice_out = a.id join slice b on f.slice_in = b.id")
+    check(len(flows) == arrows, f"{len(flows)} arrows are shown, {arrows} were written: {sorted(set(flows))}")
+    check(("bucket to the exchange", "sum of a bucket") in flows, f"from a bucket to its exchange: {set(flows)}")
+    late = [names for names in flows if names[1].startswith("waiting for rank")]
+    check(len(late) > 0, f"from a late rank to who waits: {set(flows)}")
+
+
+def main():
+    why = trace_processor.missing()
+    if why:
+        print(f"skipped: {why}")
+        sys.exit(77)
+    with harness.Scratch() as scratch:
+        run = scratch / "run"
+        harness.train(run, "--train.steps", LAST, "--train.epochs", 0, "--checkpoint.every-steps", 0, "--profile.memory", "true",
+                      "--profile.steps", f"{FIRST}-{LAST}", ranks=RANKS,
+                      env={"LOCKSTEP_INJECT": "clock:rank=1:seconds=1"}).expect(0)
+        file = run / f"profile/steps-{FIRST}-{LAST}.json.gz"
+        with gzip.open(file) as text:
+            events = json.load(text)["traceEvents"]
+        with trace_processor.Engine(file, scratch / "socket") as processor:
+            check_by_sql(processor, events, records(run, "step"))
+
+
+if __name__ == "__main__":
+    main()
