@@ -1,7 +1,6 @@
 #include "train/device_graph.hpp"
 
 #include <ATen/cuda/CUDAGraph.h>
-#include <cuda_runtime_api.h>
 
 #include <utility>
 

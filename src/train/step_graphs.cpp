@@ -13,7 +13,7 @@ namespace lockstep::train {
 namespace {
 
 constexpr int passes_before = 2; // which run eagerly
-constexpr std::size_t most_forms = 16;
+constexpr std::size_t max_forms = 16;
 
 bool is_on_device(nn::Fields const& fields) {
     return std::ranges::all_of(fields, [](nn::Field const& field) {
@@ -71,13 +71,25 @@ StepGraphs::OneThread::~OneThread() {
 
 StepGraphs::Recording* StepGraphs::recording_of(Pass const& pass) {
     if (!is_on_device(pass.batch.inputs) || !is_on_device(pass.batch.targets)) {
+        refuse("batches with lengths run eagerly");
         return nullptr;
     }
     auto const form = form_of(pass);
     if (auto const found = recordings_.find(form); found != recordings_.end()) {
         return found->second.failed ? nullptr : &found->second;
     }
-    return recordings_.size() < most_forms ? &recordings_[form] : nullptr;
+    if (recordings_.size() == max_forms) {
+        refuse(concat("batches of other shapes than the first ", max_forms, " run eagerly"));
+        return nullptr;
+    }
+    return &recordings_[form];
+}
+
+/// Said once: it is so in every step.
+void StepGraphs::refuse(std::string const& what) {
+    if (refused_.insert(what).second) {
+        use_.remark = concat("run.graphs: ", what);
+    }
 }
 
 std::optional<task::Loss> StepGraphs::run(Pass const& pass, std::function<void()> const& eager) {
@@ -155,9 +167,8 @@ void StepGraphs::record(Recording& recording, Pass const& pass) {
         recording.failed = true;
         std::string why = error.what();
         why.erase(std::min(why.find('\n'), why.size())); // a stack of calls follows
-        use_.remark =
-            concat("run.graphs: batches of ", nn::sizes_text(pass.batch.inputs[0].values.sizes()),
-                   " compute without a graph, since the device could not record one: ", why);
+        refuse(concat("batches of ", nn::sizes_text(pass.batch.inputs[0].values.sizes()),
+                      " run eagerly, since the device could not record them: ", why));
     }
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,12 +82,14 @@ class StepGraphs {
     };
 
     Recording* recording_of(Pass const& pass);
+    void refuse(std::string const& what);
     void record(Recording& recording, Pass const& pass);
     static void fill(Recording& recording, Pass const& pass);
 
     std::unique_ptr<GraphRecorder> recorder_;
     std::map<std::string, Recording> recordings_; ///< by form
     GraphUse use_;
+    std::set<std::string> refused_; ///< what has been told
 };
 
 /// Graphs for a run that asks for them, or why it has none, for people.

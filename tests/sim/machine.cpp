@@ -305,20 +305,19 @@ void Machine::free(void* data) noexcept {
     give_back(*block);
 }
 
-void Machine::give_back(Block& given) {
-    auto* const block = &given;
-    for (auto* const user : block->users) {
-        block->pending.push_back({user->index(), user->epoch, true});
+void Machine::give_back(Block& block) {
+    for (auto* const user : block.users) {
+        block.pending.push_back({user->index(), user->epoch, true});
     }
-    if (!block->pending.empty()) {
-        blocks_.retire(*block);
-        leaving_.push_back(block);
+    if (!block.pending.empty()) {
+        blocks_.retire(block);
+        leaving_.push_back(&block);
         return;
     }
     try { // from here on the home stream may use it again: what else uses it is a race
         enqueue(
-            *block->home, "the reuse of freed memory", {{block->data, block->used, true}},
-            [at = blocks_.kernels(block->data), bytes = block->size] {
+            *block.home, "the reuse of freed memory", {{block.data, block.used, true}},
+            [at = blocks_.kernels(block.data), bytes = block.size] {
                 std::memset(at, 0xFF, bytes);
             },
             false);
@@ -328,8 +327,8 @@ void Machine::give_back(Block& given) {
             std::abort(); // else a first race is on its way
         }
     }
-    blocks_.retire(*block);
-    blocks_.reuse(*block);
+    blocks_.retire(block);
+    blocks_.reuse(block);
 }
 
 void Machine::record_stream(void const* data, Stream& user) {
