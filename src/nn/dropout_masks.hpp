@@ -9,7 +9,7 @@ namespace lockstep::nn {
 
 /// The masks of a forward pass that a device records and replays. The host draws them, so what was
 /// drawn while it recorded would be the mask of every replay: here they are tensors of the device
-/// that stay where they are and are drawn anew before each replay, from that pass's key.
+/// that stay where they are and are drawn again before each replay, from that pass's key.
 ///
 /// A pass that is not recorded notes which masks there will be; only these can be recorded, since
 /// their memory must not be used for anything else in between.

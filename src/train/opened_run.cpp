@@ -62,7 +62,10 @@ void OpenedRun::choose_device() {
         }
         device = train::choose_device(deck().run, on_host);
         configure_torch(deck().run);
-        if (deck().run.graphs && !device.is_cpu()) {
+        // Concurrent replicas have streams of their own, and no graphs.
+        bool const concurrent = deck().run.mode == "dp" || deck().communication.sync_batch_norm ||
+                                !concurrent_devices(deck().run, world.size()).empty();
+        if (deck().run.graphs && !device.is_cpu() && !concurrent) {
             stream_.emplace(c10::impl::VirtualGuardImpl(device.type())
                                 .getStreamFromGlobalPool(device, /*isHighPriority=*/false));
         }

@@ -124,16 +124,17 @@ def graphs(scratch):
     epoch, of 4; of each form two passes run eagerly before it is recorded."""
     rows = [
         # 2 replicas on a rank write to different places: forms (5, first), (5, second), (4, first), (4, second).
-        ("cnn", {}, 1, 12),
+        ("cnn", {"run.device": "sim:0"}, 1, 12),
         ("transformer", {"precision.compute": "bf16"}, 2, 6),
         ("resnet", {"train.steps": 4, "data.batch": 2}, 2, 2),
-        ("cnn", {"task.class-weights": "balanced", "train.steps": 4}, 1, 0),  # the host waits for their sum
+        ("cnn", {"task.class-weights": "balanced", "run.device": "sim:0", "train.steps": 4}, 1, 0),  # the host waits for their sum
+        ("cnn", {"train.steps": 4}, 1, 0),  # concurrent replicas on two devices
     ]
     if LONG:
         rows += [("cnn", {"run.replicas": 4, "data.batch": 3, "precision.gradient-checkpointing": "true",
                           "optimizer.accumulate": 2}, 2, None),
-                 ("vit", {"precision.compute": "fp16"}, 1, 12), ("unet", {}, 2, None), ("mlp", {"optimizer.ema": 0.9}, 2, 6),
-                 ("cnn1d", {}, 1, None), ("cnn3d", {}, 2, None), ("lmu-asr", {}, 1, 0), ("script", {}, 1, 0),
+                 ("vit", {"run.device": "sim:0", "precision.compute": "fp16"}, 1, 12), ("unet", {}, 2, None), ("mlp", {"optimizer.ema": 0.9}, 2, 6),
+                 ("cnn1d", {"run.device": "sim:0"}, 1, None), ("cnn3d", {}, 2, None), ("lmu-asr", {}, 1, 0), ("script", {}, 1, 0),
                  ("export", {}, 1, 0)]
 
     def row(at, model, settings, ranks, replayed):
@@ -155,6 +156,7 @@ def graphs(scratch):
         check(count > 0 or "run.graphs" in said, f"{model}: no graphs, and no word of it: {said}")
         if at == 0 or LONG:
             train("parts", ranks, steps // 2, "true")
+            settings["run.device"] = "sim:0" if ranks == 2 else "sim"
             train("parts", 3 - ranks, steps, "true")
             check_same(scratch / f"eager-{at}", scratch / f"parts-{at}", f"graphs of {model} {settings}, resumed")
 
