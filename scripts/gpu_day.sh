@@ -20,7 +20,7 @@ skipped=77
 steps=12
 
 # Each with the most seconds that it may take of 530.
-parts=(machine:40 prepare:40 check:60 nccl:60 twice:60 processor:40 shared:90 resume:90 memory:60 matrix:150
+parts=(machine:40 prepare:40 check:60 nccl:60 twice:60 graphs:60 processor:40 shared:90 resume:90 memory:60 matrix:150
        speed:270 sanitizer:100)
 
 # --- tools of the parts -------------------------------------------------------------------------------
@@ -123,6 +123,24 @@ part_twice() {
     saw "cnn and resnet: the same bits"
 }
 
+# Forward and backward recorded and replayed: the bits of the same kernels started one by one.
+part_graphs() {
+    local model
+    for model in cnn resnet transformer; do
+        alone "$model"
+        train "graphs-$model" 1 "$model" --run.graphs true
+        same "alone-$model" "graphs-$model"
+        "$python" - "$work/runs/graphs-$model" "$model" <<'TEXT' >>"$work/graphs.txt"
+import json, pathlib, sys
+records = [json.loads(line) for line in (pathlib.Path(sys.argv[1]) / "metrics.jsonl").read_text().splitlines()]
+replays, eager = (sum(each.get(key, 0) for each in records) for key in ("graph_replays", "eager_passes"))
+print(f"{sys.argv[2]}: {replays} of {replays + eager} passes")
+sys.exit(replays == 0)
+TEXT
+    done
+    saw "replayed, with the same bits: $(paste -sd ';' "$work/graphs.txt")"
+}
+
 # Not the same bits as a CPU, but the same training.
 part_processor() {
     local kind
@@ -194,6 +212,11 @@ cnn --precision.compute bf16 --precision.gradient-checkpointing true
 cnn --precision.compute fp16
 cnn --communication.sync-batch-norm true
 cnn --run.replicas 3 --optimizer.name lamb
+cnn --run.graphs true
+resnet --precision.compute bf16 --run.graphs true
+transformer --precision.compute bf16 --run.graphs true
+transformer
+vit --precision.compute bf16
 mlp --communication.compression bf16 --optimizer.accumulate 2
 mlp --optimizer.update replicated --optimizer.ema 0.9
 mlp --optimizer.name sgd --optimizer.momentum 0.9 --optimizer.clip-norm 1

@@ -43,7 +43,8 @@ for each in mpi.comm mpi.comm.nccl_device; do
     [[ ! -x $build/tests/$each ]] || cp "$build/tests/$each" "$bundle/bin"
 done
 [[ ! -e $build/tests/liblockstep_sim.so ]] || cp "$build/tests/liblockstep_sim.so" "$bundle/lib"
-for each in scripts/gpu_day.sh bench/device_step.py tests/run/{small_models,speech,harness}.py; do
+for each in scripts/gpu_day.sh bench/device_step.py tests/run/{small_models,speech,harness}.py \
+    python/lockstep_export.py; do
     mkdir -p "$bundle/${each%/*}"
     cp "$each" "$bundle/$each"
 done

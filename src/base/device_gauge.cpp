@@ -1,6 +1,7 @@
 #include "base/device_gauge.hpp"
 
 #include "base/environment.hpp"
+#include "base/gpus.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/vendors.hpp"
@@ -25,12 +26,20 @@ Nvml::Device visible(Nvml const& nvml, unsigned int n) {
 } // namespace
 
 void DeviceGauge::look_at(std::string const& device) {
-    auto const prefix = concat(vendors().front().kind, ":"); // NVIDIA's
-    auto const n = device.starts_with(prefix)
-                       ? number_of<unsigned int>(device.substr(prefix.size()))
-                       : std::nullopt;
     device_ = nullptr;
+    pci_.reset();
+    auto const* const vendor = vendor_of(device);
+    auto const digits = device.find(':') + 1; // 0: none
+    auto const n = vendor != nullptr && digits > 0 ? number_of<unsigned int>(device.substr(digits))
+                                                   : std::nullopt;
     if (!n) {
+        return;
+    }
+    if (vendor != &vendors().front()) { // which is NVIDIA
+        auto const listing = list_gpus(*vendor);
+        if (*n < listing.gpus.size()) {
+            pci_.emplace(listing.gpus[*n].bus);
+        }
         return;
     }
     nvml_ = std::make_unique<Nvml>();
@@ -39,15 +48,15 @@ void DeviceGauge::look_at(std::string const& device) {
 }
 
 std::optional<double> DeviceGauge::joules() const {
-    return nvml_ ? nvml_->joules(device_) : std::nullopt;
+    return pci_ ? pci_->joules() : nvml_ ? nvml_->joules(device_) : std::nullopt;
 }
 
 std::string DeviceGauge::uuid() const {
-    return nvml_ ? nvml_->uuid(device_) : std::string();
+    return pci_ ? pci_->bus() : nvml_ ? nvml_->uuid(device_) : std::string();
 }
 
 std::optional<double> DeviceGauge::utilization() const {
-    return nvml_ ? nvml_->utilization(device_) : std::nullopt;
+    return pci_ ? pci_->utilization() : nvml_ ? nvml_->utilization(device_) : std::nullopt;
 }
 
 } // namespace lockstep

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/nvml.hpp"
+#include "base/pci_gauge.hpp"
 
 #include <memory>
 #include <optional>
@@ -8,10 +9,12 @@
 
 namespace lockstep {
 
-/// How busy a GPU is, as the NVIDIA driver's library (NVML) tells; it is loaded where it is there.
+/// How busy a GPU is, as the NVIDIA driver's library (NVML) tells, which is loaded where it is
+/// there; of others what the kernel's driver tells, found by the address that the vendor's driver
+/// has for them.
 class DeviceGauge {
   public:
-    /// `device`: "cuda:N" as this process counts; anything else has no gauge.
+    /// `device`: "cuda:N" or "hip:N" as this process counts; anything else has no gauge.
     void look_at(std::string const& device);
 
     /// Per cent of the last moments in which something ran on the device, whoever started it;
@@ -25,6 +28,7 @@ class DeviceGauge {
   private:
     std::unique_ptr<Nvml> nvml_;
     Nvml::Device device_ = nullptr;
+    std::optional<PciGauge> pci_; ///< of another vendor
 };
 
 } // namespace lockstep

@@ -74,6 +74,10 @@ struct ToJson {
             json["loss_scale"] = e.loss_scale;
             json["skipped"] = e.skipped;
         }
+        if (e.graph_replays + e.eager_passes > 0) {
+            json["graph_replays"] = e.graph_replays;
+            json["eager_passes"] = e.eager_passes;
+        }
         if (!e.weight_hash.empty()) {
             json["weight_hash"] = e.weight_hash;
         }

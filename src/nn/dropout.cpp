@@ -1,9 +1,6 @@
 #include "lockstep/nn/dropout.hpp"
 
-#include "base/random.hpp"
-#include "nn/to_device.hpp"
-
-#include <ATen/CPUGeneratorImpl.h>
+#include "nn/dropout_masks.hpp"
 
 namespace lockstep::nn {
 
@@ -14,12 +11,8 @@ torch::Tensor DropoutImpl::forward(torch::Tensor const& inputs) {
     if (!is_training() || probability_ == 0) {
         return inputs;
     }
-    auto generator =
-        at::detail::createCPUGenerator(random_key(key_->value, Stream::dropout, {layer_}));
-    // Drawn on the host for every device: one key, one mask.
-    auto const keep = to_device(at::empty(inputs.sizes(), inputs.options().device(at::kCPU))
-                                    .bernoulli_(1 - probability_, generator),
-                                inputs.device());
+    auto const keep = DropoutMasks::mask(
+        {layer_, inputs.sizes().vec(), inputs.options(), 1 - probability_}, key_->value);
     return inputs * keep / (1 - probability_);
 }
 

@@ -116,6 +116,8 @@ class Exported : public Model {
     /// Random numbers are of one generator, which threads would share.
     bool runs_on_threads() const override { return !programs_.train.draws(); }
 
+    bool is_replayable() const override { return false; } // settle_buffers comes after each pass
+
     std::uint64_t fingerprint() const override { return hash_; }
     std::string remark() const override { return remark_; }
 

@@ -138,6 +138,7 @@ class Script : public Mirror<Model> {
     void settle_buffers() const override { follow(); }
 
     bool runs_on_threads() const override { return false; }
+    bool is_replayable() const override { return false; } // random numbers, and buffers that move
 
     std::uint64_t fingerprint() const override { return hash64(read_text(file_)); }
 

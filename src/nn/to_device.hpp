@@ -6,9 +6,9 @@ namespace lockstep::nn {
 
 /// A tensor of the host on `device`: a copy that later work of the current stream is behind, and
 /// that the host does not wait for. On the CPU the tensor itself.
-inline torch::Tensor to_device(torch::Tensor const& host, torch::Device device) {
-    // From pinned memory alone; torch keeps it until the copy is made.
-    return device.is_cpu() ? host : host.pin_memory().to(device, /*non_blocking=*/true);
-}
+///
+/// Throws  std::logic_error where the device records (dropout_masks.hpp): a replay would copy from
+///         memory that is long used for something else
+torch::Tensor to_device(torch::Tensor const& host, torch::Device device);
 
 } // namespace lockstep::nn

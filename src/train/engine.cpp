@@ -119,11 +119,15 @@ Engine::Engine(Parts parts)
       updated_(exchange_->sums_everywhere() ? std::vector<Range>{{0, layout_.size}}
                                             : exchange_->partition().owned(world_.rank())),
       instances_(make_instances(parts)), sums_(make_sums()),
+      graphs_(parts.deck.run.graphs
+                  ? choose_graphs(parts.model, parts.device, instances_.size() > 1)
+                  : ChosenGraphs()),
       optimizer_(options_, layout_, arena_.parameters(), updated_),
       pruning_(make_pruning(parts.deck.prune)),
       local_({instances_, parts.task, layout_, buffers_, kept_buffers_,
               nodes_[static_cast<std::size_t>(world_.rank())], parts.device, *exchange_, world_,
-              parts.deck.precision, sums_.get(), rounding_of(communication_)}),
+              parts.deck.precision, sums_.get(), rounding_of(communication_),
+              std::move(graphs_.graphs)}),
       loss_scale_(parts.deck.precision), compression_scale_(compression_scale(parts.deck)),
       state_({layout_, arena_, buffers_, parts.model, optimizer_,
               exchange_->partition().owned(world_.rank()), world_.is_root(), exchange_->carried(),
@@ -231,6 +235,7 @@ StepOutcome Engine::step(StepInput const& input) {
         local_.run(input.batches, input.micro_batches, key, scale);
     }
     outcome.local = local_.times();
+    outcome.graphs = local_.take_graph_use();
 
     auto sums = empty_sums();
     for (auto const& result : local_.results()) {

@@ -46,6 +46,7 @@ struct StepOutcome {
     bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
     std::vector<Histogram> gradients; ///< before clipping, where the step was asked for them
     std::string pruned;               ///< what was removed before the step, for people
+    GraphUse graphs;                  ///< of this rank, where run.graphs asks for them
 };
 
 /// The loss or the gradient of a step is not finite; all ranks throw it.
@@ -118,6 +119,11 @@ class Engine {
     /// Collective  over the world
     WeightHash hash_weights() const;
 
+    /// Why run.graphs changes nothing here, for people; empty: it does, or was not asked for.
+    ///
+    /// Not collective
+    std::string const& graphs_remark() const noexcept { return graphs_.remark; }
+
     /// Where this rank's parameters and gradients lie, for people.
     ///
     /// Not collective
@@ -178,6 +184,7 @@ class Engine {
     std::vector<nn::Model*> instances_;
     std::optional<comm::Communicator> layers_world_; ///< for layers that speak with other ranks
     std::unique_ptr<ThreadReplicaSums> sums_;        ///< null: no layer does
+    ChosenGraphs graphs_;                            ///< handed on; the remark stays
     SliceOptimizer optimizer_;
     std::unique_ptr<Pruning> pruning_; ///< null: no weights are removed
     LocalStep local_;

@@ -54,81 +54,105 @@ GradientSink::~GradientSink() {
 }
 
 void GradientSink::begin(torch::Tensor target) {
-    ready_ = nullptr;
     bool const same = target_.defined() && target_.const_data_ptr() == target.const_data_ptr();
     target_ = std::move(target);
+    pass_ = {};
+    pass_.written.assign(states_.size(), 0);
     for (std::size_t index = 0; index < states_.size(); ++index) {
         auto& state = states_[index];
         auto const& entry = layout_.entries[index];
-        state.written = false;
         if (!same) {
             state.view = target_.narrow(0, entry.first, entry.count).view(entry.shape);
         }
     }
 }
 
-void GradientSink::announce(BucketReady ready) {
-    ready_ = std::move(ready);
-    missing_ = missing_in_;
-    for (auto& state : states_) {
-        state.settled = false;
-    }
-    next_bucket_ = 0;
+void GradientSink::announce(BucketsReady ready) {
+    pass_.ready = std::move(ready);
+    pass_.missing = missing_in_;
+    pass_.settled.assign(states_.size(), 0);
+    pass_.next_bucket = 0;
     announce_complete(); // buckets of nothing but frozen parameters
+}
+
+std::vector<char> GradientSink::record(BucketsReady complete,
+                                       std::function<void()> const& backward) {
+    auto const before = pass_;
+    auto const restore = [&] { return std::exchange(pass_, before).written; };
+    try {
+        announce(std::move(complete));
+        backward();
+    } catch (...) {
+        for (auto const& state : states_) {
+            state.parameter.mutable_grad().reset();
+        }
+        restore();
+        throw;
+    }
+    return restore();
+}
+
+void GradientSink::replayed(int last) {
+    if (pass_.ready && last > pass_.next_bucket) {
+        pass_.ready(std::exchange(pass_.next_bucket, last), last);
+    }
 }
 
 void GradientSink::arrived(std::size_t index) {
     torch::NoGradGuard const no_grad;
     auto& state = states_[index];
-    if (ready_ && (state.settled || !state.expected)) {
+    bool const settled = pass_.ready && pass_.settled[index] != 0;
+    if (pass_.ready && (settled || !state.expected)) {
         throw Error(ExitCode::usage,
                     {concat("parameter ", layout_.entries[index].name,
-                            state.settled ? " gets its gradient twice in one backward pass"
-                                          : " gets a gradient, but had none in the first step"),
+                            settled ? " gets its gradient twice in one backward pass"
+                                    : " gets a gradient, but had none in the first step"),
                      "its bucket may already have been sent",
-                     state.settled ? "Use the parameter in one checkpointed block only"
-                                   : "Set communication.static-graph = false"});
+                     settled ? "Use the parameter in one checkpointed block only"
+                             : "Set communication.static-graph = false"});
     }
     auto& gradient = state.parameter.mutable_grad();
-    if (state.written) {
+    if (pass_.written[index] != 0) {
         state.view.add_(gradient);
     } else {
         state.view.copy_(gradient);
     }
-    state.written = true;
+    pass_.written[index] = 1;
     gradient.reset(); // its memory is free for the next one
-    if (ready_) {
+    if (pass_.ready) {
         settle(index);
     }
 }
 
 void GradientSink::settle(std::size_t index) {
-    auto& state = states_[index];
-    state.settled = true;
+    auto const& state = states_[index];
+    pass_.settled[index] = 1;
     for (int bucket = state.first_bucket; bucket <= state.last_bucket; ++bucket) {
-        --missing_[static_cast<std::size_t>(bucket)];
+        --pass_.missing[static_cast<std::size_t>(bucket)];
     }
     announce_complete();
 }
 
 void GradientSink::announce_complete() {
-    while (next_bucket_ < static_cast<int>(missing_.size()) &&
-           missing_[static_cast<std::size_t>(next_bucket_)] == 0) {
-        ready_(next_bucket_++);
+    auto const buckets = static_cast<int>(pass_.missing.size());
+    auto last = pass_.next_bucket;
+    while (last < buckets && pass_.missing[static_cast<std::size_t>(last)] == 0) {
+        ++last;
+    }
+    if (last > pass_.next_bucket) {
+        pass_.ready(std::exchange(pass_.next_bucket, last), last);
     }
 }
 
 void GradientSink::end() {
     torch::NoGradGuard const no_grad;
-    for (auto& state : states_) {
-        if (!state.written) {
-            state.view.zero_();
+    for (std::size_t index = 0; index < states_.size(); ++index) {
+        if (!used(index)) {
+            states_[index].view.zero_();
         }
     }
-    while (ready_ && next_bucket_ < static_cast<int>(missing_.size())) {
-        ready_(next_bucket_++);
-    }
-    ready_ = nullptr;
+    replayed(static_cast<int>(missing_in_.size())); // the buckets that are left
+    pass_.ready = nullptr;
 }
 
 void GradientSink::expect_unused(std::vector<char> const& unused) {

@@ -20,21 +20,38 @@ class GradientSink {
     GradientSink& operator=(GradientSink const&) = delete;
     ~GradientSink();
 
-    using BucketReady = std::function<void(int bucket)>;
+    /// Buckets [first, last), at least one.
+    using BucketsReady = std::function<void(int first, int last)>;
 
     /// Gradients go to `target` [layout.size] from now on and replace what is there.
     void begin(torch::Tensor target);
-    /// In the backward that comes, which is the last into this target: calls `ready` for each
-    /// bucket as soon as all its gradients are there, in order.
+    /// In the backward that comes, which is the last into this target: calls `ready` for buckets
+    /// as soon as all their gradients are there, in order.
     ///
     /// Throws  Error 64 out of that backward, for a gradient that comes a second time, or that was
     ///         not expected
-    void announce(BucketReady ready);
+    void announce(BucketsReady ready);
     /// Zeroes what no gradient came for, and announces the buckets that are left.
     void end();
 
     /// Whether entry `index` got a gradient since `begin`.
-    bool used(std::size_t index) const { return states_[index].written; }
+    bool used(std::size_t index) const { return pass_.written[index] != 0; }
+    /// The same of all entries: which gradients the next backward adds, and which it copies.
+    std::vector<char> const& written() const noexcept { return pass_.written; }
+    int buckets() const noexcept { return static_cast<int>(missing_in_.size()); }
+    void const* target() const { return target_.const_data_ptr(); }
+
+    /// Runs a backward that a device records instead of doing it: `complete` is told of buckets as
+    /// `announce` would tell, and afterwards everything is as it was before.
+    ///
+    /// Returns what will have been written after the recorded work
+    /// Throws  as that backward, and then everything is as before, too
+    std::vector<char> record(BucketsReady complete, std::function<void()> const& backward);
+    /// Of the recorded work, what gives the buckets up to `last` has been started.
+    void replayed(int last);
+    /// All of the recorded work has been started, which gave what `record` returned.
+    void replayed(std::vector<char> const& written) { pass_.written = written; }
+
     /// Entries that get no gradient any more: buckets do not wait for them.
     void expect_unused(std::vector<char> const& unused);
 
@@ -42,12 +59,19 @@ class GradientSink {
     class Hook;
     struct EntryState {
         torch::Tensor parameter;
-        torch::Tensor view;   ///< of the target
-        bool written = false; ///< since begin
-        bool settled = false; ///< in the backward that is announced
+        torch::Tensor view; ///< of the target
         bool expected = true;
         int first_bucket = 0;
         int last_bucket = 0;
+    };
+
+    /// What has come since `begin`.
+    struct Pass {
+        std::vector<char> written; ///< by entry
+        std::vector<char> settled; ///< by entry, in the backward that is announced
+        std::vector<int> missing;  ///< by bucket
+        BucketsReady ready;
+        int next_bucket = 0;
     };
 
     void arrived(std::size_t index);
@@ -57,10 +81,8 @@ class GradientSink {
     Layout const& layout_;
     std::vector<EntryState> states_;
     std::vector<int> missing_in_; ///< of each bucket, when all is to come
-    std::vector<int> missing_;
     torch::Tensor target_;
-    BucketReady ready_;
-    int next_bucket_ = 0;
+    Pass pass_;
 };
 
 } // namespace lockstep::train

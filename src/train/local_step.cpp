@@ -173,6 +173,11 @@ void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches
         fold(bucket, depth);
         parts_.exchange.ready(bucket);
     };
+    auto const leave_all = [&leave](int first, int last) {
+        for (int bucket = first; bucket < last; ++bucket) {
+            leave(bucket);
+        }
+    };
     start_replica(instance, replica, arrays_[depth]);
     for (int micro = 0; micro < micro_batches_; ++micro) {
         Stopwatch watch;
@@ -182,7 +187,7 @@ void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches
         }();
         times_.data += watch.seconds();
         if (is_last && micro + 1 == micro_batches_) {
-            instance.sink.announce(leave);
+            instance.sink.announce(leave_all);
         }
         if (tensors.samples() > 0 || parts_.sums != nullptr) {
             run_micro_batch(instance, replica, micro, tensors, times_);
@@ -203,22 +208,49 @@ void LocalStep::start_replica(ModelInstance& instance, int replica,
 
 void LocalStep::run_micro_batch(ModelInstance& instance, int replica, int micro,
                                 task::Tensors const& tensors, LocalTimes& times) {
+    auto const key = mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
+                           static_cast<std::uint64_t>(micro));
+    instance.model.set_random_key(key);
+    auto const eager = [&] {
+        Stopwatch watch;
+        auto const loss = on_batch(tensors, [&] {
+            Scope const scope("forward", replica);
+            return forward(instance, tensors);
+        });
+        times.forward += watch.restart();
+        on_batch(tensors, [&] {
+            Scope const scope("backward", replica);
+            (loss_scale_ == 1 ? loss.sum : loss.sum * loss_scale_).backward();
+        });
+        instance.losses.push_back(
+            {replica, {loss.sum.detach(), loss.weight, loss.figures, loss.counts}});
+        times.backward += watch.restart();
+    };
+    if (!parts_.graphs) {
+        eager();
+        return;
+    }
     Stopwatch watch;
-    instance.model.set_random_key(mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
-                                        static_cast<std::uint64_t>(micro)));
-    auto const loss = on_batch(tensors, [&] {
-        Scope const scope("forward", replica);
-        Autocast const autocast(parts_.precision, parts_.device);
-        return parts_.task.training_loss(instance.model, tensors);
-    });
-    times.forward += watch.restart();
-    on_batch(tensors, [&] {
-        Scope const scope("backward", replica);
-        (loss_scale_ == 1 ? loss.sum : loss.sum * loss_scale_).backward();
-    });
-    instance.losses.push_back(
-        {replica, {loss.sum.detach(), loss.weight, loss.figures, loss.counts}});
-    times.backward += watch.restart();
+    auto const recorded = [&](task::Tensors const& batch, torch::Tensor const& scale) {
+        auto loss = forward(instance, batch);
+        (loss.sum * scale).backward();
+        return loss;
+    };
+    auto replayed = parts_.graphs->run({.batch = tensors,
+                                        .sink = instance.sink,
+                                        .random_key = key,
+                                        .loss_scale = loss_scale_,
+                                        .compute = recorded},
+                                       eager);
+    if (replayed) {
+        instance.losses.push_back({replica, std::move(*replayed)});
+        times.backward += watch.seconds(); // of both
+    }
+}
+
+task::Loss LocalStep::forward(ModelInstance& instance, task::Tensors const& tensors) const {
+    Autocast const autocast(parts_.precision, parts_.device);
+    return parts_.task.training_loss(instance.model, tensors);
 }
 
 void LocalStep::end_replica(ModelInstance& instance, int replica) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "step_graphs.hpp"
 #include "thread_replica_sums.hpp"
 
 namespace lockstep::train {
@@ -58,6 +59,8 @@ class LocalStep {
         ThreadReplicaSums* sums = nullptr;
         /// Of each replica's gradients, and of every sum of them.
         comm::Rounding rounding = comm::Rounding::none;
+        /// Null, or what records graphs of forward and backward; for one instance only.
+        std::unique_ptr<StepGraphs> graphs{};
     };
 
     explicit LocalStep(Parts parts);
@@ -74,6 +77,8 @@ class LocalStep {
     torch::Tensor const& gradients() const noexcept { return gradients_; }
     std::vector<ReplicaResult> const& results() const noexcept { return results_; } ///< by replica
     LocalTimes const& times() const noexcept { return times_; }
+    /// Of the last step; nothing where there are no graphs.
+    GraphUse take_graph_use() { return parts_.graphs ? parts_.graphs->take_use() : GraphUse(); }
     /// Whether entry `index` got a gradient on a replica of this rank.
     std::vector<char> const& used() const noexcept { return used_; }
     /// Entries that get no gradient in any step to come.
@@ -88,6 +93,7 @@ class LocalStep {
     void start_replica(ModelInstance& instance, int replica, torch::Tensor const& gradients);
     void run_micro_batch(ModelInstance& instance, int replica, int micro,
                          task::Tensors const& tensors, LocalTimes& times);
+    task::Loss forward(ModelInstance& instance, task::Tensors const& tensors) const;
     void end_replica(ModelInstance& instance, int replica);
     void read_losses(ModelInstance& instance);
     void fold(int bucket, std::size_t depth);

@@ -13,6 +13,8 @@
 #include "train/device_memory.hpp"
 #include "train/precision.hpp"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <algorithm>
 #include <iterator>
 #include <unistd.h>
@@ -60,6 +62,13 @@ void OpenedRun::choose_device() {
         }
         device = train::choose_device(deck().run, on_host);
         configure_torch(deck().run);
+        // Concurrent replicas have streams of their own, and no graphs.
+        bool const concurrent = deck().run.mode == "dp" || deck().communication.sync_batch_norm ||
+                                !concurrent_devices(deck().run, world.size()).empty();
+        if (deck().run.graphs && !device.is_cpu() && !concurrent) {
+            stream_.emplace(c10::impl::VirtualGuardImpl(device.type())
+                                .getStreamFromGlobalPool(device, /*isHighPriority=*/false));
+        }
         remark(configure_precision(deck().precision, deck().run.deterministic));
         if (!deck().communication.broadcast_buffers && deck().run.replicas > 1) {
             remark("each replica keeps its own buffers: replica 0's are evaluated and exported");
@@ -148,6 +157,7 @@ void OpenedRun::make_engine() {
                       .another = [this] { return another_model(deck(), work); },
                       .nodes = nodes,
                       .devices = devices});
+    remark(engine->graphs_remark());
     if (!devices.empty()) {
         std::vector<std::string> names;
         std::ranges::transform(devices, std::back_inserter(names), device_text);

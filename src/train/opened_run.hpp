@@ -5,6 +5,8 @@
 #include "train/device.hpp"
 #include "train/engine.hpp"
 
+#include <c10/core/StreamGuard.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +36,11 @@ class OpenedRun {
     /// To be said at the start; nothing for an empty text.
     void remark(std::string text);
 
+  private:
+    /// Of all work on the device where it records graphs, which its default stream cannot.
+    std::optional<c10::StreamGuard> stream_;
+
+  public:
     comm::Communicator const& world;
     comm::Topology topology;
     RunSetup setup;

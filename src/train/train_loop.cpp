@@ -72,6 +72,9 @@ void TrainLoop::take_step() {
     if (!outcome.pruned.empty()) {
         parts_.observers.tell(Remark{outcome.pruned});
     }
+    if (!outcome.graphs.remark.empty()) {
+        parts_.observers.tell(Remark{outcome.graphs.remark});
+    }
     parts_.records.end_step(outcome, watch.seconds());
     if (auto const pictures = pictured_->take(); !pictures.empty()) {
         parts_.observers.tell(Pictures{parts_.progress.step, pictures});

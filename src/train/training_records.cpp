@@ -78,6 +78,8 @@ void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples
                                .exchanged_bytes = outcome.exchange.bytes,
                                .messages = outcome.exchange.messages,
                                .update_s = outcome.update_s,
+                               .graph_replays = outcome.graphs.replayed,
+                               .eager_passes = outcome.graphs.eager,
                                .loss_scale = outcome.loss_scale,
                                .skipped = outcome.skipped,
                                .weight_hash = weights ? hex(weights->value) : std::string(),

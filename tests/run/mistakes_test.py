@@ -23,6 +23,10 @@ ENDS = {
     "of_the_host": REFUSED,
     "not_written": WRONG_VALUES,
     "index_out_of_range": REFUSED,
+    "host_values_in_a_graph": REFUSED,
+    "waited_in_a_graph": REFUSED,
+    "never_replayed": WRONG_VALUES,
+    "freed_by_a_graph": WRONG_VALUES,
 }
 
 

@@ -4,6 +4,7 @@ that is left out is found. LOCKSTEP_LONG=1 walks a larger part of the table, and
 """
 import argparse
 import itertools
+import json
 import pathlib
 import random
 import shutil
@@ -118,6 +119,50 @@ def other_ways(scratch):
         check_same(scratch / f"way-{at}", scratch / f"way-{at}-sim", f"{model} {settings}")
 
 
+def graphs(scratch):
+    """Forward and backward as graphs: the bits of the eager run, resumed elsewhere, too. Batches of 5 and, at the end of an
+    epoch, of 4; of each form two passes run eagerly before it is recorded."""
+    rows = [
+        # 2 replicas on a rank write to different places: forms (5, first), (5, second), (4, first), (4, second).
+        ("cnn", {"run.device": "sim:0"}, 1, 12),
+        ("transformer", {"precision.compute": "bf16"}, 2, 6),
+        ("resnet", {"train.steps": 4, "data.batch": 2}, 2, 2),
+        ("cnn", {"task.class-weights": "balanced", "run.device": "sim:0", "train.steps": 4}, 1, 0),  # the host waits for their sum
+        ("cnn", {"train.steps": 4}, 1, 0),  # concurrent replicas on two devices
+    ]
+    if LONG:
+        rows += [("cnn", {"run.replicas": 4, "data.batch": 3, "precision.gradient-checkpointing": "true",
+                          "optimizer.accumulate": 2}, 2, None),
+                 ("vit", {"run.device": "sim:0", "precision.compute": "fp16"}, 1, 12), ("unet", {}, 2, None), ("mlp", {"optimizer.ema": 0.9}, 2, 6),
+                 ("cnn1d", {"run.device": "sim:0"}, 1, None), ("cnn3d", {}, 2, None), ("lmu-asr", {}, 1, 0), ("script", {}, 1, 0),
+                 ("export", {}, 1, 0)]
+
+    def row(at, model, settings, ranks, replayed):
+        deck = deck_of(scratch, model, STEPS)
+        settings = {"run.replicas": 2, "data.batch": 5, "train.validate-every": 5, **SMALL_BUCKETS, "train.steps": 10,
+                    **settings}
+        steps = settings.pop("train.steps")
+
+        def train(name, ranks, steps, graphs):
+            words = words_of(deck, scratch / f"{name}-{at}", {**settings, "run.graphs": graphs}, "sim", steps)
+            return simulated(words, ranks, SEED).expect(0).text
+
+        train("eager", ranks, steps, "false")
+        said = train("graphs", ranks, steps, "true")
+        check_same(scratch / f"eager-{at}", scratch / f"graphs-{at}", f"graphs of {model} {settings}")
+        found = [json.loads(line) for line in (scratch / f"graphs-{at}/metrics.jsonl").read_text().splitlines()]
+        count = sum(record.get("graph_replays", 0) for record in found)
+        check(count == replayed if replayed is not None else count > 0, f"{model} {settings}: {count} replays: {said}")
+        check(count > 0 or "run.graphs" in said, f"{model}: no graphs, and no word of it: {said}")
+        if at == 0 or LONG:
+            train("parts", ranks, steps // 2, "true")
+            settings["run.device"] = "sim:0" if ranks == 2 else "sim"
+            train("parts", 3 - ranks, steps, "true")
+            check_same(scratch / f"eager-{at}", scratch / f"parts-{at}", f"graphs of {model} {settings}, resumed")
+
+    together([lambda at=at, each=each: row(at, *each) for at, each in enumerate(rows)], 2)
+
+
 def host_waits(scratch):
     """A step holds the host up 5 times, and once for each bucket, at most. More do models that speak with the host in
     the middle of a step (a policy, losses and statistics that are summed there), and replicas that keep buffers."""
@@ -197,6 +242,7 @@ def main():
         write_data(scratch)
         along_the_tree(scratch)
         other_ways(scratch)
+        graphs(scratch)
         host_waits(scratch)
         what_goes_wrong(scratch)
         waits_left_out(scratch)

@@ -18,10 +18,10 @@ Blocks::Blocks(Options const& options)
 
 Blocks::~Blocks() = default;
 
-Block* Blocks::take_cached(int device, Stream* home, std::size_t size) {
-    auto const found = cached_.lower_bound({device, home, size});
+Block* Blocks::take_cached(int device, Stream* home, std::size_t size, int graph_memory) {
+    auto const found = cached_.lower_bound({device, home, graph_memory, size});
     if (found == cached_.end() || found->second->device != device || found->second->home != home ||
-        found->second->size > 2 * size) {
+        found->second->graph_memory != graph_memory || found->second->size > 2 * size) {
         return nullptr;
     }
     auto* const block = found->second;
@@ -52,17 +52,23 @@ Block* Blocks::take_new(int device, Stream* home, std::size_t size, std::size_t 
     return all_.back().get();
 }
 
-Block* Blocks::take(int device, Stream* home, std::size_t bytes) {
+Block* Blocks::take(int device, Stream* home, std::size_t bytes, int graph_memory) {
     std::size_t const unit = device < 0 ? 4096 : 512; // pages can be closed
     auto const size = std::max<std::size_t>((bytes + unit - 1) / unit, 1) * unit;
-    auto* block = take_cached(device, home, size);
+    auto* block = take_cached(device, home, size, graph_memory);
+    if (block != nullptr && graph_memory != 0) {
+        block->in_use = true;
+        return block; // as it was: earlier work uses all of it
+    }
     if (block == nullptr) {
         block = take_new(device, home, size, unit);
     }
     if (block == nullptr) {
         return nullptr;
     }
-    block->used = std::max<std::size_t>(bytes, 1);
+    block->graph_memory = graph_memory;
+    block->in_use = true;
+    block->used = graph_memory != 0 ? block->size : std::max<std::size_t>(bytes, 1);
     living_[block->data] = block;
     if (device >= 0) {
         auto& use = use_[static_cast<std::size_t>(device)];
@@ -83,7 +89,26 @@ void Blocks::reuse(Block& block) {
     block.users.clear();
     block.pending.clear();
     protect(block);
-    cached_.insert({{block.device, block.home, block.size}, &block});
+    cached_.insert({{block.device, block.home, block.graph_memory, block.size}, &block});
+}
+
+void Blocks::reuse_in_graphs(Block& block) {
+    block.in_use = false;
+    cached_.insert({{block.device, block.home, block.graph_memory, block.size}, &block});
+}
+
+std::vector<Block*> Blocks::end_graph_memory(int number) {
+    std::erase_if(cached_, [&](auto const& each) { return each.second->graph_memory == number; });
+    std::vector<Block*> unused;
+    for (auto const& block : all_) {
+        if (block->graph_memory == number) {
+            block->graph_memory = 0;
+            if (!block->in_use) {
+                unused.push_back(block.get());
+            }
+        }
+    }
+    return unused;
 }
 
 Block* Blocks::find(void const* data, std::size_t bytes) const {

@@ -30,6 +30,10 @@ struct Block {
     std::vector<Pending> pending;
     Shadow shadow;
     int protection = 0; ///< of pinned memory, for the host
+    /// Belongs to recorded work of this number: is living to the end of that, so that replays find
+    /// it; 0: to none.
+    int graph_memory = 0;
+    bool in_use = true; ///< by a tensor
 };
 
 /// The memory of all devices and the pinned one, in blocks. A freed one is used again by the stream
@@ -40,7 +44,11 @@ class Blocks {
     ~Blocks();
 
     /// Null: there is not so much. `device` -1: pinned.
-    Block* take(int device, Stream* home, std::size_t bytes);
+    Block* take(int device, Stream* home, std::size_t bytes, int graph_memory = 0);
+    /// May be used again by work that is recorded for the same memory.
+    void reuse_in_graphs(Block& block);
+    /// Returns what nobody uses of the memory, to be given back; the rest is as other blocks.
+    std::vector<Block*> end_graph_memory(int number);
     /// No longer living: neither found nor used again.
     void retire(Block& block);
     /// May be used again.
@@ -58,9 +66,9 @@ class Blocks {
     void reset_peak(int device);
 
   private:
-    using Key = std::tuple<int, Stream*, std::size_t>;
+    using Key = std::tuple<int, Stream*, int, std::size_t>;
 
-    Block* take_cached(int device, Stream* home, std::size_t size);
+    Block* take_cached(int device, Stream* home, std::size_t size, int graph_memory);
     Block* take_new(int device, Stream* home, std::size_t size, std::size_t unit);
 
     std::size_t bytes_of_device_;

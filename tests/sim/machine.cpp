@@ -149,6 +149,15 @@ void Machine::enqueue(Stream& on, char const* kernel, std::vector<Range> const& 
 void Machine::launch(Stream& on, char const* kernel, std::vector<Range> const& ranges,
                      std::function<void()> work) {
     std::lock_guard const lock(mutex_);
+    if (auto* const recording = recording_of(on)) {
+        for (auto const& range : ranges) {
+            if (range.bytes > 0 && is_pinned(range.data)) {
+                refuse(on, std::string(kernel) + " uses memory of the host");
+            }
+        }
+        recording->graph->launches.push_back({kernel, ranges, std::move(work)});
+        return;
+    }
     if (counts_->launches++ == options_.hang) {
         work = [] { std::this_thread::sleep_for(std::chrono::hours(24)); };
     }
@@ -157,6 +166,7 @@ void Machine::launch(Stream& on, char const* kernel, std::vector<Range> const& r
 
 Mark Machine::record(Stream& on) {
     std::lock_guard const lock(mutex_);
+    refuse(on, "an event, or a wait of the host");
     auto mark = std::make_shared<Version>();
     enqueue(
         on, "an event", {},
@@ -174,6 +184,7 @@ Mark Machine::record(Stream& on) {
 
 void Machine::wait(Stream& later, Mark const& mark) {
     std::lock_guard const lock(mutex_);
+    refuse(later, "a wait for another stream");
     if (counts_->waits++ == options_.drop) {
         return;
     }
@@ -265,7 +276,9 @@ void Machine::reclaim() {
 void* Machine::allocate(int device, Stream& home, std::size_t bytes) {
     std::lock_guard const lock(mutex_);
     reclaim();
-    auto* const block = blocks_.take(device, &home, bytes);
+    auto* const recording = recording_of(home);
+    auto* const block =
+        blocks_.take(device, &home, bytes, recording ? recording->graph->memory->number : 0);
     return block == nullptr ? nullptr : block->data;
 }
 
@@ -276,18 +289,35 @@ void Machine::free(void* data) noexcept {
         std::fprintf(stderr, "sim: memory is freed that is not allocated\n");
         std::abort();
     }
-    for (auto* const user : block->users) {
-        block->pending.push_back({user->index(), user->epoch, true});
+    if (block->graph_memory != 0) { // a replay, too, finds there what it has not written itself
+        if (auto* const recording = recording_of(*block->home)) {
+            recording->graph->launches.push_back(
+                {"the reuse of freed memory",
+                 {{block->data, block->size, true}},
+                 [at = blocks_.kernels(block->data), bytes = block->size] {
+                     std::memset(at, 0xFF, bytes);
+                 },
+                 false});
+        }
+        blocks_.reuse_in_graphs(*block);
+        return;
     }
-    if (!block->pending.empty()) {
-        blocks_.retire(*block);
-        leaving_.push_back(block);
+    give_back(*block);
+}
+
+void Machine::give_back(Block& block) {
+    for (auto* const user : block.users) {
+        block.pending.push_back({user->index(), user->epoch, true});
+    }
+    if (!block.pending.empty()) {
+        blocks_.retire(block);
+        leaving_.push_back(&block);
         return;
     }
     try { // from here on the home stream may use it again: what else uses it is a race
         enqueue(
-            *block->home, "the reuse of freed memory", {{block->data, block->used, true}},
-            [at = blocks_.kernels(block->data), bytes = block->size] {
+            *block.home, "the reuse of freed memory", {{block.data, block.used, true}},
+            [at = blocks_.kernels(block.data), bytes = block.size] {
                 std::memset(at, 0xFF, bytes);
             },
             false);
@@ -297,8 +327,8 @@ void Machine::free(void* data) noexcept {
             std::abort(); // else a first race is on its way
         }
     }
-    blocks_.retire(*block);
-    blocks_.reuse(*block);
+    blocks_.retire(block);
+    blocks_.reuse(block);
 }
 
 void Machine::record_stream(void const* data, Stream& user) {

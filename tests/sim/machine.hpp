@@ -6,6 +6,7 @@
 
 #include "blocks.hpp"
 #include "counts_file.hpp"
+#include "graph.hpp"
 #include "options.hpp"
 #include "runtime.hpp"
 #include "stream.hpp"
@@ -33,6 +34,13 @@ class Machine {
     bool is_idle(Stream& stream);
     void synchronize(Mark const& mark);
 
+    std::shared_ptr<GraphMemory> new_graph_memory();
+    void begin_recording(Stream& on, std::shared_ptr<GraphMemory> memory);
+    std::shared_ptr<Graph> end_recording(Stream& on);
+    void abandon_recording(Stream& on) noexcept;
+    void refuse_in_recording(Stream const& on, char const* what);
+    void replay(Graph const& graph, Stream& on);
+
     void* allocate(int device, Stream& home, std::size_t bytes);
     void free(void* data) noexcept;
     void record_stream(void const* data, Stream& user);
@@ -54,6 +62,10 @@ class Machine {
     void tell(Block const& block, Shadow::Conflict const& conflict, Access const& access);
     void host_has_waited_for(Clock const& clock);
     void overwrite(Block& block);
+    void give_back(Block& block);
+    Recording* recording_of(Stream const& stream);
+    void refuse(Stream const& on, std::string const& what);
+    void end_graph_memory(int number);
     void reclaim();
 
     Options options_;
@@ -63,6 +75,8 @@ class Machine {
     Blocks blocks_;
     std::vector<Block*> leaving_; ///< freed while streams used them
     std::vector<Block*> closed_;  ///< pinned, and pending
+    std::vector<Recording> recordings_;
+    int graph_memories_ = 0; ///< made so far
     CountsFile counts_;
 };
 

@@ -92,6 +92,25 @@ double time_of(Mark const& mark) {
     return mark->time;
 }
 
+std::shared_ptr<GraphMemory> new_graph_memory() {
+    return machine().new_graph_memory();
+}
+void begin_recording(Stream& on, std::shared_ptr<GraphMemory> const& memory) {
+    machine().begin_recording(on, memory);
+}
+std::shared_ptr<Graph> end_recording(Stream& on) {
+    return machine().end_recording(on);
+}
+void abandon_recording(Stream& on) noexcept {
+    machine().abandon_recording(on);
+}
+void refuse_in_recording(Stream const& on, char const* what) {
+    machine().refuse_in_recording(on, what);
+}
+void replay(Graph const& graph, Stream& on) {
+    machine().replay(graph, on);
+}
+
 void* allocate(std::size_t bytes) {
     return machine().allocate(current_device(), current_stream(current_device()), bytes);
 }

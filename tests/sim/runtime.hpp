@@ -65,6 +65,28 @@ void synchronize_device(int device);
 /// Seconds of a steady clock. Only of a mark that is done.
 double time_of(Mark const& mark);
 
+// --- recorded work
+
+struct Graph;
+/// Memory of recorded work: is used again by later work that is recorded for it, and by nothing
+/// else while it or a graph of its exists.
+struct GraphMemory;
+
+std::shared_ptr<GraphMemory> new_graph_memory();
+/// From now on, work that is launched on the stream is recorded, not done. What would have to be
+/// done at once is refused then: waits of the host, events, and uses of the host's memory, in which
+/// a replay would find other values.
+///
+/// Throws  std::logic_error for a device's default stream
+void begin_recording(Stream& on, std::shared_ptr<GraphMemory> const& memory);
+/// Throws  std::logic_error where something was refused: it is to be abandoned
+std::shared_ptr<Graph> end_recording(Stream& on);
+void abandon_recording(Stream& on) noexcept;
+/// Throws  std::logic_error naming `what`, if the stream records
+void refuse_in_recording(Stream const& on, char const* what);
+/// Launches all of it. Throws  as `launch`
+void replay(Graph const& graph, Stream& on);
+
 // --- memory
 
 /// On the current device, for use by its current stream; null: there is not so much.

@@ -37,6 +37,7 @@ void copy_within_devices(Tensor const& from, Tensor const& to) {
 
 void copy_to_device(Tensor const& from, Tensor const& to, bool non_blocking) {
     auto& on = current_stream(to.device().index());
+    refuse_in_recording(on, "a copy of values of the host");
     if (is_pinned(from.const_data_ptr())) {
         launch_torch(on, "a copy from pinned memory", {range_of(from, false), range_of(to, true)},
                      [a = kernel_view(from), b = kernel_view(to)] { b.copy_(a); });

@@ -59,13 +59,16 @@ struct Prepared {
     std::vector<Range> ranges;
 };
 
-Prepared prepare(Operator const& op, std::vector<IValue> const& arguments) {
+Prepared prepare(Operator const& op, std::vector<IValue> const& arguments, Stream const& on) {
     Prepared prepared;
     std::unordered_map<void*, Tensor> views; // a tensor given twice is one tensor
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         prepared.arguments.push_back(mapped(arguments[i], [&](Tensor const& tensor) {
             if (!is_on_device(tensor)) {
                 bool const number = tensor.unsafeGetTensorImpl()->is_wrapped_number();
+                if (tensor.dim() > 0) {
+                    refuse_in_recording(on, "values of the host");
+                }
                 return number ? tensor : tensor.clone();
             }
             prepared.ranges.push_back(range_of(tensor, op.writes[i]));
@@ -92,19 +95,19 @@ void run_later(Operator& op, Forecast const& forecast, Prepared prepared, Stream
             prepared.ranges.push_back(range_of(fresh.back(), true));
         }
     }
-    launch_torch(
-        on, op.name.c_str(), prepared.ranges,
-        [&op, values = std::move(prepared.arguments), views, shapes = forecast.fresh]() mutable {
-            op.handle.callBoxed(&values);
-            auto const made = fresh_of(values, op);
-            TORCH_CHECK(shapes_of(made) == shapes, "sim: the shapes of ", op.name,
-                        " depend on values");
-            for (std::size_t i = 0; i < made.size(); ++i) {
-                if (made[i].defined()) {
-                    views[i].copy_(made[i]);
-                }
-            }
-        });
+    launch_torch(on, op.name.c_str(), prepared.ranges,
+                 [&op, arguments = std::move(prepared.arguments), views, shapes = forecast.fresh] {
+                     auto values = arguments; // recorded work runs more than once
+                     op.handle.callBoxed(&values);
+                     auto const made = fresh_of(values, op);
+                     TORCH_CHECK(shapes_of(made) == shapes, "sim: the shapes of ", op.name,
+                                 " depend on values");
+                     for (std::size_t i = 0; i < made.size(); ++i) {
+                         if (made[i].defined()) {
+                             views[i].copy_(made[i]);
+                         }
+                     }
+                 });
     std::size_t at = 0;
     for (std::size_t i = 0; i < op.result_is.size(); ++i) {
         auto const kind = op.handle.schema().returns()[i].type()->kind();
@@ -150,11 +153,11 @@ void run_on_stream(c10::OperatorHandle const& handle, torch::jit::Stack* stack) 
     auto& on = current_stream(device);
     auto const forecast = look_up(op, arguments);
     if (!forecast.known) {
-        run_and_wait(op, prepare(op, arguments), on, arguments, *stack);
+        run_and_wait(op, prepare(op, arguments, on), on, arguments, *stack);
         return;
     }
     resize_given(op, arguments, forecast.given);
-    run_later(op, forecast, prepare(op, arguments), on, arguments, *stack);
+    run_later(op, forecast, prepare(op, arguments, on), on, arguments, *stack);
 }
 
 // Those that torch would take apart, or refuse, on devices that it does not know.

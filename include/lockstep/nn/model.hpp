@@ -61,6 +61,11 @@ class Model : public torch::nn::Module {
     /// Whether several instances may run at once on threads of one process.
     virtual bool runs_on_threads() const { return true; }
 
+    /// Whether forward does the same work on a device for all batches of one shape, with the same
+    /// memory for what it keeps, so that the device may record it once and replay it. A forward
+    /// that waits for the device, or copies values to it, is found out and not recorded anyway.
+    virtual bool is_replayable() const { return true; }
+
     /// Makes buffers() hold what forward has left behind. After backward, which may still need what
     /// was there before.
     virtual void settle_buffers() const {}

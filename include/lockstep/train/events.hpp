@@ -71,6 +71,8 @@ struct Step {
     std::int64_t exchanged_bytes = 0; ///< read from or sent to other ranks by rank 0
     std::int64_t messages = 0; ///< of gradients and parameters, sent to other hosts by rank 0
     double update_s = 0;
+    std::int64_t graph_replays = 0; ///< passes of rank 0 that a graph of the device replayed
+    std::int64_t eager_passes = 0;  ///< and those that did without, where run.graphs is true
     double loss_scale = 1;
     bool skipped = false;      ///< under fp16: the gradient was not finite, nothing was changed
     std::string weight_hash{}; ///< after the step, in hexadecimal digits; empty: nobody asked

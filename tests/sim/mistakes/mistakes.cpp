@@ -16,6 +16,7 @@
 
 namespace {
 
+namespace sim = lockstep::sim;
 using torch::Tensor;
 
 constexpr std::int64_t elements = 1 << 16;
@@ -167,6 +168,86 @@ bool index_out_of_range(Devices const& on, bool right) {
     return all_are(on.full(1).index_select(0, index), 1);
 }
 
+/// Work that is recorded and replayed on a stream beside.
+class Recorded {
+  public:
+    Recorded(Devices const& on, std::function<void()> const& work) {
+        join(on_, on.main());
+        c10::StreamGuard const now(on_);
+        auto& stream = sim::current_stream(0);
+        sim::begin_recording(stream, memory_);
+        try {
+            work();
+            graph_ = sim::end_recording(stream);
+        } catch (...) {
+            sim::abandon_recording(stream);
+            throw;
+        }
+    }
+    void replay(Devices const& on) const {
+        join(on_, on.main());
+        {
+            c10::StreamGuard const now(on_);
+            sim::replay(*graph_, sim::current_stream(0));
+        }
+        join(on.main(), on_);
+    }
+
+  private:
+    c10::Stream on_ = Devices().beside();
+    std::shared_ptr<sim::GraphMemory> memory_ = sim::new_graph_memory();
+    std::shared_ptr<sim::Graph> graph_;
+};
+
+/// A replay would find the values that the host had when it was recorded.
+bool host_values_in_a_graph(Devices const& on, bool right) {
+    auto const mask = on.full(1);
+    Tensor result;
+    Recorded const graph(on, [&] {
+        auto const host = torch::full({elements}, 3.0F).pin_memory();
+        result = on.full(2) * (right ? mask : host.to(on.first, torch::kFloat32, true));
+    });
+    mask.copy_(torch::full({elements}, 3.0F));
+    graph.replay(on);
+    return all_are(result, 6);
+}
+
+bool waited_in_a_graph(Devices const& on, bool right) {
+    auto const values = on.full(5);
+    Tensor result;
+    Recorded const graph(
+        on, [&] { result = right ? values + values.sum() : values + values.sum().item<float>(); });
+    graph.replay(on);
+    return all_are(result, 5 + 5.0F * elements);
+}
+
+bool never_replayed(Devices const& on, bool right) {
+    auto const values = on.full(5);
+    Recorded const graph(on, [&] { values.add_(1); });
+    if (right) {
+        graph.replay(on);
+        graph.replay(on);
+    }
+    return all_are(values, 7);
+}
+
+/// What the graph has freed, it uses again.
+bool freed_by_a_graph(Devices const& on, bool right) {
+    auto const values = on.full(5);
+    Tensor kept;
+    Tensor result;
+    void* lost = nullptr;
+    Recorded const graph(on, [&] {
+        auto const between = values + 1;
+        lost = between.mutable_data_ptr();
+        kept = right ? between : Tensor();
+        result = between * 2;
+    });
+    graph.replay(on);
+    auto const found = torch::from_blob(lost, {elements}, on.options);
+    return all_are(result, 12) && all_are(found, 6);
+}
+
 struct Mistake {
     std::string_view name;
     bool (*run)(Devices const&, bool);
@@ -184,6 +265,10 @@ constexpr Mistake mistakes[] = {
     {"of_the_host", of_the_host},
     {"not_written", not_written},
     {"index_out_of_range", index_out_of_range},
+    {"host_values_in_a_graph", host_values_in_a_graph},
+    {"waited_in_a_graph", waited_in_a_graph},
+    {"never_replayed", never_replayed},
+    {"freed_by_a_graph", freed_by_a_graph},
 };
 
 } // namespace

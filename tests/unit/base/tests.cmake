@@ -19,6 +19,7 @@ target_compile_definitions(unit.base
 lockstep_add_unit_test(base/recorder)
 lockstep_add_unit_test(base/usage)
 
+lockstep_add_unit_test(base/pci_gauge)
 lockstep_add_unit_test(base/device_gauge)
 add_library(lockstep_fake_nvml SHARED support/fake_nvml.cpp)
 set_target_properties(lockstep_fake_nvml PROPERTIES OUTPUT_NAME nvidia-ml SOVERSION 1

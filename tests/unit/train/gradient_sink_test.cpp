@@ -55,7 +55,11 @@ TEST_CASE("shared, frozen, short and unused parameters get the gradients that to
     std::vector<int> announced;
     for (int micro = 0; micro < 2; ++micro) { // gradients add up
         if (micro == 1) {
-            sink.announce([&](int bucket) { announced.push_back(bucket); });
+            sink.announce([&](int first, int last) {
+                for (int bucket = first; bucket < last; ++bucket) {
+                    announced.push_back(bucket);
+                }
+            });
         }
         auto const inputs = torch::full({4, 70}, 0.1F * static_cast<float>(micro + 1));
         plain.forward(inputs).square().sum().backward();

@@ -1,0 +1,68 @@
+#include "train/device_graph.hpp"
+
+#include <ATen/cuda/CUDAGraph.h>
+
+#include <utility>
+
+namespace lockstep::train {
+
+namespace {
+
+class CudaGraph : public DeviceGraph {
+  public:
+    void replay() override { graph.replay(); }
+
+    at::cuda::CUDAGraph graph;
+};
+
+class CudaGraphRecorder : public GraphRecorder {
+  public:
+    explicit CudaGraphRecorder(c10::DeviceIndex device)
+        : device_(device), pool_(at::cuda::graph_pool_handle()) {}
+
+    void begin() override {
+        recorded_ = std::make_unique<CudaGraph>();
+        // Other threads copy batches and write checkpoints meanwhile, which is no concern of ours.
+        recorded_->graph.capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
+    }
+
+    std::unique_ptr<DeviceGraph> end() override {
+        recorded_->graph.capture_end();
+        return std::move(recorded_);
+    }
+
+    /// After an operation that cannot be recorded the end fails, too: but it ends the stream's
+    /// recording, and leaves the allocator's to us.
+    void abandon() noexcept override {
+        if (!recorded_) {
+            return;
+        }
+        try {
+            recorded_->graph.capture_end();
+        } catch (...) {
+            end_allocations();
+        }
+        recorded_.reset();
+        static_cast<void>(cudaGetLastError()); // or the next call would report it
+    }
+
+  private:
+    void end_allocations() const noexcept {
+        try {
+            c10::cuda::CUDACachingAllocator::endAllocateToPool(device_, pool_);
+        } catch (...) { // they had ended
+        }
+    }
+
+    c10::DeviceIndex device_;
+    at::cuda::MempoolId_t pool_;
+    std::unique_ptr<CudaGraph> recorded_;
+};
+
+} // namespace
+
+std::unique_ptr<GraphRecorder> make_graph_recorder(torch::Device device) {
+    return device.is_cuda() ? std::make_unique<CudaGraphRecorder>(device.index()) : nullptr;
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,102 @@
+#pragma once
+
+#include "lockstep/task/task.hpp"
+#include "nn/dropout_masks.hpp"
+#include "train/device_graph.hpp"
+#include "train/gradient_sink.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep::train {
+
+/// What became of passes of forward and backward.
+struct GraphUse {
+    std::int64_t replayed = 0;
+    std::int64_t eager = 0; ///< computed kernel by kernel
+    std::string remark{};   ///< why some are not replayed, once; empty: nothing to say
+};
+
+/// Forward and backward of a batch, recorded by the device and replayed: the same work with one
+/// start for many kernels. What differs between batches lies in tensors that stay where they are:
+/// inputs, targets, dropout's masks, the loss scale. A recording is cut wherever buckets of
+/// gradients are complete, so that they leave while backward still runs, as they do without graphs.
+///
+/// Batches of one shape, whose gradients go to the same place, share a recording. The first of them
+/// run eagerly, since libraries prepare themselves in their first calls. So do batches with
+/// lengths, batches of ever new shapes, and those that the device could not record.
+class StepGraphs {
+  public:
+    struct Pass {
+        task::Tensors const& batch;
+        GradientSink& sink; ///< after `begin`, and `announce` where it is the last
+        std::uint64_t random_key = 0;
+        double loss_scale = 1;
+        /// Forward and backward of a batch, whose loss is multiplied by the scale, a scalar tensor.
+        std::function<task::Loss(task::Tensors const&, torch::Tensor const& scale)> compute;
+    };
+
+    explicit StepGraphs(std::unique_ptr<GraphRecorder> recorder) : recorder_(std::move(recorder)) {}
+
+    /// Backward runs on the thread that records, so does every other while this exists.
+    class OneThread {
+      public:
+        OneThread();
+        OneThread(OneThread const&) = delete;
+        OneThread& operator=(OneThread const&) = delete;
+        ~OneThread();
+
+      private:
+        bool before_;
+    };
+
+    /// The loss, detached, of a pass that was replayed; none: `eager` has run, which computes it.
+    ///
+    /// Throws  what `eager` throws, or the device
+    std::optional<task::Loss> run(Pass const& pass, std::function<void()> const& eager);
+
+    /// Since the last call.
+    GraphUse take_use() { return std::exchange(use_, {}); }
+
+  private:
+    struct Segment {
+        std::unique_ptr<DeviceGraph> graph;
+        int last = 0; ///< buckets up to here are complete behind it; 0: none
+    };
+    /// Of all passes of one form.
+    struct Recording {
+        int passes = 0; ///< so far
+        bool failed = false;
+        nn::DropoutMasks masks;
+        task::Tensors batch; ///< where replays read it
+        torch::Tensor scale; ///< a scalar
+        std::vector<Segment> segments;
+        task::Loss loss;           ///< where replays leave it
+        std::vector<char> written; ///< entries that have a gradient afterwards
+    };
+
+    Recording* recording_of(Pass const& pass);
+    void refuse(std::string const& what);
+    void record(Recording& recording, Pass const& pass);
+    static void fill(Recording& recording, Pass const& pass);
+
+    std::unique_ptr<GraphRecorder> recorder_;
+    std::map<std::string, Recording> recordings_; ///< by form
+    GraphUse use_;
+    std::set<std::string> refused_; ///< what has been told
+};
+
+/// Graphs for a run that asks for them, or why it has none, for people.
+struct ChosenGraphs {
+    std::unique_ptr<StepGraphs> graphs{};
+    std::string remark{};
+};
+ChosenGraphs choose_graphs(nn::Model const& model, torch::Device device, bool concurrent);
+
+} // namespace lockstep::train
