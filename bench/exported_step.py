@@ -189,6 +189,13 @@ def write(scratch, name, steps, segments=1):
     return decks
 
 
+def decks(scratch, name, options):
+    made = {side: scratch / f"{name}-{side}.ini" for side in ("built-in", "exported", "compiled")}
+    if options.files and all(deck.exists() for deck in made.values()):
+        return made
+    return write(scratch, name, options.steps, options.segments)
+
+
 def run(command):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True,
                           env={**os.environ, "OMP_NUM_THREADS": "1"})
@@ -200,7 +207,7 @@ def run(command):
 def our_step(options, deck, directory):
     """Milliseconds, the median of a run."""
     ranks = [] if options.ranks == 1 else ["mpirun", "-n", options.ranks]
-    run([*ranks, options.build / "lockstep", "train", deck, "--run.directory", directory])
+    run([*ranks, options.build / "lockstep", "train", deck, "--run.directory", directory, "--checkpoint.resume", "none"])
     lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
     return statistics.median([line["step_ms"] for line in lines if "step_ms" in line][WARM_UP:])
 
@@ -218,16 +225,22 @@ def main():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--segments", type=int, default=1, help="of the compiled step")
+    parser.add_argument("--files", type=pathlib.Path, help="keep models, decks and runs there, and use what is there")
+    parser.add_argument("--prepare", action="store_true", help="only make --files: compiling takes minutes")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
+    if options.prepare:
+        for model in options.models.split(","):
+            write(options.files, model, options.steps, options.segments)
+        return
     print("| model | step of | median | its step / the step of the built-in, the exported, the compiled: median, range |"
           "\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
-        scratch = pathlib.Path(name)
+        scratch = options.files or pathlib.Path(name)
         for model in options.models.split(","):
             sides = {side: lambda number, side=side, deck=deck:
                      our_step(options, deck, scratch / f"{model}-{side}-{number}")
-                     for side, deck in write(scratch, model, options.steps, options.segments).items()}
+                     for side, deck in decks(scratch, model, options).items()}
             ours = list(sides)
             if options.ranks > 1:
                 sides["DDP"] = lambda number: ddp_step(options, model)
