@@ -5,15 +5,15 @@ import time
 
 from torch_side import dist, leave, mean_over_ranks, start, tell, torch  # first: it binds the rank to a core
 
-from exported_step import CLASSES, MODELS, SEQUENCE, VOCABULARY, WARM_UP, F
+from exported_step import CLASSES, MODELS, TEXTS, WARM_UP, F
 
 
 def batches(model, count):
     _, example, _, size = MODELS[model]
     generator = torch.Generator().manual_seed(dist.get_rank())
     for _ in range(count):
-        if model == "transformer":
-            tokens = torch.randint(0, VOCABULARY, (size, SEQUENCE + 1), generator=generator)
+        if texts := TEXTS.get(model):
+            tokens = torch.randint(0, texts.vocabulary, (size, texts.sequence + 1), generator=generator)
             yield tokens[:, :-1], tokens[:, 1:]
         else:
             yield (torch.rand(size, *example.shape[1:], generator=generator),

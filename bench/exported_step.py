@@ -7,6 +7,7 @@ step of each run. With --ranks 2 also beside PyTorch's DDP over gloo, eager and 
     .venv/bin/python bench/exported_step.py --ranks 2 --models mlp18m,cnn
 """
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
@@ -25,7 +26,7 @@ from torch.nn import functional as F  # noqa: E402
 
 import lockstep_export  # noqa: E402
 
-CLASSES, VOCABULARY, SEQUENCE, WIDTH, HEADS, LAYERS = 10, 512, 128, 192, 6, 4
+CLASSES = 10
 WARM_UP = 5  # steps
 PROCESSOR = "x86-64-v4" if "AVX512" in torch.backends.cpu.get_cpu_capability() else None
 DECK = """
@@ -84,16 +85,35 @@ def cnn():
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(32 * 64, 64), nn.ReLU(), nn.Linear(64, CLASSES))
 
 
+@dataclasses.dataclass
+class Texts:
+    """A causal transformer with learnt positions and a tied head; 12.3 million parameters are the GPT."""
+    vocabulary: int
+    sequence: int
+    width: int
+    heads: int
+    layers: int
+
+    def keys(self):
+        return (f"name = transformer\nlayers = {self.layers}\nwidth = {self.width}\nheads = {self.heads}\nnorm = layer\n"
+                f"activation = gelu\nbias = true\npositions = learnt\nvocabulary = {self.vocabulary}")
+
+    def example(self):
+        return torch.zeros(2, self.sequence, dtype=torch.int64)
+
+
 class Block(nn.Module):
-    def __init__(self):
+    def __init__(self, form):
         super().__init__()
-        self.attention_norm, self.feed_forward_norm = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.query, self.key, self.value, self.output = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
-        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+        width = form.width
+        self.heads = form.heads
+        self.attention_norm, self.feed_forward_norm = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query, self.key, self.value, self.output = (nn.Linear(width, width) for _ in range(4))
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, values):
         normed = self.attention_norm(values)
-        query, key, value = (each(normed).unflatten(2, (HEADS, -1)).transpose(1, 2)
+        query, key, value = (each(normed).unflatten(2, (self.heads, -1)).transpose(1, 2)
                              for each in (self.query, self.key, self.value))
         found = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         values = values + self.output(found.transpose(1, 2).flatten(2))
@@ -101,14 +121,18 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    def __init__(self):
+    def __init__(self, form):
         super().__init__()
-        self.embedding, self.positions = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(SEQUENCE, WIDTH)
-        self.blocks = nn.Sequential(*(Block() for _ in range(LAYERS)))
-        self.norm = nn.LayerNorm(WIDTH)
+        self.form = form
+        self.embedding, self.positions = (nn.Embedding(rows, form.width) for rows in (form.vocabulary, form.sequence))
+        self.blocks = nn.Sequential(*(Block(form) for _ in range(form.layers)))
+        self.norm = nn.LayerNorm(form.width)
+        for weight in self.parameters():
+            if weight.dim() == 2:
+                nn.init.normal_(weight, 0, 0.02)
 
     def forward(self, tokens):
-        values = self.embedding(tokens) + self.positions(torch.arange(SEQUENCE))
+        values = self.embedding(tokens) + self.positions(torch.arange(self.form.sequence))
         return F.linear(self.norm(self.blocks(values)), self.embedding.weight).permute(0, 2, 1)
 
 
@@ -121,13 +145,13 @@ def mlp18m():
 
 
 IMAGES = torch.rand(2, 3, 32, 32)
+TEXTS = {"transformer": Texts(512, 128, 192, 6, 4), "gpt": Texts(4096, 256, 384, 6, 6)}
 # The program, an example of its input, the built-in model's keys, samples per step.
 MODELS = {"mlp18m": (mlp18m, IMAGES, "name = mlp\nhidden = 2048, 4096, 2048", 64),
           "cnn": (cnn, IMAGES, "name = cnn", 64),
           "resnet18": (resnet18, IMAGES, "name = resnet\nstem = small", 16),
-          "transformer": (Transformer, torch.zeros(2, SEQUENCE, dtype=torch.int64),
-                          f"name = transformer\nlayers = {LAYERS}\nwidth = {WIDTH}\nheads = {HEADS}\nnorm = layer\n"
-                          f"activation = gelu\nbias = true\npositions = learnt\nvocabulary = {VOCABULARY}", 16)}
+          **{name: (lambda form=form: Transformer(form), form.example(), form.keys(), batch)
+             for (name, form), batch in zip(TEXTS.items(), (16, 4))}}
 
 
 def loss(scores, targets):
@@ -141,7 +165,7 @@ def write(scratch, name, steps, segments=1):
     torch.manual_seed(1)
     model = make()
     lockstep_export.save(model, (example,), scratch / f"{name}.pt2")
-    data, texts = scratch / f"{name}.h5", name == "transformer"
+    data, texts = scratch / f"{name}.h5", TEXTS.get(name)
     own = lockstep_export.language_loss() if texts else loss
     targets = torch.zeros(example.shape if texts else len(example), dtype=torch.int64)
     lockstep_export.save(model, (example,), scratch / f"{name}-loss.pt2", loss=own, targets=(targets,),
@@ -149,20 +173,27 @@ def write(scratch, name, steps, segments=1):
     lockstep_export.compile(scratch / f"{name}-loss.pt2", processor=PROCESSOR, segments=segments)
     with h5py.File(data, "w") as file:
         if texts:
-            file["inputs"] = torch.randint(0, VOCABULARY, (batch * SEQUENCE * 8 + 1,)).numpy().astype("u2")
+            file["inputs"] = torch.randint(0, texts.vocabulary, (batch * texts.sequence * 8 + 1,)).numpy().astype("u2")
         else:
             file["inputs"] = torch.rand(batch * 8, *example.shape[1:]).numpy()
             file["targets"] = torch.randint(0, CLASSES, (batch * 8,)).numpy()
             file.attrs["classes"] = [str(each) for each in range(CLASSES)]
-    task = f"kind = language\nvocabulary = {VOCABULARY}" if texts else "kind = classification"
+    task = f"kind = language\nvocabulary = {texts.vocabulary}" if texts else "kind = classification"
     decks = {}
     sides = {"built-in": (keys, task), "exported": (f"name = export\nfile = {scratch}/{name}.pt2", task),
              "compiled": (f"name = export\nfile = {scratch}/{name}-loss.pt2\ncompiled = require", "kind = export")}
     for side, (model, task) in sides.items():
         decks[side] = scratch / f"{name}-{side}.ini"
         decks[side].write_text(DECK.format(data=data, batch=batch, model=model, task=task, steps=steps + WARM_UP,
-                                           sequence=f"sequence = {SEQUENCE}" if texts else ""))
+                                           sequence=f"sequence = {texts.sequence}" if texts else ""))
     return decks
+
+
+def decks(scratch, name, options):
+    made = {side: scratch / f"{name}-{side}.ini" for side in ("built-in", "exported", "compiled")}
+    if options.files and all(deck.exists() for deck in made.values()):
+        return made
+    return write(scratch, name, options.steps, options.segments)
 
 
 def run(command):
@@ -176,7 +207,7 @@ def run(command):
 def our_step(options, deck, directory):
     """Milliseconds, the median of a run."""
     ranks = [] if options.ranks == 1 else ["mpirun", "-n", options.ranks]
-    run([*ranks, options.build / "lockstep", "train", deck, "--run.directory", directory])
+    run([*ranks, options.build / "lockstep", "train", deck, "--run.directory", directory, "--checkpoint.resume", "none"])
     lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
     return statistics.median([line["step_ms"] for line in lines if "step_ms" in line][WARM_UP:])
 
@@ -194,16 +225,22 @@ def main():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--segments", type=int, default=1, help="of the compiled step")
+    parser.add_argument("--files", type=pathlib.Path, help="keep models, decks and runs there, and use what is there")
+    parser.add_argument("--prepare", action="store_true", help="only make --files: compiling takes minutes")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
+    if options.prepare:
+        for model in options.models.split(","):
+            write(options.files, model, options.steps, options.segments)
+        return
     print("| model | step of | median | its step / the step of the built-in, the exported, the compiled: median, range |"
           "\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
-        scratch = pathlib.Path(name)
+        scratch = options.files or pathlib.Path(name)
         for model in options.models.split(","):
             sides = {side: lambda number, side=side, deck=deck:
                      our_step(options, deck, scratch / f"{model}-{side}-{number}")
-                     for side, deck in write(scratch, model, options.steps, options.segments).items()}
+                     for side, deck in decks(scratch, model, options).items()}
             ours = list(sides)
             if options.ranks > 1:
                 sides["DDP"] = lambda number: ddp_step(options, model)

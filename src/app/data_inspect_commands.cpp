@@ -54,13 +54,15 @@ std::vector<data::DatasetOptions> named_files(Options (*table)(data::DatasetOpti
 void print(data::DataInfo const& info) {
     std::cout << info.path.string() << ": " << bytes_text(info.bytes) << ", "
               << (info.ours ? "a Lockstep data set" : "written by another program")
-              << (info.checksums ? ", with checksums" : ", without checksums") << "\n  "
-              << count_text(info.samples) << " samples\n";
-    if (info.tokens > 0) {
-        std::cout << "  texts: " << count_text(info.tokens) << " tokens in "
+              << (info.checksums ? ", with checksums" : ", without checksums") << "\n  ";
+    if (info.tokens > 0) { // samples are what data.sequence makes of them
+        std::cout << "texts: " << count_text(info.tokens) << " tokens in "
                   << count_text(info.documents) << " documents, of a vocabulary of "
-                  << count_text(info.fields.front().vocabulary) << "\n";
+                  << count_text(info.fields.front().vocabulary)
+                  << "; data.sequence cuts them into samples\n";
+        return;
     }
+    std::cout << count_text(info.samples) << " samples\n";
     for (std::size_t f = 0; f < info.fields.size(); ++f) {
         auto const& field = info.fields[f];
         std::cout << "  " << field.name << ": [" << (field.ragged ? "any number of rows, " : "");

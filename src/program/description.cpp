@@ -1,0 +1,158 @@
+#include "description.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "graph_reader.hpp"
+#include "operators.hpp"
+#include "schema.hpp"
+
+namespace lockstep::program {
+
+namespace {
+
+constexpr int schema_major = 8; ///< of torch/_export/serde/schema.py
+
+[[noreturn]] void refuse(std::string const& what, std::string const& why,
+                         std::string const& advice) {
+    throw Error(ExitCode::usage, {what, why, advice});
+}
+
+bool is_false(c10::IValue const& value) {
+    return (value.isBool() && !value.toBool()) || (value.isDouble() && value.toDouble() == 0);
+}
+
+/// What of an operator tells whether it is in training.
+bool is_mode(std::string const& argument) {
+    constexpr std::array names{"train", "training", "dropout_p", "use_input_stats"};
+    return std::find(names.begin(), names.end(), argument) != names.end();
+}
+
+void note_mode(Graph const& graph, Mode& mode) {
+    for (auto const& node : graph.nodes) {
+        bool trains = false;
+        bool has_mode = false;
+        for (std::size_t at = 0; at < node.arguments.size(); ++at) {
+            auto const& argument = node.arguments[at];
+            if (argument.graph) {
+                note_mode(*argument.graph, mode);
+            }
+            if (node.op && is_mode(node.op->schema().arguments()[at].name())) {
+                has_mode = true;
+                trains = trains || !is_false(argument.constant);
+            }
+        }
+        if (has_mode && mode.text.empty()) {
+            mode.text =
+                concat(node.target, node.origin.empty() ? "" : concat(" (", node.origin, ")"));
+        }
+        mode.draws =
+            mode.draws || (node.op && lockstep::program::draws(*node.op) && (trains || !has_mode));
+    }
+}
+
+Input input_of(Json const& json, Json const& tensors) {
+    auto const& kind = member_name(json);
+    auto const& value = member(json);
+    if (kind == "parameter") {
+        return {Input::Kind::parameter, value.at("parameter_name").get<std::string>()};
+    }
+    if (kind == "buffer") {
+        return {Input::Kind::buffer, value.at("buffer_name").get<std::string>()};
+    }
+    if (kind == "tensor_constant") {
+        return {Input::Kind::constant, value.at("tensor_constant_name").get<std::string>()};
+    }
+    if (kind == "constant_input") {
+        return {Input::Kind::nothing, value.at("name").get<std::string>()};
+    }
+    if (kind != "user_input" || !value.at("arg").contains("as_tensor")) {
+        refuse(concat("the exported program has an input of kind ", kind),
+               "models get only tensors",
+               "Write a forward whose arguments are tensors, and export it again");
+    }
+    Input input{Input::Kind::user, value.at("arg").at("as_tensor").at("name").get<std::string>()};
+    auto const& form = tensors.at(input.name);
+    input.type = scalar_type_of(form.at("dtype"));
+    for (auto const& size : form.at("sizes")) {
+        input.sizes.push_back(size_of(size));
+    }
+    return input;
+}
+
+std::optional<std::string> output_of(Json const& json) {
+    auto const& kind = member_name(json);
+    if (kind == "buffer_mutation") {
+        return member(json).at("buffer_name").get<std::string>();
+    }
+    if (kind != "user_output") {
+        refuse(concat("the exported program has an output of kind ", kind),
+               "programs for training return what forward returns",
+               "Export with torch.export.export(model, inputs), without decompositions");
+    }
+    return std::nullopt;
+}
+
+void require_training_dialect(Json const& json) {
+    auto const& version = json.at("schema_version");
+    if (version.at("major") != schema_major) {
+        refuse(concat("the exported program has the schema ", version.at("major").dump()),
+               concat("this version reads the schema ", schema_major),
+               "Export it with PyTorch 2.6 or later, or use a newer Lockstep");
+    }
+    bool trains = false;
+    for (auto const& verifier : json.at("verifiers")) {
+        trains = trains || verifier == "TRAINING";
+    }
+    if (!trains) {
+        refuse("the exported program is decomposed",
+               concat("its dialect is ", json.at("verifiers").dump(),
+                      ", with operators that have no derivative, or a different one"),
+               "Save what torch.export.export returns, without run_decompositions");
+    }
+}
+
+} // namespace
+
+std::size_t Description::given() const {
+    return static_cast<std::size_t>(
+        std::count_if(inputs.begin(), inputs.end(),
+                      [](Input const& input) { return input.kind == Input::Kind::user; }));
+}
+
+Description read_description(Archive const& archive, std::string const& name) {
+    auto const json = Json::parse(archive.text(concat("models/", name, ".json")));
+    require_training_dialect(json);
+    auto const& module = json.at("graph_module");
+    Description result{
+        archive.path().string(), read_graph(module.at("graph")), {}, {}, {}, {}, {}, {}};
+    for (auto const& [symbol, range] : json.at("range_constraints").items()) {
+        auto& bounds = result.bounds[symbol];
+        auto const set = [&](char const* key, std::int64_t& bound) {
+            bound = range.at(key).is_null() ? bound : range.at(key).get<std::int64_t>();
+        };
+        set("min_val", bounds.minimum);
+        set("max_val", bounds.maximum);
+    }
+    if (json.contains("guards_code")) {
+        result.guards = json.at("guards_code").get<std::vector<std::string>>();
+    }
+    auto const& signature = module.at("signature");
+    for (auto const& each : signature.at("input_specs")) {
+        result.inputs.push_back(input_of(each, module.at("graph").at("tensor_values")));
+    }
+    for (auto const& each : signature.at("output_specs")) {
+        result.outputs.push_back(output_of(each));
+    }
+    if (result.inputs.size() != result.graph->inputs.size() ||
+        result.outputs.size() != result.graph->outputs.size()) {
+        archive.damaged("its signature does not fit its graph");
+    }
+    note_mode(*result.graph, result.mode);
+    return result;
+}
+
+} // namespace lockstep::program

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "blocks.hpp"
+#include "program/archive.hpp"
+#include "program/graph.hpp"
+
+namespace lockstep::program {
+
+/// What a program is given, or keeps.
+struct Input {
+    enum class Kind { parameter, buffer, constant, nothing, user };
+    Kind kind = Kind::user;
+    std::string name;
+    c10::ScalarType type = c10::ScalarType::Undefined;
+    std::vector<Size> sizes{};
+};
+
+/// Of a symbolic size.
+struct Bounds {
+    std::int64_t minimum = 0;
+    std::int64_t maximum = std::numeric_limits<std::int64_t>::max();
+};
+
+/// How a program works in training.
+struct Mode {
+    std::string text; ///< an operator that works differently in training, and its line
+    bool draws = false;
+};
+
+/// What an archive says of one program, but its tensors.
+struct Description {
+    std::string name; ///< of the file
+    std::shared_ptr<Graph const> graph;
+    std::vector<Block> blocks{}; ///< to be computed again in backward; none: everything is kept
+    std::vector<Input> inputs;
+    std::map<std::string, Bounds> bounds;
+    std::vector<std::string> guards;
+    std::vector<std::optional<std::string>> outputs; ///< a buffer's name, or the user's
+    Mode mode;
+
+    /// How many inputs the caller gives.
+    std::size_t given() const;
+};
+
+/// Reads models/NAME.json.
+///
+/// Throws  Error 65 for a damaged archive; 64 for a program that cannot be run, and what to do;
+///         exceptions of Json and of LibTorch for values that are not of the schema
+Description read_description(Archive const& archive, std::string const& name);
+
+} // namespace lockstep::program

@@ -1,0 +1,111 @@
+#include "fit.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <map>
+#include <string>
+
+#include "guard.hpp"
+
+namespace lockstep::program {
+
+namespace {
+
+constexpr char const* name_dimension =
+    "Export it with dynamic_shapes that name this dimension, as lockstep_export.save does";
+
+/// Compares a batch with what a program was exported for.
+class Fit {
+  public:
+    explicit Fit(Description const& description) : description_(description) {}
+
+    void require(Input const& input, at::Tensor const& tensor) {
+        require_type(input, tensor);
+        if (tensor.dim() != static_cast<std::int64_t>(input.sizes.size())) {
+            differs(input, concat("it has ", tensor.dim(), " dimensions; exported with ",
+                                  input.sizes.size()));
+        }
+        for (std::size_t at = 0; at < input.sizes.size(); ++at) {
+            auto const& wanted = input.sizes[at];
+            auto const size = tensor.size(static_cast<std::int64_t>(at));
+            if (wanted.kind == Size::Kind::fixed && size != wanted.value) {
+                differs(input, concat("dimension ", at, " is ", size, "; exported for ",
+                                      wanted.value, " only"));
+            }
+            if (wanted.kind == Size::Kind::symbol) {
+                require_symbol(input, at, size);
+            }
+        }
+        named_[input.name] = tensor;
+    }
+
+    void require_guards() const {
+        for (auto const& guard : description_.guards) {
+            if (!holds(guard, named_)) {
+                throw Error(ExitCode::usage,
+                            {concat(description_.name, " cannot take this batch"),
+                             concat("its export assumed: ", guard), name_dimension});
+            }
+        }
+    }
+
+  private:
+    void require_type(Input const& input, at::Tensor const& tensor) const {
+        if (tensor.scalar_type() != input.type) {
+            throw Error(
+                ExitCode::usage,
+                {concat(description_.name, " takes ", c10::toString(input.type), " as its input ",
+                        input.name),
+                 concat("it is given ", c10::toString(tensor.scalar_type())),
+                 "Data sets give float32 (Float) and int64 (Long): export it with such inputs"});
+        }
+    }
+
+    /// Within its bounds, and alike wherever it stands.
+    void require_symbol(Input const& input, std::size_t at, std::int64_t size) {
+        auto const& symbol = input.sizes[at].symbol;
+        auto const [first, is_new] = symbols_.try_emplace(symbol, size);
+        auto const range = description_.bounds.find(symbol);
+        auto const bounds = range == description_.bounds.end() ? Bounds{} : range->second;
+        if (first->second != size) {
+            differs(input, concat("dimension ", at, " is ", size, ", but must be ", first->second,
+                                  " like another one"));
+        }
+        if (size < bounds.minimum || size > bounds.maximum) {
+            differs(input, concat("dimension ", at, " is ", size, "; exported for ", bounds.minimum,
+                                  " to ", bounds.maximum));
+        }
+    }
+
+    [[noreturn]] void differs(Input const& input, std::string const& why) const {
+        throw Error(ExitCode::usage,
+                    {concat(description_.name, " cannot take a batch as its input ", input.name),
+                     why, name_dimension});
+    }
+
+    Description const& description_;
+    std::map<std::string, at::Tensor> named_;
+    std::map<std::string, std::int64_t> symbols_;
+};
+
+} // namespace
+
+void require_fit(Description const& description, std::vector<at::Tensor> const& inputs) {
+    if (inputs.size() != description.given() || inputs.empty()) {
+        throw Error(ExitCode::usage,
+                    {concat(description.name, " takes ", description.given(), " inputs"),
+                     concat("it is given ", inputs.size()),
+                     "Name as many datasets in data.inputs as its forward has arguments"});
+    }
+    Fit fit(description);
+    std::size_t at = 0;
+    for (auto const& input : description.inputs) {
+        if (input.kind == Input::Kind::user) {
+            fit.require(input, inputs[at++]);
+        }
+    }
+    fit.require_guards();
+}
+
+} // namespace lockstep::program

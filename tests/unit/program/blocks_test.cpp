@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <cmath>
+
+#include "catch.hpp"
+#include "program/blocks.hpp"
+#include "program/operators.hpp"
+
+using namespace lockstep;
+using program::Argument;
+using program::Block;
+using program::Graph;
+
+namespace {
+
+Argument slot(std::size_t number) {
+    Argument argument;
+    argument.kind = Argument::Kind::slot;
+    argument.slot = number;
+    return argument;
+}
+
+/// A graph whose slot 0 is its input.
+class Builder {
+  public:
+    Builder() {
+        graph_.slots = 1;
+        graph_.inputs = {0};
+    }
+
+    /// Adds a node of operator `name` for these slots; the rest of its arguments are constants. Its
+    /// result's slot.
+    std::size_t add(std::string const& name, std::vector<std::size_t> const& slots,
+                    std::vector<c10::IValue> const& constants = {}) {
+        program::Node node;
+        node.target = "torch.ops.aten." + name;
+        node.op = std::get<c10::OperatorHandle>(program::find_operator(node.target));
+        node.module = module;
+        for (auto const each : slots) {
+            node.arguments.push_back(slot(each));
+        }
+        for (auto const& each : constants) {
+            Argument argument;
+            argument.constant = each;
+            node.arguments.push_back(argument);
+        }
+        node.results = {{false, {graph_.slots}}};
+        graph_.nodes.push_back(node);
+        return graph_.slots++;
+    }
+
+    std::size_t chain(std::size_t from, int nodes) {
+        for (int number = 0; number < nodes; ++number) {
+            from = add("sin.default", {from});
+        }
+        return from;
+    }
+
+    Graph const& graph() const { return graph_; }
+
+    std::string module; ///< of nodes that are added
+
+  private:
+    Graph graph_;
+};
+
+std::vector<std::size_t> firsts(std::vector<Block> const& blocks) {
+    std::vector<std::size_t> result;
+    for (auto const& block : blocks) {
+        result.push_back(block.first);
+    }
+    return result;
+}
+
+} // namespace
+
+TEST_CASE("a chain is cut into about as many blocks as the root of its length, without a gap") {
+    for (int const nodes : {1, 2, 9, 100}) {
+        Builder made;
+        made.chain(0, nodes);
+        auto const blocks = program::blocks_of(made.graph());
+        CHECK(blocks.size() ==
+              static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(nodes)))));
+        std::size_t next = 0;
+        for (auto const& block : blocks) {
+            CHECK(block.first == next);
+            CHECK(block.last > block.first);
+            next = block.last;
+        }
+        CHECK(next == static_cast<std::size_t>(nodes));
+    }
+}
+
+TEST_CASE("a block needs what was made before it, each once, and not what it makes") {
+    Builder made;
+    auto const early = made.chain(0, 8);
+    auto const sum = made.add("add.Tensor", {made.chain(early, 7), early}, {1});
+    made.add("mul.Tensor", {sum, 0});
+    auto const blocks = program::blocks_of(made.graph());
+    REQUIRE(blocks.size() == 4);
+    CHECK(blocks.front().needed == std::vector<std::size_t>{0});
+    std::vector<std::size_t> needed = blocks.back().needed;
+    std::ranges::sort(needed);
+    CHECK(needed.size() == 3); // the chain's end, `early`, and the input
+    CHECK(needed.front() == 0);
+    CHECK(std::ranges::count(needed, early) == 1);
+    CHECK(needed.back() == blocks.back().first);
+}
+
+TEST_CASE("a cut lies where the fewest tensors are alive") {
+    Builder made; // two branches, whose sum is made at node 6; the second begins at 3
+    auto const left = made.chain(0, 3);
+    auto const right = made.chain(made.add("relu.default", {0}), 2);
+    auto const sum = made.add("add.Tensor", {left, right}, {1});
+    made.chain(sum, 2);
+    CHECK(firsts(program::blocks_of(made.graph())) == std::vector<std::size_t>{0, 3, 7});
+}
+
+TEST_CASE("of equal places a cut takes that between modules") {
+    Builder made;
+    made.module = "layers.0";
+    auto const first = made.chain(0, 5);
+    made.module = "layers.1";
+    made.chain(first, 4);
+    CHECK(firsts(program::blocks_of(made.graph())) == std::vector<std::size_t>{0, 3, 5});
+}
+
+TEST_CASE("what is changed in place is not touched on both sides of a cut") {
+    for (bool const view : {false, true}) {
+        Builder made;
+        auto const base = made.add("sin.default", {0});
+        auto const same = view ? made.add("alias.default", {base}) : made.chain(base, 1);
+        auto const changed = view ? same : base;
+        made.chain(0, 5);
+        made.add("relu_.default", {changed});
+        made.chain(0, 8);
+        auto const blocks = program::blocks_of(made.graph());
+        for (auto const& block : blocks) {
+            CHECK((block.first == 0 || block.first > 7));
+        }
+        CHECK(blocks.size() > 1);
+    }
+}
+
+TEST_CASE("a buffer that a block changes is said to be changed, also through batch norm") {
+    Builder made;
+    made.add("add_.Tensor", {0, 0}, {1});
+    CHECK(program::blocks_of(made.graph()).front().changed == std::vector<std::size_t>{0});
+
+    Builder plain;
+    plain.chain(0, 1);
+    CHECK(program::blocks_of(plain.graph()).front().changed.empty());
+
+    Builder norm;
+    auto const mean = norm.add("sin.default", {0});
+    norm.add("batch_norm.default", {mean, mean, mean, 0, 0}, {true, 0.1, 1e-5, false});
+    CHECK(program::blocks_of(norm.graph()).front().changed == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("a block says whether it draws random numbers") {
+    Builder made;
+    auto const before = made.chain(0, 6);
+    made.chain(made.add("dropout.default", {before}, {0.5, true}), 2);
+    auto const blocks = program::blocks_of(made.graph());
+    for (auto const& block : blocks) {
+        CHECK(block.draws == (block.first <= 6 && 6 < block.last));
+    }
+    CHECK(blocks.size() == 3);
+}
