@@ -71,7 +71,7 @@ class Study {
     void note(nlohmann::json record);
 
     bool is_finished() const { return strategy_->is_finished(); }
-    bool has_open_jobs() const { return !open_.empty(); }
+    bool depends_on_order() const { return strategy_->depends_on_order(); }
     std::int64_t queued() const; ///< jobs that were asked for, and are not given out
     std::vector<Trial> const& trials() const noexcept { return trials_; }
     Settings const& settings() const noexcept { return settings_; }
