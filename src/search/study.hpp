@@ -89,6 +89,7 @@ class Study {
     static config::DeckSource source_of(Identity const& identity);
     void replay(std::vector<nlohmann::json> const& records);
     void take_ask(nlohmann::json const& record);
+    void take_note(nlohmann::json const& record);
     void accept(Job const& job);
     void accept(Outcome const& outcome);
 
@@ -100,6 +101,7 @@ class Study {
     std::vector<Trial> trials_;
     std::deque<Job> waiting_;          ///< asked for before, and to be given out again
     std::map<std::int64_t, Job> open_; ///< by trial: without a result
+    std::vector<std::int64_t> asked_;  ///< trials of all jobs, in their order
     std::vector<nlohmann::json> notes_;
 };
 
