@@ -132,8 +132,9 @@ def check_parents_by_file(scratch, expected):
 
 def check_lost_rank(scratch, expected):
     """A rank that fails, or is killed, in the middle of a step: launch starts the search again by itself."""
-    space = space_of(scratch, "halving")
-    for fault, of_all in (("throw", 1), ("kill", 1)):
+    space = scratch / "pairs.ini"
+    space.write_text(space_of(scratch, "halving").read_text().replace("[space]", "ranks-per-trial = 2\n[space]"))
+    for fault in ("oom", "kill"):
         directory = scratch / f"lost_{fault}"
         site = scratch / f"site_{fault}"
         site.mkdir()
@@ -142,9 +143,10 @@ def check_lost_rank(scratch, expected):
         (site / "mpirun").chmod(0o755)
         launched = run(["launch", "--yes", "--search", space, "--search-directory", directory, "--devices", "2",
                         "--oversubscribe", "--restarts", "2", DECK, *OPTIONS], 0,
-                       {"LOCKSTEP_INJECT": f"{fault}:rank={of_all}:step=3", "PATH": f"{site}:{os.environ['PATH']}"})
+                       {"LOCKSTEP_INJECT": f"{fault}:rank=1:step=3", "PATH": f"{site}:{os.environ['PATH']}"})
         launched.expect(0, "restart 1 of 2", "best: trial")
         check(len((site / "calls").read_text().splitlines()) == 2, "one restart")
+        check(len(lines(directory, "retry")) == (fault == "oom"), "what failed with an error is on record")
         check_equal(expected, directory)
 
 

@@ -287,13 +287,22 @@ int SearchCoordinator::ranks_for_next(int free) const {
     if (free >= wanted) {
         return wanted;
     }
-    if (free < least) {
+    if (free < least || some_are_coming()) {
         return 0;
     }
     auto const effort = effort_expected(job);
     auto const now = effort * search::effort_of(free) / free;
     auto const later = wait_expected(wanted - free) + effort * search::effort_of(wanted) / wanted;
     return later < now ? 0 : free;
+}
+
+/// Whether ranks that have nothing to do have not said so yet: they will in a moment.
+bool SearchCoordinator::some_are_coming() const {
+    auto known = idle_.size();
+    for (auto const& [trial, each] : running_) {
+        known += each.ranks.size();
+    }
+    return std::cmp_less(known, parts_.ranks);
 }
 
 /// Rank-seconds of a job on one rank, from what others took; 0 where nothing is known.

@@ -68,6 +68,7 @@ class SearchCoordinator {
     void fill();
     void schedule();
     int ranks_for_next(int free) const;
+    bool some_are_coming() const;
     double effort_expected(search::Job const& job) const;
     double wait_expected(int more) const;
     void give(search::Job const& job, int ranks);

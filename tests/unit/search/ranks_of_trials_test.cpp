@@ -19,6 +19,6 @@ TEST_CASE("many trials get a rank each, the last ones share what is left") {
     CHECK(given(1, 4, 1, 3) == 3); // no more than it has replicas
     CHECK(given(1, 4, 1, 1) == 1);
     CHECK(given(9, 4, 2) == 2);
-    CHECK(given(2, 8, 3, 8) == 3);
+    CHECK(given(2, 8, 3, 8) == 8); // three each would leave two without work
     CHECK(given(1, 2, 8, 8) == 2); // fewer ranks than asked for
 }
