@@ -56,8 +56,10 @@ search::Outcome outcome_of_json(Json const& json) {
     return outcome;
 }
 
+constexpr int io_code = static_cast<int>(ExitCode::io);
+
 bool is_retried(int code) {
-    return code == static_cast<int>(ExitCode::memory) || code == static_cast<int>(ExitCode::io);
+    return code == static_cast<int>(ExitCode::memory) || code == io_code;
 }
 
 } // namespace
@@ -99,7 +101,7 @@ RankOrder order_of(std::string const& text) {
 
 SearchCoordinator::SearchCoordinator(Parts parts) : parts_(std::move(parts)) {
     for (auto const& note : parts_.study.notes()) {
-        if (note.value("event", "") == "retry") {
+        if (note.value("event", "") == "retry" && note.value("code", 0) != io_code) {
             ++retries_[note.at("trial").get<std::int64_t>()];
         }
     }
@@ -175,6 +177,9 @@ void SearchCoordinator::take_end(int rank, Json const& json) {
     }
     if (retry(outcome)) {
         queue_.push_back(ended.job);
+    } else if (outcome.code == io_code) { // a disk that is full is so for all trials
+        throw Error(ExitCode::io, {concat("trial ", outcome.trial + 1), outcome.message,
+                                   "Free space, then start the same command again to continue"});
     } else {
         take_outcome(outcome);
     }
