@@ -1,5 +1,6 @@
 #include "app/command.hpp"
 #include "base/start_limit.hpp"
+#include "base/text.hpp"
 #include "launch/fit.hpp"
 #include "launch/launch.hpp"
 
@@ -39,6 +40,12 @@ Options launch_options(LaunchTold& told) {
         .rows =
             {option::flag("--yes", "ask no questions: one rank per device", told.yes),
              option::flag("--show", "only print the command or the job script", told.show),
+             option::text("--search SPACE.ini",
+                          "make this search of the deck (lockstep search) instead of one run",
+                          choice.search),
+             option::text("--search-directory DIRECTORY",
+                          "directory of the search; default: runs/NAME of SPACE.ini",
+                          choice.search_directory),
              option::one_of("--mode", {"single", "dp", "ddp"},
                             "single: one process; dp: one process, replicas on threads; ddp: one "
                             "rank per device",
@@ -89,6 +96,30 @@ void require_job_for_its_shape(launch::LaunchChoice const& choice) {
     }
 }
 
+/// A search is one process or ranks that are started here, of trials without --force.
+void require_fit_for_search(LaunchTold const& told) {
+    auto const& choice = told.choice;
+    if (choice.search.empty() && !choice.search_directory.empty()) {
+        throw Error(ExitCode::usage, {"--search-directory without --search", "no search is made",
+                                      "Name the search's SPACE file with --search"});
+    }
+    if (choice.search.empty()) {
+        return;
+    }
+    bool const submits = choice.submit == "slurm" || choice.submit == "pbs";
+    if (submits || told.force || choice.mode == "dp") {
+        throw Error(ExitCode::usage,
+                    {concat("--search with ", submits      ? "--submit"
+                                              : told.force ? "--force"
+                                                           : "--mode dp"),
+                     submits      ? "job scripts are written for single runs"
+                     : told.force ? "trials begin anew or continue as they were"
+                                  : "replicas of a trial are on ranks",
+                     submits ? "Start lockstep launch --yes --search in a job script of your own"
+                             : "Leave it out"});
+    }
+}
+
 } // namespace
 
 ExitCode launch_command(Invocation const& invocation) {
@@ -99,6 +130,10 @@ ExitCode launch_command(Invocation const& invocation) {
         told.choice.train.emplace_back("--force");
     }
     require_job_for_its_shape(told.choice);
+    require_fit_for_search(told);
+    if (!told.choice.search.empty() && told.choice.submit.empty()) {
+        told.choice.submit = "no"; // and no question about it
+    }
     return launch::launch(told.choice, told.show  ? launch::Consent::to_show
                                        : told.yes ? launch::Consent::given
                                                   : launch::Consent::ask);

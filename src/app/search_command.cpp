@@ -4,6 +4,7 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/signals.hpp"
+#include "report/search_pictures.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -27,9 +28,11 @@ struct SuggestTold {
 Options search_report_options(NothingTold&) {
     return {.command = "lockstep search report",
             .positions = {"DIR", 1, 1},
-            .about = "Writes search.md (a table of the trials, the best ones, the importance of "
-                     "each key) and best.ini, the deck of the best trial, into the directory of a "
-                     "search, which may still be running."};
+            .about =
+                "Writes search.md (a table of the trials, the best ones, the importance of "
+                "each key), pictures in plots/ (parallel coordinates, Pareto front, "
+                "importance) and best.ini, the deck of the best trial, into the directory of a "
+                "search, which may still be running."};
 }
 
 Options search_suggest_options(SuggestTold& told) {
@@ -146,7 +149,15 @@ ExitCode tell_command(Invocation const& invocation) {
 ExitCode report_search_command(Invocation const& invocation) {
     std::filesystem::path const directory = positions_of(search_report_options, invocation)[0];
     auto const study = search::Study::look_at(directory);
-    std::cout << search::write_report(*study, directory);
+    std::vector<std::string> pictures;
+    try {
+        for (auto const& file : report::draw_search(*study, directory / "plots")) {
+            pictures.push_back("plots/" + file);
+        }
+    } catch (Error const& error) {
+        std::cerr << "lockstep: warning: " << error.what() << "\n";
+    }
+    std::cout << search::write_report(*study, directory, pictures);
     return ExitCode::ok;
 }
 

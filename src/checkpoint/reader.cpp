@@ -1,5 +1,6 @@
 #include "checkpoint/reader.hpp"
 
+#include "base/file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
 #include "checkpoint/record.hpp"
@@ -7,6 +8,8 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "damage.hpp"
 #include "layout.hpp"
@@ -31,14 +34,16 @@ void require_step_of_name(std::filesystem::path const& path, Record const& recor
 
 } // namespace
 
-Reader::Reader(VerifiedFile const& file)
-    : file_(File::open_read(file.path())), bytes_(file_.size()) {
-    auto const& path = file.path();
-    require_checksum_header(file_);
+Reader::Reader(VerifiedFile const& verified) : path_(verified.path()) {
+    auto const& path = path_;
+    auto const file = std::make_shared<File>(File::open_read(path));
+    bytes_ = file->size();
+    require_checksum_header(*file);
     auto const h5 = h5::File::open(path);
     record_ = read_record(h5, checkpoint_format);
     require_step_of_name(path, record_);
     read_layout(h5.read_text(layout_path), path, arrays_, views_);
+    std::vector<std::uint64_t> offsets;
     for (auto const& array : arrays_) {
         auto const info = h5.info(array.name);
         if (info.type != array.type || info.shape != h5::Shape{array.elements} ||
@@ -46,8 +51,16 @@ Reader::Reader(VerifiedFile const& file)
             throw lacking(path,
                           concat("array ", array.name, " of the shape that its layout states"));
         }
-        offsets_.push_back(info.offset.value_or(0));
+        offsets.push_back(info.offset.value_or(0));
     }
+    read_ = [file, offsets](std::size_t array, std::uint64_t first, std::span<std::byte> into) {
+        file->read_at(offsets[array] + first, into);
+    };
+}
+
+Reader::Reader(std::filesystem::path name, Record record, std::string const& layout, ReadBytes read)
+    : path_(std::move(name)), record_(std::move(record)), read_(std::move(read)) {
+    read_layout(layout, path_, arrays_, views_);
 }
 
 bool Reader::has(std::string const& array) const {
@@ -73,7 +86,7 @@ void Reader::read(std::string const& array, std::uint64_t first, std::span<std::
                                      ", which has ", known.elements));
     }
     auto const index = static_cast<std::size_t>(&known - arrays_.data());
-    file_.read_at(offsets_[index] + first * unit, into);
+    read_(index, first * unit, into);
 }
 
 } // namespace lockstep::checkpoint

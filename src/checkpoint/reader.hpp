@@ -1,6 +1,5 @@
 #pragma once
 
-#include "base/file.hpp"
 #include "checkpoint/record.hpp"
 #include "checkpoint/snapshot.hpp"
 #include "lockstep/checkpoint/verify.hpp"
@@ -8,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,16 +17,26 @@
 namespace lockstep::checkpoint {
 
 /// A checkpoint, read by this process alone, whatever number of ranks wrote it. HDF5 is used by
-/// the constructor only; arrays are read by position, from any thread.
+/// the constructor only; arrays of a file are read by position, from any thread.
 class Reader {
   public:
+    /// Fills `into` with bytes of an array, by its place among the arrays, from a byte on.
+    using ReadBytes =
+        std::function<void(std::size_t array, std::uint64_t first, std::span<std::byte> into)>;
+
     /// Reads the record and where the arrays lie.
     ///
     /// Throws  Error 66 when there is no such file, 65 when it is no checkpoint, is damaged, or is
     ///         of another step than its name says
     explicit Reader(VerifiedFile const& file);
 
-    std::filesystem::path const& path() const noexcept { return file_.path(); }
+    /// A checkpoint that lies elsewhere than in a file: `name` says where, in messages; `layout` is
+    /// its `layout_text`.
+    ///
+    /// Throws  Error 65 for a text that is no layout
+    Reader(std::filesystem::path name, Record record, std::string const& layout, ReadBytes read);
+
+    std::filesystem::path const& path() const noexcept { return path_; }
     std::uint64_t bytes() const noexcept { return bytes_; } ///< of the whole file
 
     Record const& record() const noexcept { return record_; }
@@ -46,12 +56,12 @@ class Reader {
     void read(std::string const& array, std::uint64_t first, std::span<std::byte> into) const;
 
   private:
-    File file_;
+    std::filesystem::path path_;
     std::uint64_t bytes_ = 0;
     Record record_;
     std::vector<Array> arrays_;
     std::vector<h5::View> views_;
-    std::vector<std::uint64_t> offsets_; ///< in the file, of each array
+    ReadBytes read_;
 };
 
 } // namespace lockstep::checkpoint

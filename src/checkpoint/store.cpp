@@ -52,6 +52,10 @@ void copy_verified(std::filesystem::path const& from, std::filesystem::path cons
 
 } // namespace
 
+std::shared_ptr<Reader const> reader_of(Found const& found) {
+    return found.held ? found.held : std::make_shared<Reader const>(found.file);
+}
+
 Store::Store(std::filesystem::path directory, int keep, std::function<void()> still_ours,
              std::filesystem::path local)
     : directory_(std::move(directory)), keep_(std::max(keep, 1)),

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +25,14 @@ struct Found {
     std::int64_t step = 0;
     VerifiedFile file;
     std::vector<std::string> skipped; ///< newer ones that do not verify, each with the reason
+    /// Read instead of the file, where ranks have its contents in memory; null: the file is read.
+    std::shared_ptr<Reader const> held{};
 };
+
+/// What a checkpoint says: the file is opened, unless it is held.
+///
+/// Throws  as Reader
+std::shared_ptr<Reader const> reader_of(Found const& found);
 
 /// The checkpoints/ directory of a run.
 class Store {

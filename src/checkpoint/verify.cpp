@@ -138,6 +138,10 @@ VerifiedFile VerifiedFile::unchecked(std::filesystem::path path) {
     return {std::move(path), Known()};
 }
 
+VerifiedFile VerifiedFile::in_memory(std::filesystem::path name) {
+    return {std::move(name), Known()};
+}
+
 VerifiedFile verify_together(comm::Communicator const& comm, std::filesystem::path const& path) {
     Share const share{static_cast<std::uint64_t>(comm.rank()),
                       static_cast<std::uint64_t>(comm.size())};

@@ -87,6 +87,21 @@ Communicator Communicator::split(int group) const {
     return {Adopt{}, part, *this};
 }
 
+Communicator Communicator::part(std::span<int const> ranks, int tag) const {
+    WaitScope const wait(*this, Wait::communicator);
+    MPI_Group all = MPI_GROUP_NULL;
+    check(MPI_Comm_group(native_->handle, &all), "MPI_Comm_group");
+    MPI_Group some = MPI_GROUP_NULL;
+    int const included = MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some);
+    MPI_Group_free(&all);
+    check(included, "MPI_Group_incl");
+    Native part;
+    int const created = MPI_Comm_create_group(native_->handle, some, tag, &part.handle);
+    MPI_Group_free(&some);
+    check(created, "MPI_Comm_create_group");
+    return {Adopt{}, part, *this};
+}
+
 Communicator Communicator::split_by_host() const {
     WaitScope const wait(*this, Wait::communicator);
     Native part;

@@ -53,7 +53,7 @@ RequestDesk::RequestDesk(Communicator const& world, Answer answer)
                          "Use an MPI that does, or start one rank"});
         }
     });
-    if (world.is_root() && world.size() > 1) {
+    if (answer_ && world.size() > 1) {
         speaker_.emplace(world);
         thread_ = std::jthread([this](std::stop_token const& stop) { serve(stop); });
     }
@@ -80,19 +80,19 @@ void RequestDesk::serve(std::stop_token const& stop) {
     }
 }
 
-std::string RequestDesk::answer(int rank, std::string const& request) {
+std::string RequestDesk::answer(int from, std::string const& request) {
     std::scoped_lock const lock(mutex_);
-    return answer_(rank, request);
+    return answer_(from, request);
 }
 
-std::string RequestDesk::ask(std::string const& request) {
-    if (requests_.is_root()) {
-        return answer(0, request);
+std::string RequestDesk::ask(int rank, std::string const& request) {
+    if (rank == requests_.rank()) {
+        return answer(rank, request);
     }
     WaitScope const wait(requests_, Wait::message);
-    send_text(requests_, request, 0, request_tag);
+    send_text(requests_, request, rank, request_tag);
     while (true) {
-        if (auto reply = received_text(requests_, 0, answer_tag)) {
+        if (auto reply = received_text(requests_, rank, answer_tag)) {
             return std::move(reply->first);
         }
         std::this_thread::sleep_for(pause_between_looks);
@@ -122,7 +122,7 @@ void RequestDesk::close() {
     while (announced != 0 && !was_announced()) {
         std::this_thread::sleep_for(pause_between_looks);
     }
-    barrier(requests_); // rank 0 serves until nobody asks
+    barrier(requests_); // all serve until nobody asks
     thread_ = {};
     speaker_.reset();
 }

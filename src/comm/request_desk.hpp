@@ -12,14 +12,14 @@
 
 namespace lockstep::comm {
 
-/// Rank 0 answers requests of all ranks, on a thread of its own, while its main thread does other
-/// work. For parts of a job that get on at different speeds.
+/// Ranks answer requests of all ranks, each on a thread of its own, while their main threads do
+/// other work. For parts of a job that get on at different speeds.
 class RequestDesk {
   public:
     using Answer = std::function<std::string(int rank, std::string const& request)>;
 
-    /// `answer` is called on rank 0, one call at a time, and throws nothing. `world` must outlive
-    /// it.
+    /// `answer` is called one call at a time, and throws nothing; empty: this rank is not asked.
+    /// `world` must outlive it.
     ///
     /// Collective  over `world`
     /// Throws      AgreedError 69 where MPI does not let several threads speak
@@ -29,10 +29,10 @@ class RequestDesk {
     /// Collective  over the world, unless an exception is unwinding
     ~RequestDesk();
 
-    /// What rank 0 answers. Not collective.
+    /// What a rank answers. One thread of this rank at a time. Not collective.
     ///
     /// Throws  Error 69
-    std::string ask(std::string const& request);
+    std::string ask(int rank, std::string const& request);
 
     /// Tells all other ranks something once, without a text; on rank 0, from any thread. Not
     /// collective.
@@ -47,7 +47,7 @@ class RequestDesk {
 
   private:
     void serve(std::stop_token const& stop);
-    std::string answer(int rank, std::string const& request);
+    std::string answer(int from, std::string const& request);
 
     Communicator requests_;
     std::mutex mutex_; ///< of `answer_`

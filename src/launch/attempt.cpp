@@ -41,7 +41,7 @@ std::string left_with(int code) {
                : text;
 }
 
-LaunchedAttempt::LaunchedAttempt(Start start, RunWatcher& watcher,
+LaunchedAttempt::LaunchedAttempt(Start start, Watcher& watcher,
                                  std::filesystem::path const& directory)
     : start_(std::move(start)), watcher_(watcher), arrivals_(directory),
       listener_([this](int rank) { return host_of(rank); }),

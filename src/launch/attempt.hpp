@@ -40,7 +40,7 @@ class LaunchedAttempt {
         double limit_s = 0; ///< for all ranks to come, and of a restart for its first step
     };
 
-    LaunchedAttempt(Start start, RunWatcher& watcher, std::filesystem::path const& directory);
+    LaunchedAttempt(Start start, Watcher& watcher, std::filesystem::path const& directory);
 
     AttemptEnd wait_for_end();
 
@@ -52,7 +52,7 @@ class LaunchedAttempt {
     std::string host_of(int rank) const;
 
     Start start_;
-    RunWatcher& watcher_;
+    Watcher& watcher_;
     ArrivalsDirectory arrivals_;
     LaunchListener listener_;
     LauncherProcess process_;

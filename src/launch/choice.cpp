@@ -63,6 +63,23 @@ std::vector<std::string> train_words(LaunchChoice const& choice, config::Deck co
     return words;
 }
 
+namespace {
+
+/// The plan is for a search instead of one run of the deck.
+void plan_search(LaunchPlan& plan, LaunchChoice const& choice) {
+    plan.is_search = true;
+    plan.max_ranks = 0;
+    plan.directory =
+        choice.search_directory.empty()
+            ? std::filesystem::path("runs") / std::filesystem::path(choice.search).stem()
+            : std::filesystem::path(choice.search_directory);
+    plan.train.front() = "search";
+    plan.train.insert(plan.train.begin() + 1,
+                      {choice.search, "--directory", plan.directory.string()});
+}
+
+} // namespace
+
 LaunchPlan plan_of(LaunchChoice const& choice) {
     auto const deck = deck_of(choice);
     auto const mode = mode_of(choice, deck);
@@ -74,6 +91,9 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
     plan.restarts = choice.restarts < 0 ? deck.fault_tolerance.restarts : choice.restarts;
     plan.recovery_timeout_s = static_cast<double>(deck.fault_tolerance.recovery_timeout_seconds);
     plan.directory = deck.run.directory;
+    if (!choice.search.empty()) {
+        plan_search(plan, choice);
+    }
     if (mode == "single" || mode == "dp") {
         plan.hosts = {{"", 1}}; // one process: no launcher
         return plan;

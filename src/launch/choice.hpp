@@ -13,6 +13,8 @@ namespace lockstep::launch {
 /// What to launch, and how: from options, and on a terminal from answers. Empty or 0: not said yet.
 struct LaunchChoice {
     std::vector<std::string> train; ///< decks and options as `lockstep train` takes them
+    std::string search;             ///< the SPACE file of a search; empty: one run
+    std::string search_directory;   ///< empty: runs/ and the name of the SPACE file
     std::string mode;               ///< single, dp or ddp
     std::int64_t devices = 0;       ///< ranks on each host; concurrent replicas with dp
     std::string scale_rate;         ///< none, linear or sqrt

@@ -13,13 +13,14 @@ namespace lockstep::launch {
 struct LaunchPlan {
     std::string launcher; ///< mpirun or srun; empty: the program by itself
     std::string program;
-    std::vector<std::string> train; ///< "train" and its arguments
+    std::vector<std::string> train; ///< "train" or "search" and its arguments
+    bool is_search = false;
     std::vector<Host> hosts;
     bool oversubscribe = false; ///< ranks may share cores
     std::int64_t max_ranks = 0; ///< replicas of the deck, 0: not known yet
     std::int64_t restarts = 0;  ///< in a row without a newer checkpoint
     double recovery_timeout_s = 300;
-    std::filesystem::path directory; ///< of the run
+    std::filesystem::path directory; ///< of the run, or of the search
 };
 
 /// Ranks that these hosts give it: no more than it has replicas.

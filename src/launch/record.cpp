@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <vector>
 
 namespace lockstep::launch {
 
@@ -56,6 +57,78 @@ std::string RunWatcher::newest_attempt(double* startup_s) const {
         *startup_s = record.number("startup_s");
     }
     return record.text("attempt");
+}
+
+namespace {
+
+/// Calls `take` with each line of a search's journal and its place.
+template <class Take>
+void each_line(std::filesystem::path const& directory, Take const& take) {
+    std::ifstream lines(directory / "search.jsonl");
+    std::int64_t place = 0;
+    for (std::string line; std::getline(lines, line); ++place) {
+        take(JsonLine(line), place);
+    }
+}
+
+std::vector<std::filesystem::path> trials_in(std::filesystem::path const& directory) {
+    std::vector<std::filesystem::path> trials;
+    std::error_code missing;
+    for (auto const& each : std::filesystem::directory_iterator(directory / "trials", missing)) {
+        trials.push_back(each.path());
+    }
+    return trials;
+}
+
+std::uintmax_t bytes_of_records(std::filesystem::path const& directory) {
+    std::uintmax_t bytes = 0;
+    for (auto const& trial : trials_in(directory)) {
+        std::error_code missing;
+        auto const size = std::filesystem::file_size(trial / "metrics.jsonl", missing);
+        bytes += missing ? 0 : size;
+    }
+    return bytes;
+}
+
+/// The sum over trials of the steps of their newest checkpoints.
+std::int64_t saved_steps(std::filesystem::path const& directory) {
+    std::int64_t sum = 0;
+    for (auto const& trial : trials_in(directory)) {
+        sum += std::max<std::int64_t>(RunWatcher(trial).attempt().saved_step, 0);
+    }
+    return sum;
+}
+
+} // namespace
+
+void SearchWatcher::begin_attempt() {
+    lines_ = 0;
+    each_line(directory_, [&](auto const&, std::int64_t place) { lines_ = place + 1; });
+    records_ = bytes_of_records(directory_);
+}
+
+AttemptStatus SearchWatcher::attempt() const {
+    AttemptStatus attempt;
+    std::int64_t results = 0;
+    each_line(directory_, [&](JsonLine const& line, std::int64_t place) {
+        auto const event = line.text("event");
+        results += event == "result" || event == "retry" ? 1 : 0;
+        if (place >= lines_ && event == "start") {
+            attempt.started = true;
+        } else if (place >= lines_ && event == "usage") {
+            attempt.end = line.text("interrupted").empty() ? "finished" : "interrupted";
+        }
+    });
+    attempt.saved_step = results + saved_steps(directory_);
+    return attempt;
+}
+
+bool SearchWatcher::stepped() const {
+    bool more = false;
+    each_line(directory_, [&](JsonLine const& line, std::int64_t place) {
+        more = more || (place >= lines_ && line.text("event") == "result");
+    });
+    return more || bytes_of_records(directory_) > records_;
 }
 
 } // namespace lockstep::launch

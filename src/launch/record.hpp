@@ -14,16 +14,25 @@ struct AttemptStatus {
     std::int64_t saved_step = -1; ///< of the newest checkpoint of all attempts, -1: none
 };
 
-/// Follows a run's metrics.jsonl and history.jsonl over several attempts.
-class RunWatcher {
+/// Follows what is started over several attempts, by the files that it writes.
+class Watcher {
+  public:
+    virtual ~Watcher() = default;
+    /// A new attempt begins now: what is in the files is of earlier ones.
+    virtual void begin_attempt() = 0;
+    virtual AttemptStatus attempt() const = 0;
+    /// Whether the new attempt has done a step.
+    virtual bool stepped() const = 0;
+};
+
+/// By a run's metrics.jsonl and history.jsonl.
+class RunWatcher : public Watcher {
   public:
     explicit RunWatcher(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
-    /// A new attempt begins now: what is in the files is of earlier ones.
-    void begin_attempt();
-    AttemptStatus attempt() const;
-    /// Whether the new attempt has done a step.
-    bool stepped() const;
+    void begin_attempt() override;
+    AttemptStatus attempt() const override;
+    bool stepped() const override;
 
   private:
     std::string newest_attempt(double* startup_s) const;
@@ -31,6 +40,22 @@ class RunWatcher {
     std::filesystem::path directory_;
     std::uintmax_t metrics_size_ = 0;
     std::string attempt_;
+};
+
+/// By a search's journal, and the checkpoints and records of its trials.
+class SearchWatcher : public Watcher {
+  public:
+    explicit SearchWatcher(std::filesystem::path directory) : directory_(std::move(directory)) {}
+
+    void begin_attempt() override;
+    /// `saved_step` grows with each result and each newer checkpoint of a trial.
+    AttemptStatus attempt() const override;
+    bool stepped() const override;
+
+  private:
+    std::filesystem::path directory_;
+    std::int64_t lines_ = 0; ///< of the journal, of earlier attempts
+    std::uintmax_t records_ = 0;
 };
 
 } // namespace lockstep::launch

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <unistd.h>
 
@@ -107,7 +108,7 @@ LaunchedAttempt::Start start_of(LaunchPlan const& plan, std::vector<Host> const&
             start.words.insert(start.words.begin() + 1, {"-x", variable});
         }
     }
-    if (restart) { // whatever the first start was
+    if (restart && !plan.is_search) { // whatever the first start was
         start.words.insert(start.words.end(), {"--checkpoint.resume", "auto"});
     }
     return start;
@@ -119,6 +120,13 @@ void name_launch() {
     // Before there are threads. NOLINTNEXTLINE(concurrency-mt-unsafe)
     ::setenv("LOCKSTEP_LAUNCH",
              concat("launch-", own_host(), "-", ::getpid(), "-", utc_now()).c_str(), 1);
+}
+
+std::unique_ptr<Watcher> watcher_of(LaunchPlan const& plan) {
+    if (plan.is_search) {
+        return std::make_unique<SearchWatcher>(plan.directory);
+    }
+    return std::make_unique<RunWatcher>(plan.directory);
 }
 
 /// Whether the pause came to its end before a wish to leave.
@@ -143,7 +151,8 @@ ExitCode supervise(LaunchPlan const& plan) {
     SignalRequests const signals(SignalRequests::Hangup::request);
     static_cast<void>(std::signal(SIGPIPE, SIG_IGN)); // the ranks are looked after, whoever listens
     name_launch();
-    RunWatcher watcher(plan.directory);
+    auto const watching = watcher_of(plan);
+    auto& watcher = *watching;
     auto hosts = plan.hosts;
     auto saved_step = watcher.attempt().saved_step;
     bool restart = false;

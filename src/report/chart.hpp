@@ -43,6 +43,13 @@ struct Spread {
     double most = 0;
 };
 
+/// A text beside a place.
+struct Label {
+    double x = 0;
+    double y = 0;
+    std::string text;
+};
+
 /// One picture.
 struct Chart {
     std::string file; ///< without its ending
@@ -54,9 +61,12 @@ struct Chart {
     Bands bands{};
     bool from_zero = false;
     bool logarithmic = false;
-    double top = 0;                ///< of the axis; 0: as the values need it
-    double steps_per_epoch = 0;    ///< for a second axis; 0: none
-    std::vector<double> x_tics{};  ///< empty: as gnuplot finds best
+    double top = 0;               ///< of the axis; 0: as the values need it
+    double steps_per_epoch = 0;   ///< for a second axis; 0: none
+    std::vector<double> x_tics{}; ///< empty: as gnuplot finds best
+    /// Parallel coordinates: each x from 0 on is an axis with this name, on which y is from 0 to 1.
+    std::vector<std::string> parallel_axes{};
+    std::vector<Label> labels{};
     std::vector<double> resumed{}; ///< where vertical lines stand
 
     bool empty() const;

@@ -134,6 +134,28 @@ std::string axes_of_one_place(Chart const& chart) {
                   number(y.least - room), ":", number(y.most + room), "]\n");
 }
 
+/// Names at 0, 1, 2, ... of the x axis, with room at both ends.
+std::string named_tics(std::vector<std::string> const& names) {
+    std::vector<std::string> tics;
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        tics.push_back(concat(quoted(names[i]), " ", i));
+        longest = std::max(longest, names[i].size());
+    }
+    bool const concurrent = longest * tics.size() < line_letters;
+    return concat("set xtics ", concurrent ? "" : "rotate by 20 right ", "(", joined(tics, ", "),
+                  ")\nset xrange [-0.7:", number(static_cast<double>(tics.size()) - 0.3), "]\n");
+}
+
+std::string parallel_axes(std::vector<std::string> const& names) {
+    auto text = concat(named_tics(names), "unset ytics\nunset grid\nset yrange [-0.16:1.08]\n");
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        text += concat("set arrow from first ", i, ", first 0 to first ", i,
+                       ", first 1 nohead back lw 1.5 lc rgb '#666666'\n");
+    }
+    return text;
+}
+
 std::string axes(Chart const& chart) {
     auto text = concat("set title ", quoted(shortened(chart.title, title_letters)), "\nset xlabel ",
                        quoted(chart.x_label), " offset 0,0.4", "\nset ylabel ",
@@ -157,16 +179,14 @@ std::string axes(Chart const& chart) {
         text += concat("set xtics (", joined(tics, ", "), ")\n");
     }
     if (!chart.bands.names.empty()) {
-        std::vector<std::string> tics;
-        std::size_t longest = 0;
-        for (std::size_t i = 0; i < chart.bands.names.size(); ++i) {
-            tics.push_back(concat(quoted(chart.bands.names[i]), " ", i));
-            longest = std::max(longest, chart.bands.names[i].size());
-        }
-        bool const concurrent = longest * tics.size() < line_letters;
-        text +=
-            concat("set xtics ", concurrent ? "" : "rotate by 20 right ", "(", joined(tics, ", "),
-                   ")\nset xrange [-0.7:", number(static_cast<double>(tics.size()) - 0.3), "]\n");
+        text += named_tics(chart.bands.names);
+    }
+    if (!chart.parallel_axes.empty()) {
+        text += parallel_axes(chart.parallel_axes);
+    }
+    for (auto const& label : chart.labels) {
+        text += concat("set label ", quoted(label.text), " at first ", number(label.x), ", first ",
+                       number(label.y), " left offset 0.6,0 front noenhanced\n");
     }
     for (double const x : chart.resumed) {
         text += concat("set arrow from first ", number(x), ", graph 0 to first ", number(x),

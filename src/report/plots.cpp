@@ -45,8 +45,14 @@ bool take(std::filesystem::path const& file) {
 std::vector<std::string> draw_plots(std::vector<monitor::RunRecords> const& runs,
                                     std::filesystem::path const& directory,
                                     PlotOptions const& options) {
+    return draw_charts(runs.size() == 1 ? charts_of(runs.front()) : charts_of(runs), directory,
+                       options);
+}
+
+std::vector<std::string> draw_charts(std::vector<Chart> const& charts,
+                                     std::filesystem::path const& directory,
+                                     PlotOptions const& options) {
     Stopwatch const watch;
-    auto const charts = runs.size() == 1 ? charts_of(runs.front()) : charts_of(runs);
     if (charts.empty()) {
         return {};
     }

@@ -3,6 +3,7 @@
 #include "lockstep/config/deck.hpp"
 #include "lockstep/monitor/run_records.hpp"
 #include "lockstep/train/events.hpp"
+#include "report/chart.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -16,12 +17,18 @@ struct PlotOptions {
     double limit_s = 60;                     ///< that gnuplot may take in all
 };
 
-/// Draws pictures of one run, or of several in comparison, and returns their names in the first of
-/// the formats. They appear under their names when they are done; plots.gp beside them is what
-/// gnuplot was given.
+/// Draws charts into a directory and returns their files' names in the first of the formats; none
+/// where there are no charts. They appear under their names when they are done; plots.gp beside
+/// them is what gnuplot was given.
 ///
 /// Throws  Error 69 where there is no gnuplot, 73 or 74 where the directory cannot be written or
 ///         gnuplot does not get through in time
+std::vector<std::string> draw_charts(std::vector<Chart> const& charts,
+                                     std::filesystem::path const& directory,
+                                     PlotOptions const& options = {});
+
+/// Draws pictures of one run, or of several in comparison, and returns their names in the first of
+/// the formats; as `draw_charts`.
 std::vector<std::string> draw_plots(std::vector<monitor::RunRecords> const& runs,
                                     std::filesystem::path const& directory,
                                     PlotOptions const& options = {});

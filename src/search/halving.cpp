@@ -146,6 +146,8 @@ class Asha : public Strategy {
         return trials_ == settings_.trials && running_ == 0 && !more;
     }
 
+    bool depends_on_order() const override { return true; }
+
   private:
     std::optional<std::int64_t> promotable(std::size_t rung) const {
         auto left = scored_[rung].size() / static_cast<std::size_t>(settings_.reduction);

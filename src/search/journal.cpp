@@ -41,6 +41,15 @@ nlohmann::json checked(std::string const& line, std::int64_t number,
     return record;
 }
 
+/// What a kill leaves behind the last whole line is the beginning of another one.
+void require_beginning(std::string const& tail, std::int64_t number,
+                       std::filesystem::path const& path) {
+    auto const sum = tail.find(sum_key);
+    if (sum != std::string::npos && sum + tail_bytes < tail.size()) {
+        checked(tail, number, path); // it goes on where a line ends
+    }
+}
+
 /// All whole lines, and how many bytes they have.
 std::pair<std::vector<nlohmann::json>, std::uint64_t>
 read_lines(std::filesystem::path const& path) {
@@ -52,6 +61,7 @@ read_lines(std::filesystem::path const& path) {
                                   static_cast<std::int64_t>(records.size()), path));
         from = end + 1;
     }
+    require_beginning(text.substr(from), static_cast<std::int64_t>(records.size()), path);
     return {std::move(records), from};
 }
 

@@ -43,8 +43,8 @@ class Nsga2 : public Strategy {
 
   private:
     static constexpr double crossover_share = 0.9;
-    static constexpr double crossover_index = 15; ///< eta of the crossover: near the parents
-    static constexpr double mutation_index = 20;  ///< eta of the mutation
+    static constexpr double crossover_index = 2; ///< eta of the crossover: how near the parents
+    static constexpr double mutation_index = 20; ///< eta of the mutation
 
     std::uint64_t seed() const { return static_cast<std::uint64_t>(settings_.seed); }
 
@@ -110,8 +110,12 @@ class Nsga2 : public Strategy {
         bool const crosses = random(0, 0) < crossover_share;
         for (std::size_t at = 0; at < point.size(); ++at) {
             bool const chosen = space_.dimensions()[at].kind == Dimension::Kind::choice;
-            if (crosses && random(1, at) < 0.5) {
-                point[at] = chosen ? father[at] : between(mother[at], father[at], random(2, at));
+            if (crosses) { // near either of them, or just as one of them
+                bool const as_mother = random(5, at) < 0.5;
+                auto const near = as_mother ? mother[at] : father[at];
+                auto const far = as_mother ? father[at] : mother[at];
+                bool const between_them = !chosen && random(1, at) < 0.5;
+                point[at] = between_them ? between(near, far, random(2, at)) : near;
             }
             if (random(3, at) * static_cast<double>(point.size()) < 1) {
                 point[at] = chosen ? random(4, at) : mutated(point[at], random(4, at));

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <set>
 
-#include "search/forest.hpp"
+#include "search/importance.hpp"
 
 namespace lockstep::search {
 
@@ -78,24 +78,8 @@ std::string best_text(Study const& study) {
     return text;
 }
 
-/// For the first goal, over the newest results of all trials.
 std::string importance_text(Study const& study) {
-    std::vector<std::vector<double>> rows;
-    std::vector<double> targets;
-    for (auto const& trial : study.trials()) {
-        if (trial.newest() == nullptr || std::isinf(study.losses(*trial.newest()).front())) {
-            continue;
-        }
-        auto row = trial.point;
-        for (std::size_t at = 0; at < row.size();
-             ++at) { // what does not apply has a place of its own
-            row[at] = trial.values.contains(study.space().dimensions()[at].key) ? row[at] : -1;
-        }
-        row.push_back(trial.newest()->share); // which explains a part, too
-        rows.push_back(std::move(row));
-        targets.push_back(study.losses(*trial.newest()).front());
-    }
-    auto const importance = permutation_importance(rows, targets);
+    auto const importance = importance_of_keys(study);
     std::string text = row_of({"key", "importance"}) + row_of({"---", "---"});
     for (std::size_t at = 0; at < study.space().dimensions().size(); ++at) {
         text += row_of({study.space().dimensions()[at].key,
@@ -151,13 +135,19 @@ void write_best(Study const& study, std::filesystem::path const& directory) {
 
 } // namespace
 
-std::string write_report(Study const& study, std::filesystem::path const& directory) {
+std::string write_report(Study const& study, std::filesystem::path const& directory,
+                         std::vector<std::string> const& pictures) {
+    std::string shown;
+    for (auto const& picture : pictures) {
+        shown +=
+            concat("![", std::filesystem::path(picture).stem().string(), "](", picture, ")\n\n");
+    }
     bool const several = study.settings().goals.size() > 1;
     auto const text = concat(
         "# Search ", directory.filename().string(), "\n\nStrategy: ", study.settings().strategy,
         study.is_finished() ? "" : ", not finished", "\n\n## ",
-        several ? "Pareto front" : "Best trial", "\n\n", best_text(study),
-        "\n## Importance of keys\n\nPermutation importance on a random forest, for ",
+        several ? "Pareto front" : "Best trial", "\n\n", best_text(study), "\n", shown,
+        "## Importance of keys\n\nPermutation importance on a random forest, for ",
         study.settings().goals.front().metric, ".\n\n", importance_text(study), "\n## Cost\n\n",
         cost_text(study), "\n## Trials\n\n", table_of(study));
     write_text_durably(directory / "search.md", text);

@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view prefix = "space.";
 constexpr std::uint64_t max_tries = 10'000;
 constexpr std::size_t max_texts = 1'000;
+constexpr std::size_t max_dimensions = 1'000;
 constexpr double largest = 9e15; ///< whole numbers up to here are exact
 
 [[noreturn]] void refuse_value(std::string const& key, config::Written const& written,
@@ -31,20 +32,36 @@ constexpr char const* forms =
     "Write uniform(a, b), log-uniform(a, b), integer(a, b), log-integer(a, b), list(a, b, ...), "
     "choice(a, b, ...) or a plain value";
 
+/// The values of a list in brackets, or after an equals sign.
+std::vector<std::string> listed(std::string const& text, std::string const& key,
+                                config::Written const& written) {
+    try {
+        return list_texts(text);
+    } catch (Error const& error) {
+        refuse_value(key, written, error.text().why, error.text().next);
+    }
+}
+
 /// "model.name = cnn" or "model.name in (cnn, mlp)".
 Condition condition_of(std::string const& text, std::string const& key,
                        config::Written const& written) {
     auto const equals = text.find('=');
     auto const in = text.find(" in (");
-    if (equals != std::string::npos) {
-        return {std::string(trimmed(text.substr(0, equals))), list_texts(text.substr(equals + 1))};
-    }
-    if (in == std::string::npos || !text.ends_with(')')) {
-        refuse_value(key, written, concat("\"", text, "\" is no condition"),
+    auto const refuse = [&](std::string const& why) {
+        refuse_value(key, written, concat("\"", text, "\" ", why),
                      "Write: if KEY = VALUE, or: if KEY in (VALUE, VALUE)");
+    };
+    if (equals == std::string::npos && (in == std::string::npos || !text.ends_with(')'))) {
+        refuse("is no condition");
     }
-    return {std::string(trimmed(text.substr(0, in))),
-            list_texts(text.substr(in + 5, text.size() - in - 6))};
+    auto const name = text.substr(0, std::min(equals, in));
+    auto const values = equals != std::string::npos ? text.substr(equals + 1)
+                                                    : text.substr(in + 5, text.size() - in - 6);
+    Condition condition{std::string(trimmed(name)), listed(values, key, written)};
+    if (condition.values.empty()) {
+        refuse("names no value");
+    }
+    return condition;
 }
 
 void take_bounds(Dimension& dimension, config::Written const& written,
@@ -59,6 +76,9 @@ void take_bounds(Dimension& dimension, config::Written const& written,
     }
     if (*least >= *most) {
         refuse("the first number must be below the second");
+    }
+    if (!std::isfinite(*most - *least)) {
+        refuse("the two numbers are too far from each other");
     }
     if (dimension.logarithmic && *least <= 0) {
         refuse("logarithmic values must be above 0");
@@ -99,7 +119,7 @@ void take_spec(Dimension& dimension, config::Written const& written, std::string
         refuse_value(dimension.key, written, "its bracket is not closed", forms);
     }
     std::tie(dimension.kind, dimension.logarithmic) = found->second;
-    auto words = list_texts(spec.substr(open + 1, spec.size() - open - 2));
+    auto words = listed(spec.substr(open + 1, spec.size() - open - 2), dimension.key, written);
     if (dimension.kind == Kind::real || dimension.kind == Kind::integer) {
         take_bounds(dimension, written, words);
         return;
@@ -154,8 +174,9 @@ std::string Dimension::text(double unit) const {
     double const margin = kind == Kind::integer ? 0.5 : 0;
     double const from = least - margin;
     double const to = most + margin;
-    double const value = logarithmic ? std::exp(std::log(from) + place * std::log(to / from))
-                                     : from + place * (to - from);
+    double const value = logarithmic
+                             ? std::exp(std::log(from) + place * (std::log(to) - std::log(from)))
+                             : from + place * (to - from);
     auto const within = std::clamp(value, least, most);
     return kind == Kind::integer ? std::to_string(std::llround(within))
                                  : fmt::format("{:.6g}", within);
@@ -177,10 +198,14 @@ Space::Space(config::DeckSource const& source, std::string const& constraints,
         }
     }
     if (dimensions_.empty()) {
-        throw Error(ExitCode::usage,
-                    {concat("no keys to search (", origin, ")"), "[space] is missing or empty",
-                     "Write keys of the deck there, such as "
-                     "optimizer.learning-rate = log-uniform(1e-4, 1e-1)"});
+        throw Error(ExitCode::usage, {"there are no keys to search", "[space] is missing or empty",
+                                      "Write keys of the deck there, such as "
+                                      "optimizer.learning-rate = log-uniform(1e-4, 1e-1)"});
+    }
+    if (dimensions_.size() > max_dimensions) {
+        throw Error(ExitCode::usage, {concat("[space] has ", dimensions_.size(), " keys"),
+                                      concat("it may have at most ", max_dimensions),
+                                      "Search fewer keys, and set the others in the deck"});
     }
     for (auto const& text : split(constraints, ';')) {
         constraints_.emplace_back(text, origin);

@@ -37,6 +37,8 @@ class Strategy {
     /// A job that was asked for is done.
     virtual void tell(Result const& result) = 0;
     virtual bool is_finished() const = 0;
+    /// Whether the order of results counts.
+    virtual bool depends_on_order() const { return false; }
 };
 
 /// `space` must outlive it.

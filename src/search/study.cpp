@@ -119,15 +119,19 @@ Study::Study(Identity identity, std::unique_ptr<Journal> journal)
 
 std::unique_ptr<Study> Study::look_at(std::filesystem::path const& directory) {
     auto const records = Journal::read(directory / journal_name);
-    if (records.empty() || records.front().value("event", "") != "search") {
+    if (records.empty()) {
         throw Error(ExitCode::no_input, {concat("no search in ", directory.string()),
                                          "its journal is empty", "Start the search"});
     }
-    auto const& first = records.front();
-    auto study = std::make_unique<Study>(
-        Identity{first.at("space").get<std::map<std::string, std::string>>(),
-                 first.value("deck", ""), first.value("version", "")},
-        nullptr);
+    Identity identity;
+    try {
+        auto const& first = records.front();
+        identity = {first.at("space").get<std::map<std::string, std::string>>(),
+                    first.at("deck").get<std::string>(), first.at("version").get<std::string>()};
+    } catch (Json::exception const&) {
+        throw_foreign("its first line does not say what the search is");
+    }
+    auto study = std::make_unique<Study>(std::move(identity), nullptr);
     study->replay(records);
     return study;
 }
@@ -148,15 +152,31 @@ void Study::replay(std::vector<Json> const& records) {
             } else if (event == "result") {
                 accept(outcome_of(records[at]));
             } else {
-                notes_.push_back(records[at]);
+                take_note(records[at]);
             }
         }
     } catch (Json::exception const&) {
         throw_foreign("a line of it lacks what it should have");
     }
-    for (auto const& [trial, job] : open_) {
-        waiting_.push_back(job);
+    // In their order: one that begins with another's checkpoint comes before that one goes on.
+    auto left = open_;
+    for (auto at = asked_.size(); at-- > 0;) {
+        if (auto const found = left.extract(asked_[at])) {
+            waiting_.push_front(found.mapped());
+        }
     }
+}
+
+/// Throws  Json::exception where it lacks what is read of it later
+void Study::take_note(Json const& record) {
+    auto const& event = record.at("event").get_ref<std::string const&>();
+    if (event == "retry") {
+        static_cast<void>(record.at("trial").get<std::int64_t>());
+    } else if (event == "usage") {
+        static_cast<void>(record.at("rank_seconds").get<double>());
+        static_cast<void>(record.at("busy_rank_seconds").get<double>());
+    }
+    notes_.push_back(record);
 }
 
 void Study::take_ask(Json const& record) {
@@ -177,6 +197,7 @@ void Study::accept(Job const& job) {
             space_.values(job.point), job.point, job.parent, job.parent_share, {}};
     }
     open_[job.trial] = job;
+    asked_.push_back(job.trial);
 }
 
 std::optional<Job> Study::next() {

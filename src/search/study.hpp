@@ -71,7 +71,7 @@ class Study {
     void note(nlohmann::json record);
 
     bool is_finished() const { return strategy_->is_finished(); }
-    bool has_open_jobs() const { return !open_.empty(); }
+    bool depends_on_order() const { return strategy_->depends_on_order(); }
     std::int64_t queued() const; ///< jobs that were asked for, and are not given out
     std::vector<Trial> const& trials() const noexcept { return trials_; }
     Settings const& settings() const noexcept { return settings_; }
@@ -89,6 +89,7 @@ class Study {
     static config::DeckSource source_of(Identity const& identity);
     void replay(std::vector<nlohmann::json> const& records);
     void take_ask(nlohmann::json const& record);
+    void take_note(nlohmann::json const& record);
     void accept(Job const& job);
     void accept(Outcome const& outcome);
 
@@ -100,6 +101,7 @@ class Study {
     std::vector<Trial> trials_;
     std::deque<Job> waiting_;          ///< asked for before, and to be given out again
     std::map<std::int64_t, Job> open_; ///< by trial: without a result
+    std::vector<std::int64_t> asked_;  ///< trials of all jobs, in their order
     std::vector<nlohmann::json> notes_;
 };
 

@@ -19,10 +19,10 @@ namespace lockstep::train {
 namespace {
 
 /// The deck that a checkpoint was written under.
-config::Deck stored_deck(checkpoint::VerifiedFile const& file) {
+config::Deck stored_deck(checkpoint::Found const& found) {
     config::DeckSource source;
-    source.read_printed(checkpoint::Reader(file).record().deck,
-                        concat("the deck in ", file.path().string()));
+    source.read_printed(checkpoint::reader_of(found)->record().deck,
+                        concat("the deck in ", found.file.path().string()));
     return source.parse();
 }
 
@@ -99,7 +99,7 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
                bool force) {
     Decided decided;
     if (found) {
-        auto const before = stored_deck(found->file);
+        auto const before = stored_deck(*found);
         if (deck.run.replicas == 0) {
             deck.run.replicas = before.run.replicas;
         }

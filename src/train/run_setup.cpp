@@ -96,7 +96,14 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
     }
     run.local = local_directory(world, deck, checkpoints);
     run.requeued = comm::all_reduce(world, requeued ? 1 : 0, comm::Reduce::maximum) != 0;
-    run.found = found_for(world, deck, run.local, run.requeued);
+    if (auto const& held = options.resume_from) {
+        run.found = checkpoint::Found{.step = 0,
+                                      .file = checkpoint::VerifiedFile::in_memory(held->path()),
+                                      .skipped = {},
+                                      .held = held};
+    } else {
+        run.found = found_for(world, deck, run.local, run.requeued);
+    }
     comm::agree(world, "settling the deck", [&] {
         auto decided = decide(deck, run.found, world.size(), options.force);
         deck = std::move(decided.deck);

@@ -16,10 +16,10 @@ void RunState::restore() {
         return;
     }
     comm::agree(run_.world, "reading the checkpoint", [&] {
-        checkpoint::Reader const reader(run_.setup.found->file);
-        require_same_data(reader);
-        require_same_code(reader.record());
-        read(reader);
+        auto const reader = checkpoint::reader_of(*run_.setup.found);
+        require_same_data(*reader);
+        require_same_code(reader->record());
+        read(*reader);
     });
     run_.data_module->restored(progress_.step);
 }

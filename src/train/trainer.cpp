@@ -31,6 +31,10 @@ std::int64_t Trainer::step() const {
     return run_->step();
 }
 
+checkpoint::Snapshot Trainer::snapshot() {
+    return run_->snapshot();
+}
+
 nn::Model& Trainer::model() {
     return run_->model();
 }

@@ -47,6 +47,9 @@ class VerifiedFile {
     ///         be read
     static VerifiedFile unchecked(std::filesystem::path path);
 
+    /// Names contents that ranks have in memory: no file is read.
+    static VerifiedFile in_memory(std::filesystem::path name);
+
     std::filesystem::path const& path() const noexcept { return path_; }
 
   private:

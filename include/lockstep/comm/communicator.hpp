@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -71,6 +72,13 @@ class Communicator {
     /// Collective  over this communicator
     /// Throws      Error 69
     Communicator split(int group) const;
+
+    /// These ranks of it, in their order; the others are not asked. Calls of one rank at the same
+    /// time, and of ranks that overlap, pass different tags (0 to 32767).
+    ///
+    /// Collective  over `ranks`, of which this one is; same ranks and tag
+    /// Throws      Error 69
+    Communicator part(std::span<int const> ranks, int tag) const;
 
   private:
     struct Adopt {};

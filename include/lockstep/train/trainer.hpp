@@ -16,6 +16,11 @@ namespace lockstep::nn {
 class Model;
 }
 
+namespace lockstep::checkpoint {
+class Reader;
+struct Snapshot;
+} // namespace lockstep::checkpoint
+
 namespace lockstep::train {
 
 struct PlaceOnHost {
@@ -50,6 +55,9 @@ struct RunOptions {
     std::function<int()> asked{};
     /// Where several runs share a host: this rank's place among all ranks of the host, of all runs.
     std::optional<PlaceOnHost> place{};
+    /// What the run resumes from instead of what the deck says: a checkpoint that ranks hold in
+    /// memory. Null on all ranks: as the deck says.
+    std::shared_ptr<checkpoint::Reader const> resume_from{};
 };
 
 class Run;
@@ -87,6 +95,10 @@ class Trainer {
     Ended finish();
 
     std::int64_t step() const; ///< steps done; not collective
+    /// What a checkpoint of this step holds of this rank. It borrows memory until the next step.
+    ///
+    /// Not collective
+    checkpoint::Snapshot snapshot();
     /// With the weights as they are, not collective. Whoever changes them changes the run.
     nn::Model& model();
 

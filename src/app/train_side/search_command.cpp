@@ -10,6 +10,7 @@
 #include "monitor/watchdog.hpp"
 #include "train/lease.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <iostream>
@@ -25,7 +26,12 @@ namespace lockstep::app {
 
 namespace {
 
-constexpr auto nap = std::chrono::milliseconds(10); ///< of a group that has nothing to do
+constexpr auto nap = std::chrono::milliseconds(10); ///< of a rank that has nothing to do
+constexpr int ranks_of_nap = 16; ///< with more of them naps are longer: rank 0 answers them all
+
+constexpr int tags = 32'768; ///< that MPI has for groups that are made at the same time
+
+constexpr double leaving_s = 30; ///< that other trials have for their checkpoints
 
 constexpr double ending_s = 3; ///< that a search's last process may outlive its mpirun
 
@@ -75,28 +81,53 @@ search::Identity identity_of(SearchTask const& task) {
     return identity;
 }
 
-/// One group's work, until groups are formed again.
+/// Trains with the ranks of an order. The first of them tells how it ended.
 ///
-/// Collective  over `group`
-void work(TrialSetting const& setting, comm::Communicator const& group, comm::RequestDesk& desk) {
+/// Collective  over the order's ranks
+std::optional<TrialEnd> trained_together(TrialSetting const& setting, RankOrder const& order) {
+    auto const group = setting.context.world.part(order.ranks, order.number % tags);
+    try {
+        auto end = run_trial(setting, group, order.trial);
+        return group.is_root() ? std::optional(std::move(end)) : std::nullopt;
+    } catch (...) { // of this rank alone: the others of the trial wait for it, so the job must end
+        auto const end = failed_trial(order.trial, group.size());
+        if (end.fatal) {
+            throw;
+        }
+        setting.desk->ask(0, report_text(end, "", true));
+        for (Stopwatch const watch; watch.seconds() < leaving_s;) {
+            if (order_of(setting.desk->ask(0, report_text({}, ""))).what ==
+                RankOrder::What::leave) {
+                break;
+            }
+            std::this_thread::sleep_for(nap);
+        }
+        auto text = current_error().text();
+        text.next = "Start the same command again to continue";
+        throw Error(ExitCode::rank_lost, text);
+    }
+}
+
+/// This rank's work, until the search ends.
+void work(TrialSetting const& setting) {
+    auto const pause = nap * std::max(setting.context.world.size() / ranks_of_nap, 1);
     std::optional<TrialEnd> end;
     while (true) {
-        std::string text;
-        if (group.is_root()) {
-            auto const signal = setting.signals.pending();
-            text = desk.ask(report_text(end, signal != 0 ? signal_name(signal) : ""));
-        }
-        comm::broadcast_text(group, text);
+        auto const signal = setting.signals.pending();
+        auto const order = order_of(
+            setting.desk->ask(0, report_text(end, signal != 0 ? signal_name(signal) : "")));
         end.reset();
-        auto const order = order_of(text);
-        if (order.what == GroupOrder::What::regroup) {
+        if (order.what == RankOrder::What::leave) {
             return;
         }
-        if (order.what == GroupOrder::What::wait) {
-            std::this_thread::sleep_for(nap);
+        if (order.what == RankOrder::What::wait) {
+            std::this_thread::sleep_for(pause);
             continue;
         }
-        end = run_trial(setting, group, order.job, order.values);
+        if (setting.kept != nullptr) {
+            setting.kept->retain(order.needed);
+        }
+        end = trained_together(setting, order);
     }
 }
 
@@ -133,6 +164,7 @@ void open_head(Head& head, SearchTask const& task, comm::Communicator const& wor
     auto journal = std::make_unique<search::Journal>(task.directory / search::journal_name);
     journal->set_guard([&head] { head.lease->require(); });
     head.study = std::make_unique<search::Study>(identity_of(task), std::move(journal));
+    head.study->note({{"event", "start"}, {"ranks", world.size()}});
     auto const done = head.study->trials().size();
     std::cout << concat("search in ", task.directory.string(), ": ",
                         head.study->settings().strategy, " on ", world.size(),
@@ -149,32 +181,37 @@ ExitCode search_together(TrialSetting const& setting, SearchTask const& task) {
             open_head(head, task, world);
         }
     });
-    comm::RequestDesk desk(world, [&](int rank, std::string const& request) {
-        return head.coordinator->answer(rank, request);
-    });
-    if (world.is_root()) {
-        head.coordinator.emplace(SearchCoordinator::Parts{*head.study, task.directory, world.size(),
-                                                          [&] { desk.announce(); }});
-    }
     auto own = setting;
-    own.asked = [&] { return desk.was_announced() ? SIGTERM : 0; };
-    while (true) {
-        int groups = 0;
-        comm::agree(world, "dividing the ranks",
-                    [&] { groups = world.is_root() ? head.coordinator->form_groups() : 0; });
-        groups = comm::all_reduce(world, groups, comm::Reduce::maximum);
-        if (groups == 0) {
-            break;
-        }
-        auto const group =
-            world.split(static_cast<int>(std::int64_t{world.rank()} * groups / world.size()));
-        work(own, group, desk);
+    KeptStates states;
+    own.kept = search::settings_of(task.space).strategy == "pbt" ? &states : nullptr;
+    comm::RequestDesk::Answer answer;
+    if (world.is_root()) {
+        answer = [&](int rank, std::string const& request) {
+            return KeptStates::is_asked(request) ? states.answer(request)
+                                                 : head.coordinator->answer(rank, request);
+        };
+    } else if (own.kept != nullptr) {
+        answer = [&](int, std::string const& request) { return states.answer(request); };
     }
+    comm::RequestDesk desk(world, answer);
+    own.desk = &desk;
+    own.asked = [&] { return desk.was_announced() ? SIGTERM : 0; };
+    comm::agree(world, "beginning the search", [&] {
+        if (world.is_root()) {
+            head.coordinator.emplace(SearchCoordinator::Parts{
+                .study = *head.study,
+                .directory = task.directory,
+                .ranks = world.size(),
+                .replicas = [&](auto const& values) { return replicas_of_trial(own, values); },
+                .announce = [&] { desk.announce(); }});
+        }
+    });
+    work(own);
     bool interrupted = false;
     comm::agree(world, "ending the search", [&] {
         if (world.is_root()) {
+            head.coordinator->finish();
             interrupted = head.coordinator->was_interrupted();
-            head.coordinator->note_usage();
             if (interrupted) {
                 std::cout << concat("interrupted by ", head.coordinator->interrupted(),
                                     ": start the same command again to continue\n")
@@ -208,7 +245,9 @@ ExitCode search_run_command(Invocation const& invocation) {
                                  .topology = comm::Topology::discover(world),
                                  .seconds_left = job.seconds_left,
                                  .since_start = since_start,
-                                 .asked = {}};
+                                 .asked = {},
+                                 .desk = nullptr,
+                                 .kept = nullptr};
             config::Deck first;
             comm::agree(world, "reading the search", [&] {
                 auto const settings = search::settings_of(task.space);

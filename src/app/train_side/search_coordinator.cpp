@@ -8,6 +8,10 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <limits>
+#include <utility>
+
+#include "search/ranks_of_trials.hpp"
 
 namespace lockstep::app {
 
@@ -52,18 +56,22 @@ search::Outcome outcome_of_json(Json const& json) {
     return outcome;
 }
 
+constexpr int io_code = static_cast<int>(ExitCode::io);
+
 bool is_retried(int code) {
-    return code == static_cast<int>(ExitCode::memory) || code == static_cast<int>(ExitCode::io);
+    return code == static_cast<int>(ExitCode::memory) || code == io_code;
 }
 
 } // namespace
 
-std::string report_text(std::optional<TrialEnd> const& end, std::string const& signal) {
+std::string report_text(std::optional<TrialEnd> const& end, std::string const& signal, bool lost) {
     Json json{{"interrupted", signal}};
     if (end) {
         json["outcome"] = json_of_outcome(end->outcome);
         json["interrupted"] = end->interrupted.empty() ? signal : end->interrupted;
         json["left"] = !end->interrupted.empty();
+        json["kept"] = end->kept;
+        json["lost"] = lost;
         if (end->fatal) {
             json["fatal"] = json_of_error(*end->fatal);
         }
@@ -71,42 +79,52 @@ std::string report_text(std::optional<TrialEnd> const& end, std::string const& s
     return dumped(json);
 }
 
-GroupOrder order_of(std::string const& text) {
+RankOrder order_of(std::string const& text) {
     auto const json = Json::parse(text);
     if (json.at("do") == "wait") {
-        return {GroupOrder::What::wait};
+        return {RankOrder::What::wait};
     }
-    if (json.at("do") == "regroup") {
-        return {GroupOrder::What::regroup};
+    if (json.at("do") == "leave") {
+        return {RankOrder::What::leave};
     }
-    return {GroupOrder::What::train,
-            {.trial = json.at("trial"), .share = json.at("share"), .parent = json.at("parent")},
-            json.at("values").get<search::Values>()};
+    return {.what = RankOrder::What::train,
+            .number = json.at("number"),
+            .ranks = json.at("ranks"),
+            .trial = {.job = {.trial = json.at("trial"),
+                              .share = json.at("share"),
+                              .parent = json.at("parent")},
+                      .values = json.at("values").get<search::Values>(),
+                      .parent_step = json.at("parent_step"),
+                      .parent_ranks = json.at("parent_ranks")},
+            .needed = json.at("needed").get<std::set<StateOf>>()};
 }
 
-SearchCoordinator::SearchCoordinator(Parts parts) : parts_(std::move(parts)) {}
+SearchCoordinator::SearchCoordinator(Parts parts) : parts_(std::move(parts)) {
+    for (auto const& note : parts_.study.notes()) {
+        if (note.value("event", "") == "retry" && note.value("code", 0) != io_code) {
+            ++retries_[note.at("trial").get<std::int64_t>()];
+        }
+    }
+}
 
-std::string SearchCoordinator::answer(int, std::string const& request) noexcept {
+std::string SearchCoordinator::answer(int rank, std::string const& request) noexcept {
     try {
         try {
-            take(request);
-            if (auto const job = next_job()) {
-                return dumped(
-                    {{"do", "train"},
-                     {"trial", job->trial},
-                     {"share", job->share},
-                     {"parent", job->parent},
-                     {"values",
-                      parts_.study.trials()[static_cast<std::size_t>(job->trial)].values}});
-            }
+            take(rank, request);
+            schedule();
         } catch (...) {
             failure_ = failure_ ? failure_ : current_error();
             leave();
         }
-        bool const waits = !regroup_ && !leaving_ && !running_.empty();
-        return waits ? R"({"do":"wait"})" : R"({"do":"regroup"})";
-    } catch (...) { // no memory even for that: the groups leave
-        return R"({"do":"regroup"})";
+        if (auto const found = ordered_.find(rank); found != ordered_.end()) {
+            auto text = std::move(found->second);
+            ordered_.erase(found);
+            return text;
+        }
+        bool const waits = !leaving_ || (lost_.contains(rank) && !running_.empty());
+        return waits ? R"({"do":"wait"})" : R"({"do":"leave"})";
+    } catch (...) { // no memory even for that
+        return R"({"do":"leave"})";
     }
 }
 
@@ -115,21 +133,13 @@ void SearchCoordinator::leave() {
     parts_.announce();
 }
 
-void SearchCoordinator::take(std::string const& report) {
+void SearchCoordinator::take(int rank, std::string const& report) {
     auto const json = Json::parse(report);
-    if (json.contains("fatal") && !failure_) {
-        auto const& fatal = json.at("fatal");
-        failure_.emplace(static_cast<ExitCode>(fatal.at("code").get<int>()),
-                         ErrorText{fatal.at("what"), fatal.at("why"), fatal.at("next")});
-        leave();
-    } else if (json.contains("outcome")) {
-        auto const outcome = outcome_of_json(json.at("outcome"));
-        busy_s_ += outcome.seconds * outcome.ranks;
-        if (json.at("left").get<bool>()) {
-            running_.erase(outcome.trial); // its job is open, and is done at the next start
-        } else {
-            take_outcome(outcome);
-        }
+    if (json.contains("outcome")) {
+        take_end(rank, json);
+    }
+    if (!ordered_.contains(rank) && !lost_.contains(rank)) {
+        idle_.insert(rank);
     }
     if (auto const& signal = json.at("interrupted").get_ref<std::string const&>();
         !signal.empty() && !leaving_) {
@@ -138,16 +148,69 @@ void SearchCoordinator::take(std::string const& report) {
     }
 }
 
-void SearchCoordinator::take_outcome(search::Outcome const& reported) {
-    auto outcome = reported;
-    auto const job = running_.at(outcome.trial);
-    running_.erase(outcome.trial);
-    if (is_retried(outcome.code) && retries_[outcome.trial] < parts_.study.settings().retries) {
-        ++retries_[outcome.trial];
-        parts_.study.note({{"event", "retry"}, {"trial", outcome.trial}, {"code", outcome.code}});
-        queue_.push_back(job);
+void SearchCoordinator::take_end(int rank, Json const& json) {
+    auto const outcome = outcome_of_json(json.at("outcome"));
+    if (json.at("lost").get<bool>()) {
+        lost_.insert(rank);
+        leave();
+    }
+    auto const found = running_.find(outcome.trial);
+    if (found == running_.end()) { // another of its ranks was lost before
         return;
     }
+    auto const ended = std::move(found->second);
+    running_.erase(found);
+    busy_s_ += outcome.seconds * outcome.ranks;
+    if (json.contains("fatal")) {
+        auto const& fatal = json.at("fatal");
+        failure_ = failure_.value_or(
+            Error(static_cast<ExitCode>(fatal.at("code").get<int>()),
+                  ErrorText{fatal.at("what"), fatal.at("why"), fatal.at("next")}));
+        leave();
+        return;
+    }
+    if (json.at("left").get<bool>()) {
+        return; // its job is open, and is done at the next start
+    }
+    if (json.at("kept").get<bool>()) {
+        held_[outcome.trial] = {outcome.share, outcome.step, ended.ranks};
+    }
+    if (retry(outcome)) {
+        queue_.push_back(ended.job);
+    } else if (outcome.code == io_code) { // a disk that is full is so for all trials
+        throw Error(ExitCode::io, {concat("trial ", outcome.trial + 1), outcome.message,
+                                   "Free space, then start the same command again to continue"});
+    } else {
+        take_outcome(outcome);
+    }
+}
+
+/// Whether a trial that failed is tried again, which is written down.
+bool SearchCoordinator::retry(search::Outcome const& outcome) {
+    if (!is_retried(outcome.code) || retries_[outcome.trial] >= parts_.study.settings().retries) {
+        return false;
+    }
+    ++retries_[outcome.trial];
+    parts_.study.note({{"event", "retry"},
+                       {"trial", outcome.trial},
+                       {"code", outcome.code},
+                       {"message", outcome.message}});
+    return true;
+}
+
+void SearchCoordinator::take_outcome(search::Outcome const& outcome) {
+    require_goals(outcome);
+    if (outcome.code == 0) {
+        auto const& before = parts_.study.trials()[static_cast<std::size_t>(outcome.trial)];
+        auto const from = before.newest() != nullptr ? before.newest()->share : before.parent_share;
+        effort_s_ += outcome.seconds * outcome.ranks / search::effort_of(outcome.ranks);
+        shares_ += outcome.share - from;
+    }
+    parts_.study.tell(outcome);
+    print(outcome);
+}
+
+void SearchCoordinator::require_goals(search::Outcome const& outcome) const {
     for (auto const& goal : parts_.study.settings().goals) {
         if (outcome.code == 0 && !outcome.metrics.contains(goal.metric)) {
             std::vector<std::string> names{"seconds"};
@@ -164,8 +227,6 @@ void SearchCoordinator::take_outcome(search::Outcome const& reported) {
                                       : concat("Did you mean ", near, "?")});
         }
     }
-    parts_.study.tell(outcome);
-    print(outcome);
 }
 
 void SearchCoordinator::print(search::Outcome const& outcome) const {
@@ -185,16 +246,12 @@ void SearchCoordinator::print(search::Outcome const& outcome) const {
               << std::flush;
 }
 
-int SearchCoordinator::wanted_groups() const {
-    auto const most =
-        std::max<std::int64_t>(parts_.ranks / parts_.study.settings().ranks_per_trial, 1);
-    return static_cast<int>(
-        std::clamp<std::int64_t>(static_cast<std::int64_t>(queue_.size()), 1, most));
-}
-
-/// Jobs that may be given out now, as many as there could be groups.
+/// Jobs that may be given out: as many as there are ranks, so that the last ones of a round are
+/// known as such; where the order of results counts, no more than could begin now.
 void SearchCoordinator::fill() {
-    while (std::cmp_less(queue_.size(), parts_.ranks)) {
+    auto const enough =
+        parts_.study.depends_on_order() ? idle_.size() : static_cast<std::size_t>(parts_.ranks);
+    while (queue_.size() < enough) {
         auto job = parts_.study.next();
         if (!job) {
             return;
@@ -204,29 +261,153 @@ void SearchCoordinator::fill() {
     }
 }
 
-std::optional<search::Job> SearchCoordinator::next_job() {
-    if (leaving_ || regroup_) {
-        return std::nullopt;
+void SearchCoordinator::schedule() {
+    if (leaving_) {
+        return;
     }
-    if (running_.empty()) { // nobody works: the time for other groups, if they fit better
+    fill();
+    while (!queue_.empty()) {
+        auto const ranks = ranks_for_next(static_cast<int>(idle_.size()));
+        if (ranks == 0) {
+            return;
+        }
+        auto const job = std::move(queue_.front());
+        queue_.pop_front();
+        give(job, ranks);
         fill();
-        regroup_ = queue_.empty() || wanted_groups() != groups_;
-        if (regroup_) {
-            return std::nullopt;
+    }
+    leaving_ = running_.empty(); // the end of the search
+}
+
+/// Ranks for the next job of the queue, which are free; 0: it is done sooner if it waits for more.
+int SearchCoordinator::ranks_for_next(int free) const {
+    auto const& job = queue_.front();
+    auto const& values = parts_.study.trials()[static_cast<std::size_t>(job.trial)].values;
+    auto const most =
+        static_cast<int>(std::clamp<std::int64_t>(parts_.replicas(values), 1, parts_.ranks));
+    auto const least =
+        static_cast<int>(std::min<std::int64_t>(parts_.study.settings().ranks_per_trial, most));
+    auto const wanted = search::ranks_of_next_trial(
+        {.trials = static_cast<int>(queue_.size()), .least = least, .most = most}, parts_.ranks);
+    if (free >= wanted) {
+        return wanted;
+    }
+    if (free < least || some_are_coming()) {
+        return 0;
+    }
+    auto const effort = effort_expected(job);
+    auto const now = effort * search::effort_of(free) / free;
+    auto const later = wait_expected(wanted - free) + effort * search::effort_of(wanted) / wanted;
+    return later < now ? 0 : free;
+}
+
+/// Whether ranks that have nothing to do have not said so yet: they will in a moment.
+bool SearchCoordinator::some_are_coming() const {
+    auto known = idle_.size();
+    for (auto const& [trial, each] : running_) {
+        known += each.ranks.size();
+    }
+    return std::cmp_less(known, parts_.ranks);
+}
+
+/// Rank-seconds of a job on one rank, from what others took; 0 where nothing is known.
+double SearchCoordinator::effort_expected(search::Job const& job) const {
+    auto const& trial = parts_.study.trials()[static_cast<std::size_t>(job.trial)];
+    auto const* const newest = trial.newest();
+    auto const from = newest != nullptr ? newest->share : trial.parent_share;
+    return shares_ > 0 ? effort_s_ / shares_ * (job.share - from) : 0;
+}
+
+/// Seconds until so many more ranks are free; endless where that is not known.
+double SearchCoordinator::wait_expected(int more) const {
+    std::vector<std::pair<double, int>> ends;
+    for (auto const& [trial, each] : running_) {
+        if (each.expected_s > 0) { // who is late may need a tenth more again
+            auto const passed = each.since.seconds();
+            ends.emplace_back(std::max(each.expected_s - passed, 0.1 * passed),
+                              static_cast<int>(each.ranks.size()));
         }
     }
-    if (queue_.empty()) {
-        auto job = parts_.study.next();
-        if (!job) {
-            return std::nullopt;
+    std::ranges::sort(ends);
+    for (auto const& [seconds, ranks] : ends) {
+        more -= ranks;
+        if (more <= 0) {
+            return seconds;
         }
-        put_by_parent(*job);
-        queue_.push_back(std::move(*job));
     }
-    auto job = queue_.front();
-    queue_.pop_front();
-    running_[job.trial] = job;
-    return job;
+    return std::numeric_limits<double>::infinity();
+}
+
+/// Idle ranks that lie near each other.
+std::vector<int> SearchCoordinator::take_idle(int ranks) {
+    std::vector<int> const all(idle_.begin(), idle_.end());
+    auto const count = static_cast<std::size_t>(ranks);
+    std::size_t best = 0;
+    for (std::size_t first = 0; first + count <= all.size(); ++first) {
+        auto const width = [&](std::size_t at) { return all[at + count - 1] - all[at]; };
+        best = width(first) < width(best) ? first : best;
+    }
+    auto const from = all.begin() + static_cast<std::ptrdiff_t>(best);
+    std::vector<int> taken(from, from + ranks);
+    for (auto const rank : taken) {
+        idle_.erase(rank);
+    }
+    return taken;
+}
+
+void SearchCoordinator::give(search::Job const& job, int ranks) {
+    Running running{.job = job, .ranks = take_idle(ranks)};
+    running.expected_s = effort_expected(job) * search::effort_of(ranks) / ranks;
+    running.parent = parent_in_memory(job);
+    running_.insert_or_assign(job.trial, running);
+    auto const order =
+        dumped({{"do", "train"},
+                {"number", orders_++},
+                {"ranks", running.ranks},
+                {"trial", job.trial},
+                {"share", job.share},
+                {"parent", job.parent},
+                {"parent_step", running.parent ? running.parent->second : 0},
+                {"parent_ranks", running.parent ? held_.at(job.parent).ranks : std::vector<int>{}},
+                {"values", parts_.study.trials()[static_cast<std::size_t>(job.trial)].values},
+                {"needed", needed_states()}});
+    for (auto const rank : running.ranks) {
+        ordered_[rank] = order;
+    }
+}
+
+/// The state that a trial begins with, unless its parent has trained on since.
+std::optional<StateOf> SearchCoordinator::parent_in_memory(search::Job const& job) const {
+    auto const found = held_.find(job.parent);
+    return found != held_.end() && found->second.share == job.parent_share
+               ? std::optional(StateOf(job.parent, found->second.step))
+               : std::nullopt;
+}
+
+/// States in memory that another trial begins with, or may: those that have come farthest.
+std::set<StateOf> SearchCoordinator::needed_states() const {
+    double farthest = 0;
+    for (auto const& [trial, held] : held_) {
+        farthest = std::max(farthest, held.share);
+    }
+    std::set<StateOf> needed;
+    auto const need = [&](std::optional<StateOf> const& state) {
+        if (state) {
+            needed.insert(*state);
+        }
+    };
+    for (auto const& [trial, held] : held_) {
+        if (held.share == farthest) {
+            needed.emplace(trial, held.step);
+        }
+    }
+    for (auto const& job : queue_) {
+        need(parent_in_memory(job));
+    }
+    for (auto const& [trial, running] : running_) {
+        need(running.parent);
+    }
+    return needed;
 }
 
 /// The checkpoint that a new trial begins with gets a name of its own, before the parent trains on
@@ -255,24 +436,13 @@ void SearchCoordinator::put_by_parent(search::Job const& job) const {
     }
 }
 
-int SearchCoordinator::form_groups() {
+void SearchCoordinator::finish() {
     if (failure_) {
         throw Error(*failure_);
     }
-    if (leaving_) {
-        return 0;
-    }
-    fill();
-    regroup_ = false;
-    groups_ = queue_.empty() ? 0 : wanted_groups();
-    return groups_;
-}
-
-void SearchCoordinator::note_usage() {
-    auto const all = watch_.seconds() * parts_.ranks;
     parts_.study.note({{"event", "usage"},
                        {"ranks", parts_.ranks},
-                       {"rank_seconds", all},
+                       {"rank_seconds", watch_.seconds() * parts_.ranks},
                        {"busy_rank_seconds", busy_s_},
                        {"interrupted", interrupted_}});
 }

@@ -2,79 +2,116 @@
 
 #include "base/clock.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "search/study.hpp"
 #include "search_trial.hpp"
 
 namespace lockstep::app {
 
-/// What rank 0 decides for all groups of ranks of a search: who trains which trial, when groups are
-/// formed again, and when the search leaves.
+/// What rank 0 decides for all ranks of a search: which of them train which trial, and when the
+/// search leaves. Decisions of the search itself are the study's.
 class SearchCoordinator {
   public:
     struct Parts {
         search::Study& study;
         std::filesystem::path directory;
         int ranks = 1;
-        std::function<void()> announce; ///< tells all groups to leave
+        /// Replicas of a trial, the most ranks that it can have.
+        std::function<std::int64_t(search::Values const&)> replicas;
+        std::function<void()> announce; ///< tells all ranks to leave
     };
 
     explicit SearchCoordinator(Parts parts);
 
-    /// What a group's rank 0 asks, and what it is told: texts of `GroupReport` and `GroupOrder`.
+    /// What a rank without work asks, and what it is told: texts of `report_text` and `RankOrder`.
     /// One call at a time; throws nothing.
     std::string answer(int rank, std::string const& request) noexcept;
 
-    /// Into how many groups the ranks are divided now; 0: the search ends. While no group works.
+    /// Writes down how much of the ranks' time trials had. After the last answer.
     ///
     /// Throws  Error of the search: one of the journal, or what a trial ran into
-    int form_groups();
+    void finish();
 
     bool was_interrupted() const noexcept { return !interrupted_.empty(); }
     std::string const& interrupted() const noexcept { return interrupted_; }
-    /// Writes down how much of the ranks' time trials had.
-    void note_usage();
 
   private:
-    void take(std::string const& report);
+    struct Running {
+        search::Job job;
+        std::vector<int> ranks;
+        Stopwatch since{};
+        double expected_s = 0;           ///< 0: not known
+        std::optional<StateOf> parent{}; ///< that it fetches from memory
+    };
+    /// Where the newest state of a trial lies in memory.
+    struct Held {
+        double share;
+        std::int64_t step;
+        std::vector<int> ranks;
+    };
+
+    void take(int rank, std::string const& report);
+    void take_end(int rank, nlohmann::json const& report);
     void take_outcome(search::Outcome const& outcome);
     void leave();
     void fill();
-    int wanted_groups() const;
-    std::optional<search::Job> next_job();
+    void schedule();
+    int ranks_for_next(int free) const;
+    bool some_are_coming() const;
+    double effort_expected(search::Job const& job) const;
+    double wait_expected(int more) const;
+    void give(search::Job const& job, int ranks);
+    std::vector<int> take_idle(int ranks);
+    std::optional<StateOf> parent_in_memory(search::Job const& job) const;
+    std::set<StateOf> needed_states() const;
+    bool retry(search::Outcome const& outcome);
+    void require_goals(search::Outcome const& outcome) const;
     void put_by_parent(search::Job const& job) const;
     void print(search::Outcome const& outcome) const;
 
     Parts parts_;
     std::deque<search::Job> queue_;
-    std::map<std::int64_t, search::Job> running_;
+    std::map<std::int64_t, Running> running_;
     std::map<std::int64_t, std::int64_t> retries_;
-    std::map<std::int64_t, std::int64_t> steps_; ///< of starts before, of running trials
-    int groups_ = 0;
-    bool regroup_ = false;
+    std::map<std::int64_t, Held> held_;
+    std::set<int> idle_;                 ///< ranks that have asked and have nothing to do
+    std::map<int, std::string> ordered_; ///< by rank: what it is told next
+    int orders_ = 0;
+    double effort_s_ = 0; ///< rank-seconds of trials that went well, for their shares
+    double shares_ = 0;
     bool leaving_ = false;
+    std::set<int> lost_; ///< ranks that failed alone: they end the job when the others have left
     std::string interrupted_;
     std::optional<Error> failure_;
     Stopwatch watch_;
     double busy_s_ = 0; ///< of ranks with a trial
 };
 
-/// What a group's rank 0 tells of its last job; and what it is told to do.
-std::string report_text(std::optional<TrialEnd> const& end, std::string const& signal);
+/// What a rank tells of its last job, where it was its group's first one; `lost`: it failed alone,
+/// and the job ends.
+std::string report_text(std::optional<TrialEnd> const& end, std::string const& signal,
+                        bool lost = false);
 
-struct GroupOrder {
-    enum class What { train, wait, regroup };
+/// What a rank is told to do.
+struct RankOrder {
+    enum class What { train, wait, leave };
     What what = What::wait;
-    search::Job job{};
-    search::Values values{};
+    int number = 0;           ///< of the order, the same for all ranks of it
+    std::vector<int> ranks{}; ///< that train together
+    TrialJob trial{};
+    std::set<StateOf> needed{}; ///< states that are kept in memory, no others
 };
-GroupOrder order_of(std::string const& text);
+RankOrder order_of(std::string const& text);
 
 } // namespace lockstep::app

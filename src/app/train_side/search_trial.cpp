@@ -103,12 +103,48 @@ train::RunOptions options_of(TrialSetting const& setting, config::Deck const& de
         .place = train::PlaceOnHost{topology.local_rank, topology.local_size}};
 }
 
+/// The state that the trial begins with, where ranks have it in memory and it has none of its own.
+///
+/// Collective  over `ranks`
+std::shared_ptr<checkpoint::Reader const> state_of_parent(TrialSetting const& setting,
+                                                          comm::Communicator const& ranks,
+                                                          config::Deck const& deck,
+                                                          TrialJob const& trial) {
+    if (trial.parent_ranks.empty() || deck.checkpoint.resume == "auto") {
+        return nullptr;
+    }
+    auto state =
+        fetch_state(*setting.desk, {trial.job.parent, trial.parent_step}, trial.parent_ranks);
+    bool const all = comm::all_reduce(ranks, state ? 1 : 0, comm::Reduce::minimum) != 0;
+    return all ? state : nullptr; // the file tells the same
+}
+
+/// Keeps the state of a trial that has come as far as it should, where all its ranks have room.
+///
+/// Collective  over `ranks`
+bool keep_state(TrialSetting const& setting, comm::Communicator const& ranks,
+                train::Trainer& trainer, search::Job const& job) {
+    if (setting.kept == nullptr) {
+        return false;
+    }
+    auto const snapshot = trainer.snapshot();
+    bool const room = setting.kept->has_room(snapshot, setting.topology.local_size);
+    if (comm::all_reduce(ranks, room ? 1 : 0, comm::Reduce::minimum) == 0) {
+        return false;
+    }
+    setting.kept->keep({job.trial, trainer.step()}, snapshot);
+    return true;
+}
+
 /// Collective  over `ranks`
 TrialEnd trained(TrialSetting const& setting, comm::Communicator const& ranks,
-                 config::Deck const& deck, search::Job const& job) {
+                 config::Deck const& deck, TrialJob const& trial) {
+    auto const& job = trial.job;
     TrialEnd end;
     Heard heard;
-    train::Trainer trainer(ranks, options_of(setting, deck, job, heard), setting.signals);
+    auto options = options_of(setting, deck, job, heard);
+    options.resume_from = state_of_parent(setting, ranks, deck, trial);
+    train::Trainer trainer(ranks, std::move(options), setting.signals);
     while (trainer.train_epoch()) {
     }
     // One that was killed after it had measured measures again: the same weights, the same values.
@@ -127,6 +163,7 @@ TrialEnd trained(TrialSetting const& setting, comm::Communicator const& ranks,
         end.interrupted = ended.reason;
         return end;
     }
+    end.kept = keep_state(setting, ranks, trainer, job);
     if (heard.measured) {
         outcome.metrics = heard.measured->metrics;
         outcome.metrics["loss"] = heard.measured->loss;
@@ -168,21 +205,23 @@ config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
     return deck;
 }
 
+std::int64_t replicas_of_trial(TrialSetting const& setting, search::Values const& values) {
+    std::int64_t replicas = 1;
+    static_cast<void>(
+        comm::failure_of([&] { replicas = trial_deck(setting, {}, values).run.replicas; }));
+    return replicas;
+}
+
 TrialEnd run_trial(TrialSetting const& setting, comm::Communicator const& group,
-                   search::Job const& job, search::Values const& values) {
+                   TrialJob const& trial) {
     Stopwatch const watch;
     TrialEnd end;
-    int used = 1;
     try {
         config::Deck deck;
         comm::agree(group, "making a trial's deck",
-                    [&] { deck = trial_deck(setting, job, values); });
+                    [&] { deck = trial_deck(setting, trial.job, trial.values); });
         comm::barrier(group); // all have looked for checkpoints before one is written
-        used = static_cast<int>(std::min<std::int64_t>(deck.run.replicas, group.size()));
-        auto const ranks = group.split(group.rank() < used ? 0 : 1);
-        if (group.rank() < used) {
-            end = trained(setting, ranks, deck, job);
-        }
+        end = trained(setting, group, deck, trial);
     } catch (AgreedError const& error) {
         take_failure(end, error, concat(error.cause(), ": ", error.what()));
     } catch (...) {
@@ -193,10 +232,20 @@ TrialEnd run_trial(TrialSetting const& setting, comm::Communicator const& group,
         take_failure(end, error, error.what());
     }
     setting.context.root_cause.forget_run();
-    end.outcome.trial = job.trial;
-    end.outcome.share = job.share;
+    end.outcome.trial = trial.job.trial;
+    end.outcome.share = trial.job.share;
     end.outcome.seconds = watch.seconds();
-    end.outcome.ranks = used;
+    end.outcome.ranks = group.size();
+    return end;
+}
+
+TrialEnd failed_trial(TrialJob const& trial, int ranks) {
+    TrialEnd end;
+    auto const error = current_error();
+    take_failure(end, error, error.what());
+    end.outcome.trial = trial.job.trial;
+    end.outcome.share = trial.job.share;
+    end.outcome.ranks = ranks;
     return end;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "comm/request_desk.hpp"
 #include "comm/topology.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/config/deck_source.hpp"
@@ -10,8 +11,10 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "search/study.hpp"
+#include "search_states.hpp"
 
 namespace lockstep::app {
 
@@ -26,6 +29,16 @@ struct TrialSetting {
     std::optional<double> seconds_left;
     Stopwatch since_start;
     std::function<int()> asked; ///< what else asks a trial to leave
+    comm::RequestDesk* desk = nullptr;
+    KeptStates* kept = nullptr; ///< where trials begin with the states of others; else null
+};
+
+/// A job and what its ranks know of it.
+struct TrialJob {
+    search::Job job{};
+    search::Values values{};
+    std::int64_t parent_step = 0;    ///< that the parent's state is of
+    std::vector<int> parent_ranks{}; ///< of the whole job, which have it in memory; empty: none
 };
 
 /// How a trial's job ended.
@@ -33,6 +46,7 @@ struct TrialEnd {
     search::Outcome outcome;
     std::string interrupted{};    ///< why it left before its end; empty: it did not
     std::optional<Error> fatal{}; ///< what concerns all trials: a missing file, a device, a bug
+    bool kept = false;            ///< its ranks have its state in memory
 };
 
 /// The deck of a trial, on any rank.
@@ -41,11 +55,17 @@ struct TrialEnd {
 config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
                         search::Values const& values);
 
-/// Trains a trial up to the job's share. What goes wrong with it is a result.
+/// The most ranks that a trial can have; 1 for one whose deck is refused.
+std::int64_t replicas_of_trial(TrialSetting const& setting, search::Values const& values);
+
+/// Trains a trial up to the job's share. What goes wrong with it on all ranks is a result.
 ///
-/// Collective  over `group`; the end is that of its rank 0
+/// Collective  over `group`, no more ranks than the trial has replicas; the end is that of rank 0
 /// Throws      RankError or another Error on one rank of several alone
 TrialEnd run_trial(TrialSetting const& setting, comm::Communicator const& group,
-                   search::Job const& job, search::Values const& values);
+                   TrialJob const& trial);
+
+/// The end of a trial that a rank of several ended alone by the exception that is being handled.
+TrialEnd failed_trial(TrialJob const& trial, int ranks);
 
 } // namespace lockstep::app

@@ -93,3 +93,33 @@ TEST_CASE("what is no space is refused with file, line and key") {
     auto const none = space_of({good, {"search.constraints", "a.a > 2"}});
     CHECK(test::error_of([&] { none.draw_point(0, 0); }).code() == ExitCode::usage);
 }
+
+TEST_CASE("hostile spaces are refused and tell where they stand") {
+    for (auto const& [value, why] : std::vector<std::pair<std::string, std::string>>{
+             {"uniform(nan, 1)", "two numbers"},
+             {"uniform(0, inf)", "two numbers"},
+             {"uniform(-1.7e308, 1.7e308)", "too far"},
+             {"integer(0, 9223372036854775807)", "below 9e15"},
+             {"choice()", "1 to 1000 values"},
+             {"choice(x, x)", "a value twice"},
+             {"choice(\"x, y)", "quote is not closed"},
+             {"uniform(0, 1", "bracket is not closed"},
+             {"uniform(0, 1) if a.b = 1", "cycle"},
+             {"uniform(0, 1) if a.c = 1", "no key of [space]"},
+             {"uniform(0, 1) if a.b", "is no condition"},
+             {"uniform(0, 1) if a.b in ()", "names no value"}}) {
+        INFO(value);
+        auto const error = test::error_of([&] { test::space_of({{"space.a.b", value}}); });
+        CHECK(error.code() == ExitCode::usage);
+        CHECK(std::string(error.what()).find(why) != std::string::npos);
+        CHECK(std::string(error.what()).find("a.b") != std::string::npos);
+    }
+    test::SpaceKeys many;
+    for (int at = 0; at < 1001; ++at) {
+        many["space.a.b" + std::to_string(at)] = "uniform(0, 1)";
+    }
+    CHECK(test::error_of([&] { test::space_of(many); }).code() == ExitCode::usage);
+    // A range of more orders than a double has between its ends.
+    auto const wide = test::space_of({{"space.a.b", "log-uniform(1e-300, 1e300)"}});
+    CHECK(wide.values({0.5}).at("a.b") == "1");
+}

@@ -146,7 +146,7 @@ TEST_CASE("a damaged journal, or one of another search, is refused") {
         std::ofstream(journal, std::ios::trunc) << text;
         return test::error_of([&] { study_in(scratch.path(), "random"); }).code();
     };
-    for (std::size_t at = 0; at < whole.size() - 1; at += 211) { // a byte is another one
+    for (std::size_t at = 0; at < whole.size() - 1; at += 211) {
         auto text = whole;
         text[at] = text[at] == 'x' ? 'y' : 'x';
         INFO(at);
@@ -159,4 +159,87 @@ TEST_CASE("a damaged journal, or one of another search, is refused") {
     CHECK(test::error_of([&] { study_in(scratch.path(), "grid"); }).code() == ExitCode::usage);
     auto const study = study_in(scratch.path(), "random");
     CHECK(test::error_of([&] { study->tell({.trial = 0}); }).code() == ExitCode::usage);
+}
+
+TEST_CASE("any byte of a journal that is another one is found, and a torn last line is left out") {
+    test::ScratchDir const scratch;
+    std::filesystem::create_directories(scratch.path());
+    auto const journal = scratch.path() / search::journal_name;
+    run(*study_in(scratch.path(), "random"), 2, 1, 2);
+    auto const whole = read_text(journal);
+    auto const lines = search::Journal::read(journal).size();
+    for (std::size_t at = 0; at < whole.size(); ++at) { // any byte is another one
+        auto text = whole;
+        text[at] = static_cast<char>(text[at] ^ 1);
+        std::ofstream(journal, std::ios::trunc) << text;
+        INFO(at);
+        CHECK(test::error_of([&] { search::Journal::read(journal); }).code() == ExitCode::data);
+    }
+    for (std::size_t bytes = whole.rfind('\n', whole.size() - 2) + 1; bytes < whole.size();
+         ++bytes) {
+        std::ofstream(journal, std::ios::trunc) << whole.substr(0, bytes); // what a kill leaves
+        CHECK(search::Journal::read(journal).size() == lines - 1);
+    }
+}
+
+TEST_CASE("a journal of whole lines that say nothing of a search is refused") {
+    using Json = nlohmann::json;
+    Json const first{
+        {"event", "search"}, {"space", keys_for("random")}, {"deck", "deck"}, {"version", "1"}};
+    Json const ask{{"event", "ask"}, {"trial", 0}, {"share", 1.0}};
+    for (auto const& lines : std::vector<std::vector<Json>>{
+             {{{"event", 3}}},
+             {{{"event", "search"}}},
+             {{{"event", "search"}, {"space", 3}, {"deck", "deck"}, {"version", "1"}}},
+             {first, {{"event", 3}}},
+             {first, {{"no", "event"}}},
+             {first, {{"event", "ask"}}},
+             {first, {{"event", "ask"}, {"trial", "x"}, {"share", 1.0}}},
+             {first, {{"event", "ask"}, {"trial", 7}, {"share", 1.0}}},
+             {first, ask, {{"event", "result"}, {"trial", 0}}},
+             {first,
+              ask,
+              {{"event", "result"},
+               {"trial", -1},
+               {"share", 1.0},
+               {"code", 0},
+               {"step", 1},
+               {"steps", 1},
+               {"seconds", 1},
+               {"ranks", 1}}},
+             {first, {{"event", "retry"}}},
+             {first, {{"event", "usage"}, {"rank_seconds", "many"}}}}) {
+        test::ScratchDir const scratch;
+        std::filesystem::create_directories(scratch.path());
+        {
+            search::Journal journal(scratch.path() / search::journal_name);
+            for (auto const& line : lines) {
+                journal.append(line);
+            }
+        }
+        INFO(lines.back().dump());
+        CHECK(test::error_of([&] { study_in(scratch.path(), "random"); }).code() == ExitCode::data);
+        CHECK(test::error_of([&] { search::Study::look_at(scratch.path()); }).code() ==
+              ExitCode::data);
+    }
+}
+
+TEST_CASE("open jobs are given out again in the order in which they were asked for") {
+    test::ScratchDir const scratch;
+    std::filesystem::create_directories(scratch.path());
+    std::vector<std::int64_t> asked;
+    {
+        auto const study = study_in(scratch.path(), "pbt");
+        for (int n = 0; n < 8; ++n) {
+            study->tell(outcome_of(*study, *study->next()));
+        }
+        while (auto const job = study->next()) { // new trials, then their parents
+            asked.push_back(job->trial);
+        }
+    }
+    CHECK(asked.front() == 8);
+    auto const again = study_in(scratch.path(), "pbt");
+    for (auto const trial : asked) {
+        CHECK(again->next()->trial == trial);
+    }
 }

@@ -1,3 +1,4 @@
+lockstep_add_unit_test(search/ranks_of_trials)
 lockstep_add_unit_test(search/space)
 lockstep_add_unit_test(search/strategy)
 lockstep_add_unit_test(search/study)

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "search/study.hpp"
+
+namespace lockstep::report {
+
+/// Draws what there is to see of a search: the trials in parallel coordinates, the Pareto front of
+/// its first two goals, the importance of its keys. Returns the files' names.
+///
+/// Throws  as draw_charts
+std::vector<std::string> draw_search(search::Study const& study,
+                                     std::filesystem::path const& directory);
+
+} // namespace lockstep::report

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include "search/study.hpp"
+
+namespace lockstep::search {
+
+/// How much each key of the space explains of the first goal, as shares of 1, in the space's order:
+/// permutation importance on a random forest, over the newest results of all trials. Empty while
+/// there are too few of them.
+std::vector<double> importance_of_keys(Study const& study);
+
+} // namespace lockstep::search
