@@ -30,8 +30,12 @@ void check_form(NamedArray const& array) {
 }
 
 void write_datasets(std::filesystem::path const& path, std::vector<NamedArray> const& arrays,
-                    Record const& record) {
-    auto file = h5::File::create(path, {.user_block = checksum_header_bytes});
+                    Record const& record, Alignment alignment) {
+    h5::CreateOptions options{.user_block = checksum_header_bytes};
+    if (alignment == Alignment::none) {
+        options.alignment = 1;
+    }
+    auto file = h5::File::create(path, options);
     for (auto const& array : arrays) {
         file.create_dataset(array.path, array.type, array.shape);
         file.write(array.path, array.type, array.bytes);
@@ -43,7 +47,7 @@ void write_datasets(std::filesystem::path const& path, std::vector<NamedArray> c
 } // namespace
 
 void write_model(std::filesystem::path const& path, std::vector<NamedArray> const& arrays,
-                 Record const& record) {
+                 Record const& record, Alignment alignment) {
     auto bytes = overhead_of(record, arrays.size());
     for (auto const& array : arrays) {
         check_form(array);
@@ -51,7 +55,7 @@ void write_model(std::filesystem::path const& path, std::vector<NamedArray> cons
     }
     PartialFile partial(partial_path(path, std::to_string(::getpid())));
     try_space(partial.path(), bytes);
-    write_datasets(partial.path(), arrays, record);
+    write_datasets(partial.path(), arrays, record, alignment);
     write_checksum_header(File::open_write(partial.path()));
     partial.rename(path);
 }

@@ -22,6 +22,12 @@ struct NamedArray {
     std::span<std::byte const> bytes;
 };
 
+/// Where datasets of a page or more begin.
+enum class Alignment {
+    pages, ///< to be read fast
+    none   ///< to be short
+};
+
 /// Writes a model as plain datasets, which tools can also copy out of the file (unlike the virtual
 /// ones of a checkpoint). Recorded like a checkpoint; a temporary name, fsync, rename.
 /// For one process.
@@ -29,7 +35,7 @@ struct NamedArray {
 /// Throws  Error 70 when an array's bytes do not fit its shape, 73 when the file cannot be created,
 ///         74 for a full disk
 void write_model(std::filesystem::path const& path, std::vector<NamedArray> const& arrays,
-                 Record const& record);
+                 Record const& record, Alignment alignment = Alignment::pages);
 
 /// Whether the file is one that `write_model` wrote, by what it says of itself.
 ///

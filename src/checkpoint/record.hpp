@@ -21,6 +21,8 @@ struct Record {
 
 /// Where everything but arrays and views lies; no array and no view may be below it.
 inline constexpr char const* record_group = "record";
+/// The note of a model that has fewer channels than its deck says: the shapes of its tensors.
+inline constexpr char const* shapes_note = "shapes";
 inline constexpr char const* checkpoint_format = "lockstep checkpoint";
 inline constexpr char const* model_format = "lockstep model";
 

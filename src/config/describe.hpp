@@ -164,22 +164,30 @@ void describe(SomeDeck& deck, Visitor& visit) {
 
     auto& prune = deck.prune;
     visit("prune.pattern", prune.pattern, such_as(check_pattern, fixed),
-          "weights to remove: none, unstructured, or N:M, such as 2:4: of each M neighbouring "
-          "weights N stay");
+          "weights to remove: none, unstructured, channels, or N:M, such as 2:4: of each M "
+          "neighbouring weights N stay");
+    visit("prune.target", prune.target, such_as(check_prune_target, fixed),
+          "channels: the share of multiply-adds that stays, such as macs 0.5");
+    visit("prune.multiple", prune.multiple, between(1, 1024, fixed),
+          "channels: a layer keeps a multiple of so many");
     visit("prune.sparsity", prune.sparsity, between(0.001, 0.999, fixed),
           "unstructured: share of the weights to remove");
     visit("prune.score", prune.score, one_of({"magnitude", "taylor"}, fixed),
           "which weights stay: the largest (magnitude), or those whose removal would change the "
           "loss most by its first derivative (taylor)");
     visit("prune.scope", prune.scope, one_of({"global", "layer"}, fixed),
-          "unstructured: weights compete over the whole model, or within each layer");
+          "unstructured and channels: they compete over the whole model, or within each layer");
     visit("prune.except", prune.except, any(fixed),
           "weights that all stay: name patterns (*.output.weight), or none");
     visit("prune.begin", prune.begin, at_least(0, fixed), "step after which weights are removed");
     visit("prune.end", prune.end, at_least(0, fixed),
-          "unstructured: step of the last removal, up to which the share grows by a cubic "
-          "schedule; default: all at prune.begin");
+          "unstructured and channels: step of the last removal, up to which the share grows by a "
+          "cubic schedule; default: all at prune.begin");
     visit("prune.every", prune.every, at_least(1, fixed), "steps between removals");
+
+    visit("quantise.aware", deck.quantise.aware, any(fixed),
+          "train with weights and inputs of layers rounded as in int8, and learn the scales; for "
+          "checkpoint quantise");
 
     visit("communication.backend", deck.communication.backend,
           one_of({"auto", "mpi", "nccl", "oneccl"}), "library that exchanges gradients");

@@ -23,15 +23,20 @@ std::vector<Needs> needs_of(Deck const& deck) {
     bool const teaches = !deck.distill.teacher.empty();
     bool const prunes = pattern != "none";
     bool const unstructured = pattern == "unstructured";
-    char const* const patterns = "unstructured or N:M";
+    bool const channels = pattern == "channels";
+    bool const by_degrees = unstructured || channels;
+    char const* const patterns = "unstructured, channels or N:M";
+    char const* const degrees = "unstructured or channels";
     return {
         {"distill.teacher-deck", teaches, "distill.teacher", "a file"},
         {"distill.temperature", teaches, "distill.teacher", "a file"},
         {"distill.weight", teaches, "distill.teacher", "a file"},
+        {"prune.target", channels, "prune.pattern", "channels"},
+        {"prune.multiple", channels, "prune.pattern", "channels"},
         {"prune.sparsity", unstructured, "prune.pattern", "unstructured"},
-        {"prune.scope", unstructured, "prune.pattern", "unstructured"},
-        {"prune.end", unstructured, "prune.pattern", "unstructured"},
-        {"prune.every", unstructured, "prune.pattern", "unstructured"},
+        {"prune.scope", by_degrees, "prune.pattern", degrees},
+        {"prune.end", by_degrees, "prune.pattern", degrees},
+        {"prune.every", by_degrees, "prune.pattern", degrees},
         {"prune.score", prunes, "prune.pattern", patterns},
         {"prune.except", prunes, "prune.pattern", patterns},
         {"prune.begin", prunes, "prune.pattern", patterns},

@@ -17,6 +17,7 @@ void check_run_directory(std::string const& text);
 void check_run_name(std::string const& text);
 void check_steps(std::string const& text);   ///< that profile.steps may name
 void check_pattern(std::string const& text); ///< of prune.pattern
+void check_prune_target(std::string const& text);
 
 /// What a key accepts, beside its type.
 struct Rule {

@@ -3,6 +3,7 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "config/kept_weights.hpp"
+#include "config/prune_target.hpp"
 #include "config/share.hpp"
 #include "config/steps.hpp"
 
@@ -88,9 +89,15 @@ void check_steps(std::string const& text) {
 }
 
 void check_pattern(std::string const& text) {
-    if (text != "none" && text != "unstructured" && !kept_weights(text)) {
+    if (text != "none" && text != "unstructured" && text != "channels" && !kept_weights(text)) {
         throw std::string(
-            "none, unstructured, or N:M with N below M and M of at most 64, such as 2:4");
+            "none, unstructured, channels, or N:M with N below M and M of at most 64, such as 2:4");
+    }
+}
+
+void check_prune_target(std::string const& text) {
+    if (!prune_target(text)) {
+        throw std::string("macs and a share between 0 and 1, such as macs 0.5");
     }
 }
 

@@ -5,10 +5,9 @@
 
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/pooling.h>
 
+#include "aware_layer.hpp"
 #include "models.hpp"
 #include "norm.hpp"
 #include "sample_layout.hpp"
@@ -23,6 +22,7 @@ class Cnn : public Model {
   public:
     Cnn(config::OwnValues const& values, Interface const& interface)
         : layout_(values, interface, 2), recompute_(interface.recompute) {
+        bool const aware = interface.quantise_aware;
         bool const normalise = values.boolean("batch-norm");
         auto const dropout = values.number("dropout", 0, 0.999);
         auto channels = layout_.channels();
@@ -34,7 +34,7 @@ class Cnn : public Model {
             blocks_.push_back(features_->size());
             features_->push_back(
                 "conv" + number,
-                torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, wider, 3).padding(1)));
+                convolution(torch::nn::Conv2dOptions(channels, wider, 3).padding(1), aware));
             if (normalise) {
                 features_->push_back(
                     "norm" + number,
@@ -54,12 +54,12 @@ class Cnn : public Model {
                          "Name fewer channels"});
         }
         auto const hidden = values.integer("hidden", 1);
-        classifier_->push_back("hidden", torch::nn::Linear(channels * height * width, hidden));
+        classifier_->push_back("hidden", fully_connected(channels * height * width, hidden, aware));
         classifier_->push_back("relu", torch::nn::ReLU());
         if (dropout > 0) {
             classifier_->push_back("dropout", Dropout(dropout, 1, random_key()));
         }
-        classifier_->push_back("output", torch::nn::Linear(hidden, interface.outputs));
+        classifier_->push_back("output", fully_connected(hidden, interface.outputs, aware));
         register_module("features", features_);
         register_module("classifier", classifier_);
     }

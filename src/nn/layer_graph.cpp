@@ -211,6 +211,7 @@ WeightLayer LayerGraph::layer(std::size_t which) const {
     auto const outputs = layer.values.size(0);
     layer.bias = layer.bias.defined() ? layer.bias.detach().to(torch::kFloat32).clone()
                                       : torch::zeros({outputs});
+    layer.factor = torch::ones({outputs});
     if (norm != nullptr) {
         constexpr std::size_t epsilon_at = 7;
         auto const variance = tensor_of(norm->input(4));
@@ -218,6 +219,7 @@ WeightLayer LayerGraph::layer(std::size_t which) const {
                             (variance + constant(norm->input(epsilon_at)).toDouble()).sqrt();
         std::vector<std::int64_t> shape(static_cast<std::size_t>(layer.values.dim()), 1);
         shape.front() = outputs;
+        layer.factor = factor;
         layer.values = layer.values * factor.view(shape);
         layer.bias =
             (layer.bias - tensor_of(norm->input(3))) * factor + tensor_of(norm->input(2)).detach();

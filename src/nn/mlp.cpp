@@ -3,8 +3,8 @@
 
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/linear.h>
 
+#include "aware_layer.hpp"
 #include "models.hpp"
 
 namespace lockstep::nn {
@@ -20,12 +20,13 @@ class Mlp : public Model {
         for (auto const extent : interface.sample_shape) {
             width *= extent;
         }
+        bool const aware = interface.quantise_aware;
         std::uint64_t layer = 0;
         recompute_ = interface.recompute;
         for (auto const hidden : values.integers("hidden", 1)) {
             auto const number = std::to_string(++layer);
             blocks_.push_back(layers_->size());
-            layers_->push_back("hidden" + number, torch::nn::Linear(width, hidden));
+            layers_->push_back("hidden" + number, fully_connected(width, hidden, aware));
             layers_->push_back("relu" + number, torch::nn::ReLU());
             if (dropout > 0) {
                 layers_->push_back("dropout" + number, Dropout(dropout, layer, random_key()));
@@ -33,7 +34,7 @@ class Mlp : public Model {
             width = hidden;
         }
         blocks_.push_back(layers_->size());
-        layers_->push_back("output", torch::nn::Linear(width, interface.outputs));
+        layers_->push_back("output", fully_connected(width, interface.outputs, aware));
         register_module("layers", layers_);
     }
 

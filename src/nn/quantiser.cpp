@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t bins = 2048;
 constexpr double largest_byte = 255;
+constexpr double largest_weight = 127;
 
 torch::Tensor centres(double least, double most) {
     auto const width = (most - least) / static_cast<double>(bins);
@@ -23,13 +24,18 @@ torch::Tensor centres(double least, double most) {
 
 QuantisedWeight quantised_weight(torch::Tensor const& weight) {
     torch::NoGradGuard const no_grad;
-    constexpr double largest = 127;
+    auto const largest = weight.detach().to(torch::kFloat32).flatten(1).abs().amax(1);
+    auto const scales = largest / largest_weight;
+    return quantised_weight(
+        weight, torch::where(scales == 0, torch::ones_like(scales), scales)); // all are 0
+}
+
+QuantisedWeight quantised_weight(torch::Tensor const& weight, torch::Tensor const& scales) {
+    torch::NoGradGuard const no_grad;
     auto const whole = weight.detach().to(torch::kFloat32).contiguous();
-    auto scales = whole.flatten(1).abs().amax(1) / largest;
-    scales = torch::where(scales == 0, torch::ones_like(scales), scales); // all are 0
     std::vector<std::int64_t> shape(static_cast<std::size_t>(whole.dim()), 1);
     shape.front() = whole.size(0);
-    auto const values = (whole / scales.view(shape)).round().clamp(-largest, largest);
+    auto const values = (whole / scales.view(shape)).round().clamp(-largest_weight, largest_weight);
     return {values.to(torch::kChar), scales};
 }
 

@@ -15,6 +15,8 @@ struct QuantisedWeight {
 
 /// Shape  weight [outputs, …] float32
 QuantisedWeight quantised_weight(torch::Tensor const& weight);
+/// With scales that are given, [outputs], positive; what lies beyond them becomes their ends.
+QuantisedWeight quantised_weight(torch::Tensor const& weight, torch::Tensor const& scales);
 
 /// What real values an unsigned number of 8 bits stands for: real = scale * (number - zero).
 struct ByteScale {

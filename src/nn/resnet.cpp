@@ -5,10 +5,9 @@
 #include <torch/nn/init.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/pooling.h>
 
+#include "aware_layer.hpp"
 #include "models.hpp"
 #include "norm.hpp"
 #include "sample_layout.hpp"
@@ -44,17 +43,20 @@ Form form_of(std::int64_t depth) {
 /// Makes layers of one network.
 struct Maker {
     bool sync_batch_norm;
+    bool aware; ///< of its rounding to int8
     std::shared_ptr<ReplicaLink> link;
 
     /// Convolution without bias, then batch norm.
     void add(torch::nn::Sequential& into, std::string const& name, std::int64_t from,
              std::int64_t to, std::int64_t kernel, std::int64_t stride = 1) const {
-        auto convolution = torch::nn::Conv2d(torch::nn::Conv2dOptions(from, to, kernel)
-                                                 .stride(stride)
-                                                 .padding(kernel / 2)
-                                                 .bias(false));
-        torch::nn::init::kaiming_normal_(convolution->weight, 0, torch::kFanOut, torch::kReLU);
-        into->push_back("conv" + name, convolution);
+        auto const made = convolution(torch::nn::Conv2dOptions(from, to, kernel)
+                                          .stride(stride)
+                                          .padding(kernel / 2)
+                                          .bias(false),
+                                      aware);
+        torch::nn::init::kaiming_normal_(made.ptr()->named_parameters()["weight"], 0,
+                                         torch::kFanOut, torch::kReLU);
+        into->push_back("conv" + name, made);
         into->push_back("norm" + name, batch_norm(to, 2, sync_batch_norm, link));
     }
 };
@@ -100,7 +102,7 @@ class ResNet : public Model {
     ResNet(config::OwnValues const& values, Interface const& interface)
         : layout_(values, interface, 2), recompute_(interface.recompute) {
         auto const form = form_of(values.integer("depth", 1));
-        Maker const make{interface.sync_batch_norm, replica_link()};
+        Maker const make{interface.sync_batch_norm, interface.quantise_aware, replica_link()};
         bool const small = has_small_stem(values, layout_);
         make.add(features_, "1", layout_.channels(), first_width, small ? 3 : 7, small ? 1 : 2);
         features_->push_back("relu1", torch::nn::ReLU());
@@ -121,7 +123,8 @@ class ResNet : public Model {
             }
         }
         register_module("features", features_);
-        output_ = register_module("output", torch::nn::Linear(channels, interface.outputs));
+        output_ = fully_connected(channels, interface.outputs, interface.quantise_aware);
+        register_module("output", output_.ptr());
     }
 
     static bool has_small_stem(config::OwnValues const& values, SampleLayout const& layout) {
@@ -138,7 +141,7 @@ class ResNet : public Model {
         auto const images = layout_.arranged(inputs.only());
         auto const found = recompute_ ? forward_recomputed(features_, blocks_, random_key(), images)
                                       : features_->forward(images);
-        return output_->forward(found.mean({2, 3}));
+        return output_.forward(found.mean({2, 3}));
     }
 
   private:
@@ -146,7 +149,7 @@ class ResNet : public Model {
     bool recompute_;
     std::vector<std::size_t> blocks_; ///< where each begins in features_
     torch::nn::Sequential features_;
-    torch::nn::Linear output_{nullptr};
+    torch::nn::AnyModule output_;
 };
 
 double resnet_parameters(config::OwnValues const& values, Interface const& interface) {

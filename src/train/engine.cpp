@@ -12,6 +12,7 @@
 #include "lockstep/base/error.hpp"
 #include "train/arena.hpp"
 #include "train/buffers.hpp"
+#include "train/whole_array.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -223,7 +224,7 @@ std::unique_ptr<ThreadReplicaSums> Engine::make_sums() {
 StepOutcome Engine::step(StepInput const& input) {
     StepOutcome outcome;
     auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
-    if (pruning_ && pruning_->schedule().is_due(input.step)) {
+    if (pruning_ && pruning_->removes_weights() && pruning_->schedule().is_due(input.step)) {
         outcome.pruned = prune(input.step);
     }
     auto const scale = loss_scale_.value() * compression_scale_;
@@ -330,15 +331,9 @@ void Engine::find_signal(int own, StepOutcome& outcome) const {
 
 /// Every rank has all parameters between two steps, and finds the same weights.
 std::string Engine::prune(std::int64_t steps) {
-    GatherSums gather;
-    if (!exchange_->sums_everywhere()) {
-        gather = [this](std::span<double> sums) {
-            comm::sum_with_deadline(world_, sums, timeout_s());
-        };
-    }
     PruneMask mask;
     comm::agree(world_, concat("pruning after step ", steps),
-                [&] { mask = pruning_->choose(arena_.parameters(), steps, gather); });
+                [&] { mask = pruning_->choose(arena_.parameters(), steps, gather_sums()); });
     // They may be one array for the host: nobody changes it before all have read it, which `agree`
     // has made sure of.
     pruning_->remove(mask, arena_.parameters(), optimizer_);
@@ -348,16 +343,46 @@ std::string Engine::prune(std::int64_t steps) {
                   count_text(mask.candidates), " weights are 0");
 }
 
+/// Empty where every rank owns the whole arena.
+GatherSums Engine::gather_sums() const {
+    if (exchange_->sums_everywhere()) {
+        return {};
+    }
+    return [this](std::span<double> sums) { comm::sum_with_deadline(world_, sums, timeout_s()); };
+}
+
+torch::Tensor Engine::prune_scores() const {
+    return pruning_->scores(arena_.parameters(), gather_sums());
+}
+
+std::vector<torch::Tensor> Engine::whole_state() const {
+    torch::NoGradGuard const no_grad;
+    std::vector<torch::Tensor> arrays;
+    for (std::size_t i = 0; i < optimizer_.state_names().size(); ++i) {
+        arrays.push_back(whole_of(optimizer_.state(i), updated_, layout_.size, gather_sums()));
+    }
+    return arrays;
+}
+
+void Engine::take_state(std::vector<torch::Tensor> const& arrays) {
+    torch::NoGradGuard const no_grad;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+        std::int64_t own = 0;
+        for (auto const range : updated_) {
+            torch::Tensor(optimizer_.state(i))
+                .narrow(0, own, range.count())
+                .copy_(arrays[i].narrow(0, range.first, range.count()));
+            own += range.count();
+        }
+    }
+}
+
 void Engine::update(double rate, std::int64_t step, double divisor, double norm) {
     UpdateStep update{.rate = rate, .step = step, .divisor = divisor};
     if (options_.clip_norm > 0 && norm > options_.clip_norm) {
         update.divisor *= (norm + 1e-6) / options_.clip_norm;
     }
-    if (!exchange_->sums_everywhere()) {
-        update.gather = [this](std::span<double> sums) {
-            comm::sum_with_deadline(world_, sums, timeout_s());
-        };
-    }
+    update.gather = gather_sums();
     update.idle = idle_;
     optimizer_.update(arena_.parameters(), local_.gradients(), update);
 }

@@ -136,6 +136,18 @@ class Engine {
     /// Throws      AgreedError 76 naming the rank that differs
     void check_replicas(std::int64_t step) const;
 
+    /// How much each weight counts where weights or channels are removed: as Pruning::scores.
+    ///
+    /// Collective  over the world
+    torch::Tensor prune_scores() const;
+    /// All of what the optimizer keeps of each weight, in the order of its names. On the CPU.
+    ///
+    /// Shape       [layout.size] each
+    /// Collective  over the world
+    std::vector<torch::Tensor> whole_state() const;
+    /// The optimizer goes on from these, of which it takes what this rank owns.
+    void take_state(std::vector<torch::Tensor> const& arrays);
+
     ReplicaState& state() noexcept { return state_; }
     LossScale& loss_scale() noexcept { return loss_scale_; }
     LossScale const& loss_scale() const noexcept { return loss_scale_; }
@@ -160,6 +172,7 @@ class Engine {
     void settle_unused(StepSums& sums, std::int64_t step);
     std::unique_ptr<Pruning> make_pruning(config::Prune const& prune) const;
     std::string prune(std::int64_t steps);
+    GatherSums gather_sums() const;
     void update(double rate, std::int64_t step, double divisor, double norm);
     [[noreturn]] void throw_not_finite(std::int64_t step) const;
     std::vector<std::span<std::byte const>> weights_of(torch::Tensor const& parameters) const;

@@ -20,6 +20,7 @@
 #include "input_scale.hpp"
 #include "make_data_module.hpp"
 #include "place.hpp"
+#include "plain_deck.hpp"
 #include "replica_state.hpp"
 #include "validation_share.hpp"
 #include "workload.hpp"
@@ -182,9 +183,10 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     comm::agree(world, opening, [&, &set = dataset, &learnt = samples] {
         task = task::make_task_of(deck, learnt);
         set->expect_classes(task->classes_of_places());
-        auto const interface = model_interface(deck, learnt, *task);
+        bool const quantised = is_quantised(file);
+        auto const interface = model_interface(quantised ? plain_deck(deck) : deck, learnt, *task);
         model = nn::make_model(deck.model, interface, static_cast<std::uint64_t>(deck.run.seed));
-        if (is_quantised(file)) {
+        if (quantised) {
             require_cpu(device);
             model = open_quantised(std::move(model), interface, file);
         } else {

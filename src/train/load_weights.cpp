@@ -3,7 +3,9 @@
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/shapes.hpp"
 #include "train/layout.hpp"
+#include "train/narrow_as_stored.hpp"
 
 #include <set>
 
@@ -76,6 +78,17 @@ std::string fill(torch::Tensor const& tensor, std::string const& name, nn::Model
 
 } // namespace
 
+void narrow_as_noted(nn::Model& model, checkpoint::Record const& record) {
+    if (auto const found = record.notes.find(checkpoint::shapes_note);
+        found != record.notes.end()) {
+        nn::narrow(model, found->second);
+    }
+}
+
+void narrow_as_stored(nn::Model& model, checkpoint::VerifiedFile const& file) {
+    narrow_as_noted(model, checkpoint::open_weights(file)->record());
+}
+
 std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile const& file) {
     torch::NoGradGuard const no_grad;
     auto const weights = checkpoint::open_weights(file);
@@ -84,6 +97,7 @@ std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile
                                       "its layers are int8, for lockstep evaluate alone",
                                       "Name the file that it was made from"});
     }
+    narrow_as_noted(model, weights->record());
     std::set<std::string> known;
     for (auto const& item : model.named_parameters()) {
         known.insert(fill(item.value().detach(), item.key(), model, *weights));

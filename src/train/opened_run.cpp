@@ -7,10 +7,12 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "nn/shapes.hpp"
 #include "task/remarks.hpp"
 #include "train/configure_torch.hpp"
 #include "train/device.hpp"
 #include "train/device_memory.hpp"
+#include "train/narrow_as_stored.hpp"
 #include "train/precision.hpp"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -20,16 +22,35 @@
 #include <unistd.h>
 #include <utility>
 
+#include "calibration.hpp"
 #include "data_cache.hpp"
 #include "earlier_records.hpp"
 #include "first_weights.hpp"
 #include "make_data_module.hpp"
 #include "placement.hpp"
 #include "prune_schedule.hpp"
+#include "smaller_model.hpp"
 #include "teacher.hpp"
 #include "validation_share.hpp"
 
 namespace lockstep::train {
+
+namespace {
+
+std::int64_t elements_of(nn::Model const& model) {
+    std::int64_t elements = 0;
+    for (auto const& tensor : model.parameters()) {
+        elements += tensor.numel();
+    }
+    return elements;
+}
+
+std::vector<std::int64_t> sample_shape_of(Workload const& work) {
+    auto const& shape = work.samples.inputs.front().shape;
+    return {shape.begin(), shape.end()};
+}
+
+} // namespace
 
 OpenedRun::OpenedRun(comm::Communicator const& over, comm::Topology places, RunSetup settled)
     : world(over), topology(std::move(places)), setup(std::move(settled)) {
@@ -37,7 +58,9 @@ OpenedRun::OpenedRun(comm::Communicator const& over, comm::Topology places, RunS
     open_work();
     nodes = place_replicas();
     plan();
+    prepare_pruning();
     fill_model();
+    keep_near(deck().data, {work.train.get(), work.validation.get(), work.test.get()}, world);
     make_engine();
     name_attempt();
 }
@@ -136,17 +159,68 @@ void OpenedRun::plan() {
     }
 }
 
-void OpenedRun::fill_model() {
-    if (!setup.found && world.is_root()) {
-        remark(lost_checkpoints(deck().run.directory));
-    }
-    if (!setup.found && !deck().model.weights.empty()) {
-        remark(load_first_weights(world, *work.model, deck().model.weights));
+void OpenedRun::prepare_pruning() {
+    if (deck().prune.pattern == "channels") {
+        comm::agree(world, "looking for channels to remove", [&] {
+            require_channels_can_go(deck(), work);
+            channels.emplace(deck().prune, *work.model, sample_shape_of(work));
+        });
     }
 }
 
+void OpenedRun::fill_model() {
+    auto const whole = elements_of(*work.model);
+    if (!setup.found && world.is_root()) {
+        remark(lost_checkpoints(deck().run.directory));
+    }
+    std::shared_ptr<nn::Model> plain; // without the rounding of layers
+    if (deck().quantise.aware) {
+        comm::agree(world, "preparing for int8", [&] { plain = model_for_int8(deck(), work); });
+    }
+    if (!setup.found && !deck().model.weights.empty()) {
+        remark(load_first_weights(world, plain ? *plain : *work.model, deck().model.weights));
+    }
+    if (plain && !setup.found) {
+        comm::agree(world, "calibrating", [&] { begin_scales(*plain, deck(), work); });
+    }
+    if (setup.found) {
+        comm::agree(world, "reading the checkpoint",
+                    [&] { narrow_as_stored(*work.model, setup.found->file); });
+    }
+    if (elements_of(*work.model) != whole) {
+        shapes = nn::shapes_text(*work.model);
+    }
+}
+
+std::string OpenedRun::remove_channels(std::int64_t steps) {
+    std::string told;
+    auto const scores = engine->prune_scores();
+    auto arrays = engine->whole_state();
+    auto const layout = engine->layout();
+    auto const scale = engine->loss_scale();
+    auto const of_others = engine->steps_of_others();
+    std::shared_ptr<nn::Model> smaller;
+    comm::agree(world, concat("removing channels after step ", steps), [&] {
+        auto const removal = channels->choose(*work.model, layout, scores, steps);
+        if (removal.is_any()) {
+            smaller = model_without(removal, *work.model, another_model(deck(), work));
+            arrays = arrays_without(removal, layout, Layout::of(*smaller), arrays);
+            told = concat("after step ", steps, ", ", removal.text(channels->whole()));
+        }
+    });
+    if (smaller) {
+        engine.reset(); // nobody reads its shared memory any more: `agree` has made sure of that
+        work.model = std::move(smaller);
+        shapes = nn::shapes_text(*work.model);
+        make_engine();
+        engine->take_state(arrays);
+        engine->loss_scale() = scale;
+        engine->set_steps_of_others(of_others);
+    }
+    return told;
+}
+
 void OpenedRun::make_engine() {
-    keep_near(deck().data, {work.train.get(), work.validation.get(), work.test.get()}, world);
     auto const devices = concurrent_devices(deck().run, world.size());
     engine = std::make_unique<Engine>(
         Engine::Parts{.world = world,
@@ -154,9 +228,19 @@ void OpenedRun::make_engine() {
                       .model = *work.model,
                       .task = *work.task,
                       .device = device,
-                      .another = [this] { return another_model(deck(), work); },
+                      .another =
+                          [this] {
+                              auto model = another_model(deck(), work);
+                              if (!shapes.empty()) {
+                                  nn::narrow(*model, shapes);
+                              }
+                              return model;
+                          },
                       .nodes = nodes,
                       .devices = devices});
+    if (!attempt.empty()) {
+        return; // made anew for a smaller model: the start has said it
+    }
     remark(engine->graphs_remark());
     if (!devices.empty()) {
         std::vector<std::string> names;

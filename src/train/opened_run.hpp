@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "channel_pruning.hpp"
 #include "course.hpp"
 #include "data_module.hpp"
 #include "run_audit.hpp"
@@ -33,6 +34,12 @@ class OpenedRun {
 
     config::Deck const& deck() const noexcept { return setup.deck; }
     comm::TreeNode own_node() const; ///< replicas of this rank
+    /// Removes channels after so many steps: from then on model and engine are smaller ones.
+    ///
+    /// Collective  over the world
+    /// Throws      AgreedError 64 when prune.target cannot be met
+    /// Returns     what was removed, for people; empty: nothing
+    std::string remove_channels(std::int64_t steps);
     /// To be said at the start; nothing for an empty text.
     void remark(std::string text);
 
@@ -53,6 +60,9 @@ class OpenedRun {
     std::unique_ptr<Engine> engine;
     std::unique_ptr<DataModule> data_module;
     std::optional<Course> course;
+    std::optional<ChannelPruning> channels; ///< none are removed
+    /// Shapes of the model's tensors where it has fewer channels than the deck's; else empty.
+    std::string shapes;
     std::string attempt; ///< tells this attempt of the run from all others
 
   private:
@@ -61,6 +71,7 @@ class OpenedRun {
     std::vector<comm::TreeNode> place_replicas() const;
     void plan();
     void fill_model();
+    void prepare_pruning();
     void make_engine();
     void name_attempt();
 };

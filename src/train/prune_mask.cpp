@@ -86,8 +86,7 @@ void require_rest(config::Prune const& prune, Entry const& entry, PruneMask cons
 
 } // namespace
 
-std::vector<std::size_t> pruned_entries(config::Prune const& prune, Layout const& layout) {
-    auto const pattern = config::kept_weights(prune.pattern);
+std::vector<std::size_t> exempt_from_pruning(config::Prune const& prune, Layout const& layout) {
     auto const exempt =
         prune.except == "none" ? std::vector<std::string>{} : split(prune.except, ',');
     for (auto const& each : exempt) {
@@ -101,9 +100,21 @@ std::vector<std::size_t> pruned_entries(config::Prune const& prune, Layout const
     }
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < layout.entries.size(); ++i) {
+        if (is_exempt(exempt, layout.entries[i])) {
+            found.push_back(i);
+        }
+    }
+    return found;
+}
+
+std::vector<std::size_t> pruned_entries(config::Prune const& prune, Layout const& layout) {
+    auto const pattern = config::kept_weights(prune.pattern);
+    auto const exempt = exempt_from_pruning(prune, layout);
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < layout.entries.size(); ++i) {
         auto const& entry = layout.entries[i];
         bool const fits = entry.trained && entry.shape.size() > 1 && entry.count > 0 &&
-                          !is_exempt(exempt, entry) &&
+                          std::ranges::find(exempt, i) == exempt.end() &&
                           (!pattern || inputs_of(entry) >= pattern->group);
         if (fits) {
             found.push_back(i);

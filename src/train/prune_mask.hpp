@@ -18,6 +18,11 @@ namespace lockstep::train {
 /// Throws  Error 64 for a prune.except that fits no parameter, or when none is left
 std::vector<std::size_t> pruned_entries(config::Prune const& prune, Layout const& layout);
 
+/// The entries that prune.except names.
+///
+/// Throws  Error 64 for a pattern that fits no parameter
+std::vector<std::size_t> exempt_from_pruning(config::Prune const& prune, Layout const& layout);
+
 struct PruneMask {
     std::vector<char> removed;   ///< [layout.size], 1: goes
     std::int64_t count = 0;      ///< of them

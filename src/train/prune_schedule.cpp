@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "config/kept_weights.hpp"
+#include "config/prune_target.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -15,6 +16,9 @@ PruneSchedule::PruneSchedule(config::Prune const& prune)
     if (auto const pattern = config::kept_weights(prune.pattern)) {
         last_ = begin_; // half of each four weights cannot go by degrees
         share_ = 1 - static_cast<double>(pattern->kept) / static_cast<double>(pattern->group);
+    }
+    if (prune.pattern == "channels") {
+        share_ = 1 - config::prune_target(prune.target).value();
     }
     if (prune.score == "taylor" && begin_ == 0) {
         throw Error(ExitCode::usage,

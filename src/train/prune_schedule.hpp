@@ -15,7 +15,8 @@ class PruneSchedule {
 
     /// Whether weights are removed after so many steps.
     bool is_due(std::int64_t steps) const;
-    /// The share of weights that is removed then, of all that could be.
+    /// The share of weights that is removed then, of all that could be; of channels, the share of
+    /// multiply-adds that goes with them.
     double share_at(std::int64_t steps) const;
     std::int64_t last() const noexcept { return last_; } ///< steps done before the last removal
 

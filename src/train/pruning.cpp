@@ -1,6 +1,7 @@
 #include "pruning.hpp"
 
 #include "train/optimizer.hpp"
+#include "train/whole_array.hpp"
 
 #include <numeric>
 
@@ -9,11 +10,13 @@ namespace lockstep::train {
 Pruning::Pruning(config::Prune const& prune, Layout const& layout, torch::Tensor const& parameters,
                  std::vector<Range> owned)
     : prune_(prune), layout_(layout), schedule_(prune), owned_(std::move(owned)) {
-    pruned_entries(prune_, layout_); // what cannot be is told now
     auto const count = std::accumulate(owned_.begin(), owned_.end(), std::int64_t{0},
                                        [](auto sum, Range range) { return sum + range.count(); });
     auto const options = torch::TensorOptions().device(parameters.device());
-    removed_ = torch::zeros({count}, options.dtype(torch::kBool));
+    if (prune_.pattern != "channels") {
+        pruned_entries(prune_, layout_); // what cannot be is told now
+        removed_ = torch::zeros({count}, options.dtype(torch::kBool));
+    }
     if (prune_.score == "taylor") {
         scores_ = torch::zeros({count}, options.dtype(torch::kFloat32));
     }
@@ -28,23 +31,15 @@ void Pruning::for_each_owned(Action const& action) const {
     }
 }
 
+torch::Tensor Pruning::scores(torch::Tensor const& parameters, GatherSums const& gather) const {
+    torch::NoGradGuard const no_grad;
+    return scores_.defined() ? whole_of(scores_, owned_, layout_.size, gather)
+                             : parameters.abs().cpu();
+}
+
 PruneMask Pruning::choose(torch::Tensor const& parameters, std::int64_t steps,
                           GatherSums const& gather) const {
-    torch::NoGradGuard const no_grad;
-    torch::Tensor scores;
-    if (!scores_.defined()) {
-        scores = parameters.abs().cpu();
-    } else {
-        // Each is non-zero on at most one rank, so that sums are exact.
-        auto const all = torch::zeros({layout_.size}, torch::kFloat64);
-        for_each_owned([&](Range range, std::int64_t own) {
-            all.narrow(0, range.first, range.count()).copy_(scores_.narrow(0, own, range.count()));
-        });
-        if (gather) {
-            gather({all.mutable_data_ptr<double>(), static_cast<std::size_t>(all.numel())});
-        }
-        scores = all.to(torch::kFloat32);
-    }
+    auto const scores = this->scores(parameters, gather);
     return prune_mask(prune_, layout_,
                       {scores.const_data_ptr<float>(), static_cast<std::size_t>(scores.numel())},
                       schedule_.share_at(steps));
@@ -77,7 +72,9 @@ void Pruning::before_update(torch::Tensor const& parameters, torch::Tensor const
     for_each_owned([&](Range range, std::int64_t own) {
         auto const count = range.count();
         auto gradient = gradients.narrow(0, range.first, count);
-        gradient.masked_fill_(removed_.narrow(0, own, count), 0);
+        if (removed_.defined()) {
+            gradient.masked_fill_(removed_.narrow(0, own, count), 0);
+        }
         if (scoring) {
             auto change = gradient * parameters.narrow(0, range.first, count);
             change.mul_(1 / divisor);
@@ -87,7 +84,10 @@ void Pruning::before_update(torch::Tensor const& parameters, torch::Tensor const
 }
 
 std::vector<std::pair<std::string, torch::Tensor>> Pruning::state() const {
-    std::vector<std::pair<std::string, torch::Tensor>> arrays{{"removed", removed_}};
+    std::vector<std::pair<std::string, torch::Tensor>> arrays;
+    if (removed_.defined()) {
+        arrays.emplace_back("removed", removed_);
+    }
     if (scores_.defined()) {
         arrays.emplace_back("scores", scores_);
     }

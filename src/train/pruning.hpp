@@ -31,6 +31,17 @@ class Pruning {
 
     PruneSchedule const& schedule() const noexcept { return schedule_; }
 
+    /// Whether weights become 0; not for prune.pattern = channels, whose scores alone are kept
+    /// here.
+    bool removes_weights() const noexcept { return removed_.defined(); }
+
+    /// How much each weight counts, by the whole arena of parameters: its magnitude, or the sums of
+    /// (weight * gradient)^2. On the CPU.
+    ///
+    /// Shape       parameters [layout.size]; returns the same, float32
+    /// Collective  as `choose`
+    torch::Tensor scores(torch::Tensor const& parameters, GatherSums const& gather) const;
+
     /// What goes after so many steps, by the whole arena of parameters. Changes nothing.
     ///
     /// Shape       parameters [layout.size]
@@ -63,7 +74,7 @@ class Pruning {
     Layout const& layout_;
     PruneSchedule schedule_;
     std::vector<Range> owned_;
-    torch::Tensor removed_; ///< [owned] bool
+    torch::Tensor removed_; ///< [owned] bool; undefined: no weights become 0
     torch::Tensor scores_;  ///< [owned] float32, sums of (weight * gradient)^2; or undefined
 };
 

@@ -146,6 +146,9 @@ checkpoint::Record RunState::record() const {
     record.notes["attempt"] = run_.attempt;
     record.notes["ranks"] = std::to_string(run_.world.size());
     record.notes["hosts"] = joined(run_.topology.hosts, ", ");
+    if (!run_.shapes.empty()) {
+        record.notes[checkpoint::shapes_note] = run_.shapes;
+    }
     if (!run_.setup.forced.empty()) {
         record.notes["forced"] = joined(run_.setup.forced, "; ");
     }

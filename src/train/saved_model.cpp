@@ -5,15 +5,14 @@
 #include "lockstep/train/load_weights.hpp"
 #include "nn/export_script.hpp"
 
+#include "plain_deck.hpp"
 #include "workload.hpp"
 
 namespace lockstep::train {
 
 void export_script(config::Deck const& deck, checkpoint::VerifiedFile const& file,
                    std::filesystem::path const& out) {
-    auto plain = deck; // layers that only matter while training are left out
-    plain.precision.gradient_checkpointing = false;
-    plain.communication.sync_batch_norm = false;
+    auto const plain = plain_deck(deck);
     auto const work = open_workload(plain, open_datasets(plain), [](double) {});
     load_weights(*work.model, file);
     nn::export_script(*work.model, model_interface(plain, work.samples, *work.task), out);
@@ -23,8 +22,7 @@ namespace {
 
 /// Without what only matters in training, and with forms that have operators of their own.
 config::Deck evaluation_deck(config::Deck deck) {
-    deck.precision.gradient_checkpointing = false;
-    deck.communication.sync_batch_norm = false;
+    deck = plain_deck(std::move(deck));
     if (deck.model.name == "lmu-asr") {
         deck.model.own["form"] = "recurrent"; // instead of Fourier transforms
     }

@@ -95,6 +95,7 @@ StepOutcome TrainLoop::one_step() {
         InjectedFault const fault(run.world.rank(), step + 1, *run.work.model);
         run.audit->require_good();
         run.data_module->prepare(step);
+        auto const removed = remove_channels(step);
         auto outcome =
             run.engine->step({.batches = *pictured_,
                               .step = step,
@@ -107,6 +108,12 @@ StepOutcome TrainLoop::one_step() {
                               .histograms = parts_.records.wants_histograms("gradients") &&
                                             in_epoch + 1 == run.course->steps_per_epoch()});
         fault.end_step(run.engine->arena());
+        if (!removed.empty()) {
+            outcome.pruned = removed;
+        }
+        if (!outcome.pruned.empty()) {
+            parts_.progress.best_step = -1; // of a model with more weights
+        }
         return outcome;
     } catch (Diverged const&) { // which data can be the cause of
         comm::agree(run.world, concat("the samples of step ", step + 1),
@@ -117,6 +124,16 @@ StepOutcome TrainLoop::one_step() {
     } catch (...) {
         throw RankError(current_error(), concat("training at step ", step + 1));
     }
+}
+
+/// Where they are due before the next step.
+std::string TrainLoop::remove_channels(std::int64_t step) {
+    auto& run = parts_.run;
+    if (!run.channels || !run.channels->schedule().is_due(step)) {
+        return {};
+    }
+    parts_.checkpoints.settle(); // what is being written says how large the model was
+    return run.remove_channels(step);
 }
 
 void TrainLoop::after_step(StepOutcome const& outcome) {

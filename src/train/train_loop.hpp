@@ -48,6 +48,7 @@ class TrainLoop {
     bool is_over() const;
     void take_step();
     StepOutcome one_step();
+    std::string remove_channels(std::int64_t step);
     void after_step(StepOutcome const& outcome);
     void measure_after(StepOutcome const& outcome, bool epoch_ends);
 

@@ -193,6 +193,7 @@ nn::Interface model_interface(config::Deck const& deck, task::Samples const& sam
             .sync_batch_norm = deck.communication.sync_batch_norm,
             .inputs = samples.inputs,
             .targets = samples.targets,
+            .quantise_aware = deck.quantise.aware,
             .continuous = samples.spaces && samples.spaces->continuous};
 }
 

@@ -113,14 +113,21 @@ struct Distill {
 
 /// Removal of weights, which are 0 from then on.
 struct Prune {
-    std::string pattern = "none";    ///< none, unstructured, or N:M: N weights of each M stay
+    std::string pattern = "none";    ///< none, unstructured, channels, or N:M: N of each M stay
+    std::string target = "macs 0.5"; ///< of channels: the share of multiply-adds that stays
+    std::int64_t multiple = 1;       ///< of channels: layers keep a multiple of it
     double sparsity = 0.5;           ///< of unstructured: the share of weights that goes
     std::string score = "magnitude"; ///< magnitude, taylor
-    std::string scope = "global";    ///< of unstructured: global, layer
+    std::string scope = "global";    ///< of unstructured and channels: global, layer
     std::string except = "none";     ///< name patterns of weights that all stay
     std::int64_t begin = 0;          ///< steps done before weights are removed first
     std::int64_t end = 0;            ///< and last; up to begin: once
     std::int64_t every = 100;        ///< steps between removals
+};
+
+/// Training for a model in int8.
+struct Quantise {
+    bool aware = false; ///< layers compute as they will in int8, and learn its scales
 };
 
 struct Communication {
@@ -184,6 +191,7 @@ struct Deck {
     Precision precision;
     Distill distill;
     Prune prune;
+    Quantise quantise;
     Communication communication;
     Checkpoint checkpoint;
     FaultTolerance fault_tolerance;

@@ -22,6 +22,7 @@ struct Interface {
     bool sync_batch_norm = false;           ///< batch norm over all replicas
     std::vector<data::FieldInfo> inputs{};  ///< all of them; empty: one, of float32, alike in shape
     std::vector<data::FieldInfo> targets{}; ///< for a model that computes its own loss
+    bool quantise_aware = false;            ///< layers of weights compute as if in int8
     bool continuous = false;                ///< of a policy: outputs are the means of an action
 };
 

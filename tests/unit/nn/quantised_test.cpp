@@ -1,4 +1,5 @@
 #include "lockstep/nn/registry.hpp"
+#include "nn/aware_layer.hpp"
 #include "nn/integer_layer.hpp"
 #include "nn/layer_graph.hpp"
 #include "nn/quantised.hpp"
@@ -195,4 +196,59 @@ TEST_CASE("a quantised model is close to its own, one sample at a time or many")
     for (std::int64_t i = 0; i < 4; ++i) {
         CHECK(torch::equal(quantised.forward(inputs.narrow(0, i, 1)), given.narrow(0, i, 1)));
     }
+}
+
+TEST_CASE("rounded values are bytes of their scale, and gradients reach values and scale") {
+    torch::manual_seed(3);
+    auto const values = (torch::randn({40, 5}) * 3).requires_grad_();
+    auto const log_scale = torch::full({1}, std::log(0.02)).requires_grad_();
+    auto const zero = torch::full({1}, 100.0F);
+    auto const rounded = rounded_to_bytes(values, log_scale, zero, 0, 255);
+    ByteScale const scale{static_cast<double>(log_scale.exp().item<float>()), 100};
+    auto const bytes = to_bytes(values.detach(), scale).to(torch::kFloat32);
+    CHECK(torch::allclose(rounded.detach(), (bytes - 100) * scale.scale, 1e-5, 1e-6));
+    rounded.sum().backward();
+    auto const inside = (bytes > 0).logical_and(bytes < 255);
+    CHECK(torch::equal(values.grad() == 1, inside)); // as if it had not been rounded
+    // d/ds of s * (round(x / s) - x / s) inside, of s * the end beyond; times s for its logarithm.
+    auto const places = values.detach() / scale.scale + 100;
+    auto const each = torch::where(inside, bytes - places, bytes - 100) * scale.scale;
+    auto const slow = 1 / std::sqrt(200 * 255.0);
+    CHECK(std::abs(log_scale.grad().item<double>() - each.sum().item<double>() * slow) < 1e-3);
+}
+
+TEST_CASE("a model that is trained for int8 gives what it gives in int8") {
+    std::vector<std::int64_t> const sample{1, 12, 12};
+    auto const model = trained("cnn", {{"channels", "8, 16"}}, sample);
+    Interface aware_interface{.sample_shape = sample, .outputs = 10};
+    aware_interface.quantise_aware = true;
+    auto const aware = make_model({"cnn", {{"channels", "8, 16"}}}, aware_interface, 3);
+    aware->eval();
+    torch::NoGradGuard const no_grad;
+    auto own = aware->named_parameters();
+    for (auto const& item : model->named_parameters()) {
+        own[item.key()].copy_(item.value());
+    }
+    auto buffers = aware->named_buffers();
+    for (auto const& item : model->named_buffers()) {
+        buffers[item.key()].copy_(item.value());
+    }
+    auto graph = std::make_unique<LayerGraph>(*model, sample);
+    std::vector<IntegerWeights> weights;
+    for (std::size_t i = 0; i < graph->layers(); ++i) {
+        auto const layer = graph->layer(i);
+        auto const name = layer.weight.substr(0, layer.weight.rfind('.') + 1);
+        auto const scales = quantised_weight(own[layer.weight]).scales * 0.8; // some are cut off
+        ByteScale const inputs{0.011 * static_cast<double>(i + 1), i == 0 ? 7 : 0};
+        own[name + weight_log_scale].copy_(scales.log());
+        own[name + input_log_scale].fill_(std::log(inputs.scale));
+        buffers[name + input_zero].fill_(static_cast<double>(inputs.zero));
+        weights.push_back(
+            {quantised_weight(layer.values, scales * layer.factor.abs()), layer.bias, inputs});
+    }
+    Quantised quantised(model, std::move(graph), weights);
+    auto const inputs = torch::rand({16, 1, 12, 12});
+    auto const given = quantised.forward(inputs);
+    CHECK((given - aware->forward(inputs)).abs().max().item<double>() <
+          0.01 * given.abs().max().item<double>());
 }

@@ -1,0 +1,52 @@
+#include "nn/channel_graph.hpp"
+
+#include "nn/channel_tracer.hpp"
+#include "nn/evaluation_mode.hpp"
+
+#include <algorithm>
+
+namespace lockstep::nn {
+
+ChannelGraph::ChannelGraph(Model& model, std::vector<std::int64_t> const& sample_shape,
+                           torch::Device device) {
+    torch::NoGradGuard const no_grad;
+    EvaluationMode const evaluation(model);
+    auto shape = sample_shape;
+    constexpr std::int64_t samples = 2;
+    shape.insert(shape.begin(), samples);
+    auto const recording =
+        record_calls([&](torch::Tensor const& given) { return model.forward(Fields(given)); },
+                     torch::zeros(shape, device), ChannelTracer::known());
+    ChannelTracer tracer(*this, model);
+    tracer.follow(recording);
+    tracer.finish();
+}
+
+std::vector<std::int64_t> ChannelGraph::kept_indices(std::size_t tensor, std::size_t extent,
+                                                     std::vector<char> const& kept) const {
+    auto const& own = tensors_[tensor];
+    std::vector<std::int64_t> indices;
+    for (std::int64_t i = 0; i < own.shape[extent]; ++i) {
+        auto const& channels = own.channels[extent];
+        auto const channel =
+            channels.empty() ? ChannelTensor::none : channels[static_cast<std::size_t>(i)];
+        if (channel == ChannelTensor::none || kept[static_cast<std::size_t>(channel)] != 0) {
+            indices.push_back(i);
+        }
+    }
+    return indices;
+}
+
+double ChannelGraph::macs(std::vector<char> const& kept) const {
+    double sum = 0;
+    for (auto const& product : products_) {
+        auto macs = static_cast<double>(product.places);
+        for (std::size_t extent = 0; extent < tensors_[product.weight].shape.size(); ++extent) {
+            macs *= static_cast<double>(kept_indices(product.weight, extent, kept).size());
+        }
+        sum += macs;
+    }
+    return sum;
+}
+
+} // namespace lockstep::nn

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "lockstep/nn/model.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lockstep::nn {
+
+/// A parameter or a buffer of a model, and which channel each index of its extents belongs to.
+struct ChannelTensor {
+    static constexpr int none = -1;
+    std::string name;
+    bool trains = true;                     ///< a parameter, not a buffer
+    std::vector<std::int64_t> shape;        ///< as the model has it
+    std::vector<std::vector<int>> channels; ///< by extent; none: no channel that may be removed
+};
+
+/// Channels that only go together, since residual additions, concatenations, norms or the layers
+/// that take them tie them: places in tensors, after DepGraph (Fang et al., arXiv 2301.12900).
+struct Channel {
+    struct Place {
+        std::size_t tensor = 0;
+        std::size_t extent = 0;
+        std::int64_t index = 0;
+    };
+    std::vector<Place> places;
+    std::size_t layer = 0; ///< channels of one layer lie in the same extents of the same tensors
+};
+
+/// The channels of a model and what depends on them, from what LibTorch was asked to do in one
+/// forward pass. Operators that are not known here keep all channels that reach them.
+class ChannelGraph {
+  public:
+    /// For models of one input of real values. `model` is read only.
+    ///
+    /// Throws  Error 64 for a forward that cannot be recorded (as `record_calls`)
+    ChannelGraph(Model& model, std::vector<std::int64_t> const& sample_shape, torch::Device device);
+
+    std::vector<ChannelTensor> const& tensors() const noexcept { return tensors_; }
+    std::vector<Channel> const& channels() const noexcept { return channels_; }
+    std::size_t layers() const noexcept { return layers_; } ///< of channels
+
+    /// Multiply-adds of convolutions and fully connected layers for one sample, with these
+    /// channels. Of groups: as many as the weight has for each place.
+    ///
+    /// Shape  kept [channels]
+    double macs(std::vector<char> const& kept) const;
+    double macs() const { return macs(std::vector<char>(channels_.size(), 1)); }
+
+    /// Indices of an extent that stay.
+    std::vector<std::int64_t> kept_indices(std::size_t tensor, std::size_t extent,
+                                           std::vector<char> const& kept) const;
+
+  private:
+    friend class ChannelTracer;
+    struct Product {
+        std::size_t weight = 0;  ///< in tensors_
+        std::int64_t places = 0; ///< of a sample at which it is used
+    };
+
+    std::vector<ChannelTensor> tensors_;
+    std::vector<Channel> channels_;
+    std::vector<Product> products_;
+    std::size_t layers_ = 0;
+};
+
+} // namespace lockstep::nn

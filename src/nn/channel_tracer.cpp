@@ -1,0 +1,402 @@
+#include "nn/channel_tracer.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace lockstep::nn {
+
+ChannelTracer::ChannelTracer(ChannelGraph& graph, Model const& model) : graph_(graph) {
+    auto const add = [&](auto const& item, bool trains) {
+        ChannelTensor tensor{item.key(), trains, item.value().sizes().vec(), {}};
+        tensor.channels.resize(tensor.shape.size());
+        graph_.tensors_.push_back(std::move(tensor));
+    };
+    for (auto const& item : model.named_parameters()) {
+        parameters_[item.value().unsafeGetTensorImpl()] = graph_.tensors_.size();
+        add(item, true);
+    }
+    for (auto const& item : model.named_buffers()) {
+        add(item, false);
+    }
+}
+
+std::map<std::string, ChannelTracer::Rule> const& ChannelTracer::rules() {
+    static auto const all = [] {
+        using Self = ChannelTracer;
+        std::map<std::string, Rule> table{
+            {"aten::convolution", &Self::convolution}, {"aten::linear", &Self::linear},
+            {"aten::batch_norm", &Self::batch_norm},   {"aten::cat", &Self::concatenation},
+            {"aten::mean", &Self::reduction},          {"aten::sum", &Self::reduction},
+            {"aten::amax", &Self::reduction},          {"aten::permute", &Self::permutation},
+            {"aten::transpose", &Self::permutation},
+        };
+        for (auto const* const name :
+             {"relu", "gelu", "silu", "elu", "sigmoid", "tanh", "hardtanh", "hardswish",
+              "hardsigmoid", "leaky_relu", "softplus", "relu6", "clone", "contiguous", "to",
+              "_to_copy", "dropout", "detach", "alias"}) {
+            table[concat("aten::", name)] = &Self::by_element;
+        }
+        for (auto const* const name :
+             {"max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+              "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+              "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d",
+              "upsample_bilinear2d"}) {
+            table[concat("aten::", name)] = &Self::by_place;
+        }
+        for (auto const* const name : {"add", "sub", "mul", "div", "maximum", "minimum"}) {
+            table[concat("aten::", name)] = &Self::of_two;
+        }
+        for (auto const* const name : {"view", "reshape", "flatten"}) {
+            table[concat("aten::", name)] = &Self::reshape;
+        }
+        return table;
+    }();
+    return all;
+}
+
+std::set<std::string> ChannelTracer::known() {
+    std::set<std::string> names;
+    for (auto const& [name, rule] : rules()) {
+        names.insert(name);
+    }
+    return names;
+}
+
+void ChannelTracer::follow(Recording const& recording) {
+    values_.push_back({recording.input.sizes().vec(), {}, 0});
+    for (auto const& call : recording.calls) {
+        auto const found = rules().find(call.name);
+        auto const before = values_.size();
+        (this->*(found == rules().end() ? &ChannelTracer::unknown : found->second))(call);
+        while (values_.size() < before + call.results.size()) { // of which nothing is known
+            values_.push_back(
+                {call.results[values_.size() - before].sizes().vec(), std::vector<int>{}, 0});
+        }
+    }
+    keep(values_.at(recording.output).channels);
+}
+
+int ChannelTracer::fresh() {
+    parent_.push_back(static_cast<int>(parent_.size()));
+    stays_.push_back(0);
+    return parent_.back();
+}
+
+std::vector<int> ChannelTracer::fresh(std::int64_t count) {
+    std::vector<int> channels(static_cast<std::size_t>(count));
+    std::ranges::generate(channels, [this] { return fresh(); });
+    return channels;
+}
+
+int ChannelTracer::root(int channel) {
+    while (parent_[static_cast<std::size_t>(channel)] != channel) {
+        auto& parent = parent_[static_cast<std::size_t>(channel)];
+        parent = parent_[static_cast<std::size_t>(parent)];
+        channel = parent;
+    }
+    return channel;
+}
+
+void ChannelTracer::tie(int a, int b) {
+    a = root(a);
+    b = root(b);
+    auto const first = static_cast<std::size_t>(std::min(a, b));
+    auto const second = static_cast<std::size_t>(std::max(a, b));
+    parent_[second] = static_cast<int>(first);
+    stays_[first] = stays_[first] != 0 || stays_[second] != 0 ? 1 : 0;
+}
+
+void ChannelTracer::tie(std::vector<int> const& some, std::vector<int> const& others) {
+    for (std::size_t i = 0; i < some.size(); ++i) {
+        tie(some[i], others.at(i));
+    }
+}
+
+void ChannelTracer::keep(std::vector<int> const& channels) {
+    for (auto const channel : channels) {
+        stays_[static_cast<std::size_t>(root(channel))] = 1;
+    }
+}
+
+void ChannelTracer::give(RecordedCall const& call, std::vector<int> channels, std::int64_t axis) {
+    values_.push_back({call.results.front().sizes().vec(), std::move(channels), axis});
+}
+
+/// The value that an argument is.
+ChannelTracer::Value const& ChannelTracer::input(RecordedCall const& call, std::size_t at) const {
+    static Value const other; // it depends on no input
+    auto const number = call.values.at(at);
+    return number ? values_.at(*number) : other;
+}
+
+std::optional<std::size_t> ChannelTracer::tensor_of(c10::IValue const& argument) const {
+    if (!argument.isTensor() || !argument.toTensor().defined()) {
+        return std::nullopt;
+    }
+    auto const found = parameters_.find(argument.toTensor().unsafeGetTensorImpl());
+    return found == parameters_.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// A tensor that two layers share ties what both have there.
+void ChannelTracer::label(std::size_t tensor, std::size_t extent,
+                          std::vector<int> const& channels) {
+    auto& own = graph_.tensors_[tensor].channels.at(extent);
+    if (own.empty()) {
+        own = channels;
+    } else {
+        tie(own, channels);
+    }
+}
+
+/// What takes the channels of its input and makes new ones: arguments input, weight, bias.
+void ChannelTracer::layer(RecordedCall const& call, std::size_t input_extent, std::int64_t axis) {
+    auto const given = input(call);
+    auto const weight = tensor_of(call.arguments[1]);
+    auto const bias = tensor_of(call.arguments[2]);
+    bool const has_bias = call.arguments[2].isTensor() && call.arguments[2].toTensor().defined();
+    if (!weight || (has_bias && !bias) || call.values.at(1)) {
+        unknown(call);
+        return;
+    }
+    auto const& shape = graph_.tensors_[*weight].shape;
+    bool const fits = given.channels.empty() ||
+                      (given.axis == axis &&
+                       static_cast<std::int64_t>(given.channels.size()) == shape[input_extent]);
+    if (fits) {
+        label(*weight, input_extent,
+              given.channels.empty() ? [&] {
+                  auto all = fresh(shape[input_extent]);
+                  keep(all); // the model's own input
+                  return all;
+              }()
+                                     : given.channels);
+    } else {
+        keep(given.channels);
+    }
+    auto const made = fresh(shape[1 - input_extent]);
+    label(*weight, 1 - input_extent, made);
+    if (bias) {
+        label(*bias, 0, made);
+    }
+    give(call, made, axis);
+    auto const& result = values_.back().shape;
+    auto const all = std::accumulate(result.begin(), result.end(), std::int64_t{1},
+                                     std::multiplies<>()); // of all samples
+    auto const samples = result.front();
+    graph_.products_.push_back({*weight, all / samples / result[static_cast<std::size_t>(axis)]});
+}
+
+void ChannelTracer::convolution(RecordedCall const& call) {
+    constexpr std::size_t transposed_at = 6;
+    constexpr std::size_t groups_at = 8;
+    if (call.arguments[groups_at].toInt() != 1) {
+        unknown(call); // the layer's own number of groups would have to change
+        return;
+    }
+    layer(call, call.arguments[transposed_at].toBool() ? 0 : 1, 1);
+}
+
+void ChannelTracer::linear(RecordedCall const& call) {
+    layer(call, 1, static_cast<std::int64_t>(call.results.front().dim()) - 1);
+}
+
+/// Scale, shift and statistics of each channel. What is no parameter has lost its name on the way:
+/// it has that of the scale's module.
+void ChannelTracer::batch_norm(RecordedCall const& call) {
+    auto const given = input(call);
+    auto const scale = tensor_of(call.arguments[1]);
+    if (!scale || given.channels.empty() || given.axis != 1) {
+        unknown(call);
+        return;
+    }
+    auto const& name = graph_.tensors_[*scale].name;
+    auto const module = name.substr(0, name.rfind('.') + 1);
+    for (std::size_t i = 0; i < graph_.tensors_.size(); ++i) {
+        auto const& tensor = graph_.tensors_[i];
+        if (tensor.name.starts_with(module) && tensor.shape.size() == 1 &&
+            tensor.shape[0] == static_cast<std::int64_t>(given.channels.size())) {
+            label(i, 0, given.channels);
+        }
+    }
+    give(call, given.channels, given.axis);
+}
+
+void ChannelTracer::by_element(RecordedCall const& call) {
+    auto const given = input(call);
+    give(call, given.channels, given.axis);
+}
+
+void ChannelTracer::by_place(RecordedCall const& call) {
+    auto const given = input(call);
+    if (given.axis != 1) {
+        unknown(call);
+        return;
+    }
+    give(call, given.channels, given.axis);
+}
+
+/// Of two values, or of one and a number.
+void ChannelTracer::of_two(RecordedCall const& call) {
+    auto const is_number = [&](std::size_t at) {
+        auto const& argument = call.arguments[at];
+        return argument.isScalar() ||
+               (argument.isTensor() && !call.values.at(at) && argument.toTensor().numel() == 1);
+    };
+    if (is_number(1)) {
+        by_element(call);
+        return;
+    }
+    bool const both = call.arguments[0].isTensor() && call.arguments[1].isTensor() &&
+                      call.values.at(0) && call.values.at(1);
+    if (!both) {
+        unknown(call);
+        return;
+    }
+    auto const a = input(call, 0);
+    auto const b = input(call, 1);
+    if (a.channels.empty() || a.channels.size() != b.channels.size() || a.axis != b.axis ||
+        a.shape.size() != b.shape.size()) {
+        unknown(call);
+        return;
+    }
+    tie(a.channels, b.channels);
+    give(call, a.channels, a.axis);
+}
+
+void ChannelTracer::concatenation(RecordedCall const& call) {
+    std::vector<Value> parts;
+    for (std::size_t i = 0; i < call.values.size(); ++i) {
+        auto part = input(call, i);
+        if (part.channels.empty() || (i > 0 && part.axis != parts.front().axis)) {
+            unknown(call);
+            return;
+        }
+        parts.push_back(std::move(part));
+    }
+    auto dimension = call.arguments.at(1).toInt();
+    dimension += dimension < 0 ? static_cast<std::int64_t>(parts.front().shape.size()) : 0;
+    auto channels = parts.front().channels;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+        auto const& more = parts[i].channels;
+        if (dimension == parts.front().axis) {
+            channels.insert(channels.end(), more.begin(), more.end());
+        } else {
+            tie(channels, more);
+        }
+    }
+    give(call, std::move(channels), parts.front().axis);
+}
+
+void ChannelTracer::reduction(RecordedCall const& call) {
+    auto const given = input(call);
+    auto const rank = static_cast<std::int64_t>(given.shape.size());
+    std::vector<std::int64_t> over;
+    if (call.arguments.size() > 1 && call.arguments[1].isIntList()) {
+        over = call.arguments[1].toIntVector();
+    }
+    std::ranges::for_each(over, [&](auto& each) { each += each < 0 ? rank : 0; });
+    if (over.empty() || std::ranges::find(over, given.axis) != over.end()) {
+        unknown(call);
+        return;
+    }
+    bool const keeps = static_cast<std::int64_t>(call.results.front().dim()) == rank;
+    auto const before =
+        std::ranges::count_if(over, [&](std::int64_t each) { return each < given.axis; });
+    give(call, given.channels, given.axis - (keeps ? 0 : before));
+}
+
+/// Extents before the channels stay; the channels' may take in those that follow.
+void ChannelTracer::reshape(RecordedCall const& call) {
+    auto const given = input(call);
+    auto const shape = call.results.front().sizes().vec();
+    auto const axis = static_cast<std::size_t>(given.axis);
+    if (given.channels.empty() || shape.size() <= axis ||
+        !std::equal(given.shape.begin(), given.shape.begin() + given.axis, shape.begin())) {
+        unknown(call);
+        return;
+    }
+    auto const own = given.shape[axis];
+    auto inner = std::int64_t{1};
+    for (auto at = axis + 1; at < given.shape.size() && own * inner < shape[axis]; ++at) {
+        inner *= given.shape[at];
+    }
+    if (own * inner != shape[axis]) {
+        unknown(call);
+        return;
+    }
+    std::vector<int> channels;
+    for (auto const channel : given.channels) {
+        channels.insert(channels.end(), static_cast<std::size_t>(inner), channel);
+    }
+    give(call, std::move(channels), given.axis);
+}
+
+void ChannelTracer::permutation(RecordedCall const& call) {
+    auto const given = input(call);
+    auto const rank = static_cast<std::int64_t>(given.shape.size());
+    std::vector<std::int64_t> order(given.shape.size());
+    std::iota(order.begin(), order.end(), 0);
+    auto const positive = [&](std::int64_t at) { return at < 0 ? at + rank : at; };
+    if (call.name == "aten::permute") {
+        order = call.arguments[1].toIntVector();
+        std::ranges::transform(order, order.begin(), positive);
+    } else {
+        std::swap(order.at(static_cast<std::size_t>(positive(call.arguments[1].toInt()))),
+                  order.at(static_cast<std::size_t>(positive(call.arguments[2].toInt()))));
+    }
+    give(call, given.channels, std::ranges::find(order, given.axis) - order.begin());
+}
+
+/// Nothing is known of what comes out, so all that goes in stays.
+void ChannelTracer::unknown(RecordedCall const& call) {
+    for (std::size_t i = 0; i < call.values.size(); ++i) {
+        keep(input(call, i).channels);
+    }
+    for (auto const& argument : call.arguments) {
+        if (auto const tensor = tensor_of(argument)) {
+            auto const& own = graph_.tensors_[*tensor];
+            for (std::size_t extent = 0; extent < own.shape.size(); ++extent) {
+                auto const all = fresh(own.shape[extent]);
+                keep(all);
+                label(*tensor, extent, all);
+            }
+        }
+    }
+}
+
+void ChannelTracer::finish() {
+    std::map<int, std::size_t> numbers; // of roots
+    for (std::size_t tensor = 0; tensor < graph_.tensors_.size(); ++tensor) {
+        auto& own = graph_.tensors_[tensor];
+        for (std::size_t extent = 0; extent < own.channels.size(); ++extent) {
+            std::int64_t index = 0;
+            for (auto& channel : own.channels[extent]) {
+                auto const found = root(channel);
+                if (stays_[static_cast<std::size_t>(found)] != 0) {
+                    channel = ChannelTensor::none;
+                } else {
+                    auto const [at, is_new] = numbers.try_emplace(found, graph_.channels_.size());
+                    if (is_new) {
+                        graph_.channels_.emplace_back();
+                    }
+                    graph_.channels_[at->second].places.push_back({tensor, extent, index});
+                    channel = static_cast<int>(at->second);
+                }
+                ++index;
+            }
+        }
+    }
+    std::map<std::set<std::pair<std::size_t, std::size_t>>, std::size_t> layers;
+    for (auto& channel : graph_.channels_) {
+        std::set<std::pair<std::size_t, std::size_t>> extents;
+        for (auto const& place : channel.places) {
+            extents.emplace(place.tensor, place.extent);
+        }
+        channel.layer = layers.try_emplace(extents, layers.size()).first->second;
+    }
+    graph_.layers_ = layers.size();
+}
+
+} // namespace lockstep::nn

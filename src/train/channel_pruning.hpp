@@ -1,0 +1,62 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+#include "nn/channel_graph.hpp"
+#include "train/layout.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "prune_schedule.hpp"
+
+namespace lockstep::train {
+
+/// Channels that are chosen to go, and what becomes of a model's tensors without them.
+class ChannelRemoval {
+  public:
+    ChannelRemoval(nn::ChannelGraph graph, std::vector<char> kept)
+        : graph_(std::move(graph)), kept_(std::move(kept)) {}
+
+    bool is_any() const;
+    /// What stays of a tensor of the model; of one that it has not, all.
+    ///
+    /// Shape  values: as the model's tensor of that name
+    torch::Tensor rest_of(std::string const& name, torch::Tensor const& values) const;
+    /// What goes, for people; `whole`: multiply-adds of the model before any went.
+    std::string text(double whole) const;
+
+  private:
+    nn::ChannelGraph graph_;
+    std::vector<char> kept_; ///< of its channels
+};
+
+/// prune.pattern = channels: when channels are removed, and which.
+class ChannelPruning {
+  public:
+    /// `whole`: the deck's model before any channel was removed.
+    ///
+    /// Throws  Error 64 as PruneSchedule does, for a target that cannot be met, and for a model
+    ///         whose forward cannot be followed
+    ChannelPruning(config::Prune const& prune, nn::Model& whole,
+                   std::vector<std::int64_t> sample_shape);
+
+    PruneSchedule const& schedule() const noexcept { return schedule_; }
+    double whole() const noexcept { return whole_; } ///< multiply-adds before any channel went
+
+    /// What goes after so many steps.
+    ///
+    /// Shape   scores [layout.size] as Pruning::scores
+    /// Throws  Error 64 when the target cannot be met
+    ChannelRemoval choose(nn::Model& model, Layout const& layout, torch::Tensor const& scores,
+                          std::int64_t steps) const;
+
+  private:
+    config::Prune prune_;
+    PruneSchedule schedule_;
+    std::vector<std::int64_t> sample_shape_;
+    double whole_ = 0;
+};
+
+} // namespace lockstep::train

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "checkpoint/model_file.hpp"
+#include "nn/integer_layer.hpp"
+#include "nn/layer_graph.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep::train {
+
+/// The note of a quantised file that says which layers its arrays hold, in their order.
+inline constexpr char const* layers_note = "layers";
+/// Its text, a line each: "features.conv1.weight 16 1 3 3".
+std::string layers_text(nn::LayerGraph const& graph);
+
+/// What a quantised file holds: the layers one after the other in a few arrays, which take less
+/// room than one of each layer would.
+class IntegerArrays {
+  public:
+    /// `beside`: tensors of the model that are in no layer.
+    IntegerArrays(nn::LayerGraph const& graph, std::vector<nn::IntegerWeights> const& layers,
+                  std::vector<std::pair<std::string, torch::Tensor>> const& beside);
+
+    std::vector<checkpoint::NamedArray> const& arrays() const noexcept { return arrays_; }
+    std::int64_t weights() const noexcept { return weights_; } ///< in int8
+
+  private:
+    void add(std::string path, torch::Tensor const& tensor);
+
+    std::vector<checkpoint::NamedArray> arrays_;
+    std::vector<torch::Tensor> values_; ///< the memory of the arrays
+    std::int64_t weights_ = 0;
+};
+
+/// The layers of such a file, for the graph of the model that it was made from.
+///
+/// Throws  Error 65 for a file of another model, or one whose scales are none
+std::vector<nn::IntegerWeights> read_integers(checkpoint::ModelFile const& file,
+                                              nn::LayerGraph const& graph);
+
+/// One array of a model file.
+///
+/// Throws  Error 65 where it is not of the form of `like`
+torch::Tensor read_array(checkpoint::ModelFile const& file, std::string const& path,
+                         torch::Tensor const& like);
+
+} // namespace lockstep::train

@@ -1,0 +1,78 @@
+#include "smaller_model.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+#include "train/place.hpp"
+
+#include <map>
+
+namespace lockstep::train {
+
+void require_channels_can_go(config::Deck const& deck, Workload const& work) {
+    auto const refuse = [](std::string const& what, std::string const& why,
+                           std::string const& next) {
+        throw Error(ExitCode::usage, {concat("prune.pattern = channels with ", what), why, next});
+    };
+    if (work.environment || work.samples.inputs.size() != 1 || work.samples.inputs.front().whole ||
+        work.samples.inputs.front().ragged) {
+        refuse(concat("model.name = ", deck.model.name),
+               "channels are followed through models of one input of real values, all of one shape",
+               "Choose another model, or prune.pattern = unstructured");
+    }
+    if (deck.quantise.aware) {
+        refuse("quantise.aware", "layers that are rounded for int8 are not followed",
+               "Remove channels first, then train the smaller model for int8");
+    }
+    if (deck.communication.compression == "powersgd") {
+        refuse("communication.compression = powersgd",
+               "its errors are kept by the weights of the whole model",
+               "Set communication.compression to none, fp16 or bf16");
+    }
+    if (!deck.communication.broadcast_buffers) {
+        refuse("communication.broadcast-buffers = false",
+               "each replica keeps running statistics of the whole model",
+               "Set communication.broadcast-buffers = true");
+    }
+}
+
+std::shared_ptr<nn::Model> model_without(ChannelRemoval const& removal, nn::Model const& model,
+                                         std::shared_ptr<nn::Model> fresh) {
+    torch::NoGradGuard const no_grad;
+    std::map<std::string, torch::Tensor> rests;
+    auto const add = [&](auto const& items) {
+        for (auto const& item : items) {
+            rests[item.key()] = removal.rest_of(item.key(), item.value().detach()).clone();
+        }
+    };
+    add(model.named_parameters());
+    add(model.named_buffers());
+    auto const take = [&](auto const& items) {
+        for (auto const& item : items) {
+            replace(item.value(), rests.at(item.key()));
+        }
+    };
+    take(fresh->named_parameters());
+    take(fresh->named_buffers());
+    return fresh;
+}
+
+std::vector<torch::Tensor> arrays_without(ChannelRemoval const& removal, Layout const& before,
+                                          Layout const& after,
+                                          std::vector<torch::Tensor> const& arrays) {
+    std::vector<torch::Tensor> rests;
+    for (auto const& array : arrays) {
+        auto& rest = rests.emplace_back(torch::zeros({after.size}, array.options()));
+        for (std::size_t i = 0; i < before.entries.size(); ++i) {
+            auto const& entry = before.entries[i];
+            auto const& smaller = after.entries.at(i);
+            rest.narrow(0, smaller.first, smaller.count)
+                .copy_(removal
+                           .rest_of(entry.name,
+                                    array.narrow(0, entry.first, entry.count).view(entry.shape))
+                           .reshape(-1));
+        }
+    }
+    return rests;
+}
+
+} // namespace lockstep::train

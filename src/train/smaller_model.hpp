@@ -1,0 +1,30 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+#include "train/layout.hpp"
+
+#include <memory>
+#include <vector>
+
+#include "channel_pruning.hpp"
+#include "workload.hpp"
+
+namespace lockstep::train {
+
+/// Throws  Error 64 for runs in which something else than the optimizer keeps values by weight, or
+///         whose model takes no plain samples
+void require_channels_can_go(config::Deck const& deck, Workload const& work);
+
+/// The model without these channels: `fresh`, one more instance of it with all channels of the
+/// deck, takes the shapes and values that stay.
+std::shared_ptr<nn::Model> model_without(ChannelRemoval const& removal, nn::Model const& model,
+                                         std::shared_ptr<nn::Model> fresh);
+
+/// What stays of arrays that hold a value for each weight.
+///
+/// Shape  arrays [before.size]; returns [after.size] each
+std::vector<torch::Tensor> arrays_without(ChannelRemoval const& removal, Layout const& before,
+                                          Layout const& after,
+                                          std::vector<torch::Tensor> const& arrays);
+
+} // namespace lockstep::train

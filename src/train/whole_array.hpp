@@ -1,0 +1,20 @@
+#pragma once
+
+#include "train/layout.hpp"
+#include "train/update_step.hpp"
+
+#include <torch/types.h>
+
+#include <vector>
+
+namespace lockstep::train {
+
+/// All of an array of the arena's size, of which each rank has its owned ranges, one after the
+/// other. On the CPU.
+///
+/// Shape       shard [owned]; returns [size] float32, 0 where no rank owns anything
+/// Collective  calls `gather` where that is not empty
+torch::Tensor whole_of(torch::Tensor const& shard, std::vector<Range> const& owned,
+                       std::int64_t size, GatherSums const& gather);
+
+} // namespace lockstep::train

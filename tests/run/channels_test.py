@@ -1,0 +1,114 @@
+"""Channels that are removed, and training for int8: smaller models that every reader understands, the same bits on
+any number of ranks and through a kill."""
+import shutil
+
+import h5py
+
+from harness import DECK, LONG, Scratch, check, checkpoints, records, run, train
+from harness_compress import SHORT, alike, measured, some
+
+
+def shapes_in(file):
+    found = {}
+    with h5py.File(file) as opened:
+        opened["model"].visititems(
+            lambda name, item: found.update({name: item.shape}) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def macs(shapes):
+    """Multiply-adds of a sample of the CNN, from the shapes of its weights."""
+    size = 28
+    sum_ = 0
+    for name in ("features/conv1/weight", "features/conv2/weight"):
+        out, inputs, *kernel = shapes[name]
+        sum_ += out * inputs * kernel[0] * kernel[1] * size * size
+        size //= 2
+    for name in ("classifier/hidden/weight", "classifier/output/weight"):
+        sum_ += shapes[name][0] * shapes[name][1]
+    return sum_
+
+
+def channels(scratch, whole):
+    """Removed at several steps, by what gradients say; resumed between two removals."""
+    options = ("--model.weights", whole / "best.h5", "--prune.pattern", "channels", "--prune.target", "macs 0.5",
+               "--prune.score", "taylor", "--prune.begin", 2, "--prune.end", 7, "--prune.every", 2,
+               "--optimizer.ema", 0.9)
+    small = alike(scratch, "channels", options, ranks=(1, 2, 4), dies=7)
+    before = shapes_in(whole / "best.h5")
+    for file in (small / "best.h5", checkpoints(small)[-1]):
+        now = shapes_in(file)
+        check(0.3 * macs(before) < macs(now) <= 0.5 * macs(before), f"{macs(now)} of {macs(before)} multiply-adds")
+        kept = now["features/conv1/weight"][0]
+        tied = ("features/conv1/bias", "features/norm1/weight", "features/norm1/running_var")
+        check(all(now[name] == (kept,) for name in tied) and now["features/conv2/weight"][1] == kept, f"tied: {now}")
+    sizes = [file.stat().st_size for file in (whole / "best.h5", small / "best.h5")]
+    check(sizes[1] < sizes[0], f"the file is smaller: {sizes}")
+    check("groups of channels removed" in (small / "log.txt").read_text(), "it is told")
+    return small
+
+
+def readers(scratch, small):
+    """What takes a smaller model."""
+    best, deck = small / "best.h5", small / "deck.ini"
+    exact = measured(deck, best)
+    told = records(small, "validation")[-1]
+    check(f"accuracy {told['accuracy']:.4f}" in exact, f"evaluate gives what the run measured: {exact}, {told}")
+    quantised = scratch / "small-int8.h5"
+    run(["checkpoint", "quantise", best, quantised, "--samples", 200]).expect(0, "in int8")
+    figures = [float(line.split("accuracy ")[1].split(",")[0]) for line in (exact, measured(deck, quantised))]
+    check(abs(figures[0] - figures[1]) < 0.03, f"int8 of a smaller model: {figures}")
+    for format_ in some(("onnx", "c", "torchscript", "safetensors"), 2):
+        run(["checkpoint", "export", best, scratch / f"small.{format_}", "--format", format_]).expect(0)
+    # Training goes on with it, without its deck's knowing.
+    train(scratch / "on", *SHORT, "--model.weights", best).expect(0)
+    check(shapes_in(scratch / "on/best.h5") == shapes_in(best), "a run from a smaller model has its shapes")
+    train(scratch / "on", *SHORT, "--train.steps", 10).expect(0, "resumed from")
+    check(shapes_in(checkpoints(scratch / "on")[-1]) == shapes_in(best), "so it has after a resume")
+
+
+def refused(scratch):
+    for options, code, phrase in some((
+            (("--prune.target", "macs 0.0001"), 64, "cannot be met"),
+            (("--prune.target", "half"), 64, "prune.target"),
+            (("--prune.except", "features.*,classifier.*"), 64, "cannot be met"),
+            (("--communication.compression", "powersgd"), 64, "powersgd"),
+            (("--prune.score", "taylor"), 64, "prune.begin"),
+            (("--prune.begin", 8), 64, "would never be met"),
+            (("--communication.broadcast-buffers", "false"), 64, "broadcast-buffers")), 2):
+        train(scratch / "refused", *SHORT, "--prune.pattern", "channels", *options).expect(code, phrase)
+        check(not checkpoints(scratch / "refused"), "refused before the first step")
+        shutil.rmtree(scratch / "refused", ignore_errors=True)
+    train(scratch / "other", *SHORT, "--model.channels", "3, 5", "--model.weights",
+          scratch / "channels-1/best.h5").expect(65, "the deck's model")
+
+
+def aware(scratch, whole, small):
+    """Trained for int8: scales are learnt, and the int8 file has them."""
+    options = ("--quantise.aware", "true", "--model.weights", whole / "best.h5", "--optimizer.learning-rate", 0.0003)
+    run_ = alike(scratch, "aware", options, ranks=(1, 2, 4) if LONG else (2,))
+    best, deck = run_ / "best.h5", run_ / "deck.ini"
+    quantised = scratch / "aware-int8.h5"
+    run(["checkpoint", "quantise", best, quantised]).expect(0, "scales that were learnt")
+    figures = [float(measured(deck, file).split("accuracy ")[1].split(",")[0]) for file in (best, quantised)]
+    check(abs(figures[0] - figures[1]) < 0.003, f"int8 gives what training simulated: {figures}")
+    with h5py.File(best) as file, h5py.File(checkpoints(run_)[0]) as first:
+        name = "model/features/conv2/weight_log_scale"
+        check((file[name][...] != first[name][...]).any(), "scales are learnt")
+    train(scratch / "wrong", *SHORT, "--quantise.aware", "true", "--model.name", "unet", "--model.channels", "4, 8",
+          "--model.hidden", "", "--precision.compute", "bf16").expect(64)
+    if LONG:
+        train(scratch / "both", *SHORT, *options, "--model.weights", small / "best.h5").expect(0)
+        run(["checkpoint", "quantise", scratch / "both/best.h5", scratch / "both.h5"]).expect(0, "learnt")
+        measured(deck, scratch / "both.h5")
+        for more in (("--communication.sync-batch-norm", "true"), ("--run.mode", "dp")):
+            alike(scratch, f"aware{more[1]}", (*options, *more), ranks=(1,) if "dp" in more else (1, 2))
+
+
+with Scratch() as scratch:
+    whole = scratch / "whole"
+    train(whole, *SHORT, "--train.steps", 16, "--train.validate-every", 16).expect(0)
+    small = channels(scratch, whole)
+    readers(scratch, small)
+    refused(scratch)
+    aware(scratch, whole, small)
