@@ -110,4 +110,7 @@ class Engine:
                 self.send(data)
             except TimeoutError:
                 pass
-            connection.sendall(self.take())
+            try:
+                connection.sendall(self.take())
+            except BrokenPipeError:
+                return
