@@ -91,7 +91,7 @@ TEST_CASE("shared, frozen, short and unused parameters get the gradients that to
     sink.expect_unused(unused);
     sink.begin(target);
     announced.clear();
-    sink.announce([&](int bucket) { announced.push_back(bucket); });
+    sink.announce([&](int bucket, int) { announced.push_back(bucket); });
     model.forward(torch::ones({4, 70})).sum().backward();
     CHECK(announced.size() == static_cast<std::size_t>(partition.buckets()));
 }
