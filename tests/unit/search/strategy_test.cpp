@@ -241,11 +241,9 @@ TEST_CASE("asha continues one trial in so many of a rung, the best so far") {
     test::SpaceKeys const keys{{"space.a.b", "uniform(0, 1)"},
                                {"search.strategy", "asha"},
                                {"search.trials", "12"},
-                               {"search.minimum-share", "0.34"}};
-    auto settings = settings_for(keys);
-    settings.minimum_share = 1.0 / 3;
+                               {"search.minimum-share", "0.333"}};
     auto const space = space_of(keys);
-    auto const strategy = search::make_strategy(settings, space);
+    auto const strategy = search::make_strategy(settings_for(keys), space);
     std::vector<std::int64_t> promoted;
     while (auto const job = strategy->ask()) {
         if (job->share > 0.9) {
