@@ -252,6 +252,6 @@ TEST_CASE("asha continues one trial in so many of a rung, the best so far") {
         strategy->tell({job->trial, job->share, {static_cast<double>((job->trial * 5) % 12)}});
     }
     CHECK(strategy->is_finished());
-    // Losses are 0 5 10, 3 8 1, 6 11 4, 9 2 7: after each three one more of the best goes on.
+    // Losses are 0 5 10, 3 8 1, 6 11 4, 9 2 7: after each three one more of the best continues.
     CHECK(promoted == std::vector<std::int64_t>{0, 5, 3, 10});
 }
