@@ -113,7 +113,7 @@ void require_fit_for_search(LaunchTold const& told) {
                                               : told.force ? "--force"
                                                            : "--mode dp"),
                      submits      ? "job scripts are written for single runs"
-                     : told.force ? "trials begin anew or continue as they were"
+                     : told.force ? "trials begin or continue as they did before"
                                   : "replicas of a trial are on ranks",
                      submits ? "Start lockstep launch --yes --search in a job script of your own"
                              : "Leave it out"});

@@ -1,4 +1,4 @@
-#include "layout.hpp"
+#include "checkpoint/layout.hpp"
 
 #include "h5/element_type.hpp"
 

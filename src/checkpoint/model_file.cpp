@@ -3,6 +3,7 @@
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
+#include "checkpoint/layout.hpp"
 #include "checkpoint/record.hpp"
 #include "checkpoint/space.hpp"
 #include "checkpoint/writer.hpp"
@@ -14,7 +15,6 @@
 #include <unistd.h>
 
 #include "damage.hpp"
-#include "layout.hpp"
 
 namespace lockstep::checkpoint {
 

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
+#include "checkpoint/layout.hpp"
 #include "checkpoint/record.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
@@ -12,7 +13,6 @@
 #include <utility>
 
 #include "damage.hpp"
-#include "layout.hpp"
 #include "step_name.hpp"
 
 namespace lockstep::checkpoint {

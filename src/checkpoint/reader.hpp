@@ -1,5 +1,6 @@
 #pragma once
 
+#include "checkpoint/layout.hpp"
 #include "checkpoint/record.hpp"
 #include "checkpoint/snapshot.hpp"
 #include "lockstep/checkpoint/verify.hpp"
@@ -11,8 +12,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-#include "layout.hpp"
 
 namespace lockstep::checkpoint {
 

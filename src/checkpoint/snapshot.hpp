@@ -1,5 +1,6 @@
 #pragma once
 
+#include "checkpoint/layout.hpp"
 #include "checkpoint/record.hpp"
 #include "h5/dataset.hpp"
 
@@ -9,8 +10,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-#include "layout.hpp"
 
 namespace lockstep::checkpoint {
 

@@ -6,6 +6,7 @@
 #include "base/inject.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
+#include "checkpoint/layout.hpp"
 #include "checkpoint/record.hpp"
 #include "checkpoint/space.hpp"
 #include "comm/agree.hpp"
@@ -20,7 +21,6 @@
 #include <optional>
 #include <thread>
 
-#include "layout.hpp"
 #include "transfer.hpp"
 
 namespace lockstep::checkpoint {

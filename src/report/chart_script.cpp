@@ -1,12 +1,12 @@
 #include "chart_script.hpp"
 
 #include "base/text.hpp"
+#include "report/chart.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-#include "chart.hpp"
 #include "curve_style.hpp"
 
 namespace lockstep::report {

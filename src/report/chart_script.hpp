@@ -1,9 +1,9 @@
 #pragma once
 
+#include "report/chart.hpp"
+
 #include <string>
 #include <vector>
-
-#include "chart.hpp"
 
 namespace lockstep::report {
 

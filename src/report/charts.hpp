@@ -1,10 +1,9 @@
 #pragma once
 
 #include "lockstep/monitor/run_records.hpp"
+#include "report/chart.hpp"
 
 #include <vector>
-
-#include "chart.hpp"
 
 namespace lockstep::report {
 

@@ -2,6 +2,7 @@
 
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "report/plots.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +10,6 @@
 #include <utility>
 
 #include "curve_style.hpp"
-#include "plots.hpp"
 #include "search/importance.hpp"
 
 namespace lockstep::report {

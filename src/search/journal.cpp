@@ -46,7 +46,7 @@ void require_beginning(std::string const& tail, std::int64_t number,
                        std::filesystem::path const& path) {
     auto const sum = tail.find(sum_key);
     if (sum != std::string::npos && sum + tail_bytes < tail.size()) {
-        checked(tail, number, path); // it goes on where a line ends
+        checked(tail, number, path); // it continues where a line ends
     }
 }
 

@@ -158,7 +158,7 @@ void Study::replay(std::vector<Json> const& records) {
     } catch (Json::exception const&) {
         throw_foreign("a line of it lacks what it should have");
     }
-    // In their order: one that begins with another's checkpoint comes before that one goes on.
+    // In their order: one that begins with another's checkpoint comes before that one continues.
     auto left = open_;
     for (auto at = asked_.size(); at-- > 0;) {
         if (auto const found = left.extract(asked_[at])) {

@@ -115,7 +115,7 @@ def check_parents_by_file(scratch, expected):
     directory = scratch / "by_file"
     job = start([LOCKSTEP, *words(scratch / "pbt.ini", directory)])
     while len(lines(directory, "result")) < 4:
-        check(job.poll() is None, "the search goes on")
+        check(job.poll() is None, "the search continues")
         time.sleep(0.01)
     kill_all(job)
     journal = directory / "search.jsonl"

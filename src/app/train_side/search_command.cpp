@@ -91,12 +91,13 @@ std::optional<TrialEnd> trained_together(TrialSetting const& setting, RankOrder 
         return group.is_root() ? std::optional(std::move(end)) : std::nullopt;
     } catch (...) { // of this rank alone: the others of the trial wait for it, so the job must end
         auto const end = failed_trial(order.trial, group.size());
-        if (end.fatal) {
+        bool const waited_in_vain = end.outcome.code == static_cast<int>(ExitCode::rank_lost);
+        if (end.fatal || waited_in_vain) {
             throw;
         }
-        setting.desk->ask(0, report_text(end, "", true));
+        setting.desk->ask(0, text_of(RankReport{.end = end, .lost = true}));
         for (Stopwatch const watch; watch.seconds() < leaving_s;) {
-            if (order_of(setting.desk->ask(0, report_text({}, ""))).what ==
+            if (order_of(setting.desk->ask(0, text_of(RankReport{}))).what ==
                 RankOrder::What::leave) {
                 break;
             }
@@ -114,8 +115,9 @@ void work(TrialSetting const& setting) {
     std::optional<TrialEnd> end;
     while (true) {
         auto const signal = setting.signals.pending();
-        auto const order = order_of(
-            setting.desk->ask(0, report_text(end, signal != 0 ? signal_name(signal) : "")));
+        auto const order = order_of(setting.desk->ask(
+            0, text_of(RankReport{.end = std::move(end),
+                                  .interrupted = signal != 0 ? signal_name(signal) : ""})));
         end.reset();
         if (order.what == RankOrder::What::leave) {
             return;

@@ -3,8 +3,6 @@
 #include "base/text.hpp"
 #include "checkpoint/store.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -17,45 +15,6 @@ namespace lockstep::app {
 
 namespace {
 
-using Json = nlohmann::json;
-
-Json json_of_error(Error const& error) {
-    auto const& text = error.text();
-    return {{"code", static_cast<int>(error.code())},
-            {"what", text.what},
-            {"why", text.why},
-            {"next", text.next}};
-}
-
-std::string dumped(Json const& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-Json json_of_outcome(search::Outcome const& outcome) {
-    Json json{{"trial", outcome.trial}, {"share", outcome.share},     {"code", outcome.code},
-              {"step", outcome.step},   {"steps", outcome.steps},     {"seconds", outcome.seconds},
-              {"ranks", outcome.ranks}, {"message", outcome.message}, {"metrics", Json::object()}};
-    for (auto const& [name, value] : outcome.metrics) {
-        json["metrics"][name] = std::isfinite(value) ? Json(value) : Json(nullptr);
-    }
-    return json;
-}
-
-search::Outcome outcome_of_json(Json const& json) {
-    search::Outcome outcome{.trial = json.at("trial"),
-                            .share = json.at("share"),
-                            .code = json.at("code"),
-                            .message = json.at("message"),
-                            .step = json.at("step"),
-                            .steps = json.at("steps"),
-                            .seconds = json.at("seconds"),
-                            .ranks = json.at("ranks")};
-    for (auto const& [name, value] : json.at("metrics").items()) {
-        outcome.metrics[name] = value.is_null() ? std::nan("") : value.get<double>();
-    }
-    return outcome;
-}
-
 constexpr int io_code = static_cast<int>(ExitCode::io);
 
 bool is_retried(int code) {
@@ -63,41 +22,6 @@ bool is_retried(int code) {
 }
 
 } // namespace
-
-std::string report_text(std::optional<TrialEnd> const& end, std::string const& signal, bool lost) {
-    Json json{{"interrupted", signal}};
-    if (end) {
-        json["outcome"] = json_of_outcome(end->outcome);
-        json["interrupted"] = end->interrupted.empty() ? signal : end->interrupted;
-        json["left"] = !end->interrupted.empty();
-        json["kept"] = end->kept;
-        json["lost"] = lost;
-        if (end->fatal) {
-            json["fatal"] = json_of_error(*end->fatal);
-        }
-    }
-    return dumped(json);
-}
-
-RankOrder order_of(std::string const& text) {
-    auto const json = Json::parse(text);
-    if (json.at("do") == "wait") {
-        return {RankOrder::What::wait};
-    }
-    if (json.at("do") == "leave") {
-        return {RankOrder::What::leave};
-    }
-    return {.what = RankOrder::What::train,
-            .number = json.at("number"),
-            .ranks = json.at("ranks"),
-            .trial = {.job = {.trial = json.at("trial"),
-                              .share = json.at("share"),
-                              .parent = json.at("parent")},
-                      .values = json.at("values").get<search::Values>(),
-                      .parent_step = json.at("parent_step"),
-                      .parent_ranks = json.at("parent_ranks")},
-            .needed = json.at("needed").get<std::set<StateOf>>()};
-}
 
 SearchCoordinator::SearchCoordinator(Parts parts) : parts_(std::move(parts)) {
     for (auto const& note : parts_.study.notes()) {
@@ -110,19 +34,19 @@ SearchCoordinator::SearchCoordinator(Parts parts) : parts_(std::move(parts)) {
 std::string SearchCoordinator::answer(int rank, std::string const& request) noexcept {
     try {
         try {
-            take(rank, request);
+            take(rank, report_of(request));
             schedule();
         } catch (...) {
             failure_ = failure_ ? failure_ : current_error();
             leave();
         }
         if (auto const found = ordered_.find(rank); found != ordered_.end()) {
-            auto text = std::move(found->second);
+            auto const order = std::move(found->second);
             ordered_.erase(found);
-            return text;
+            return text_of(order);
         }
         bool const waits = !leaving_ || (lost_.contains(rank) && !running_.empty());
-        return waits ? R"({"do":"wait"})" : R"({"do":"leave"})";
+        return text_of({waits ? RankOrder::What::wait : RankOrder::What::leave});
     } catch (...) { // no memory even for that
         return R"({"do":"leave"})";
     }
@@ -133,27 +57,27 @@ void SearchCoordinator::leave() {
     parts_.announce();
 }
 
-void SearchCoordinator::take(int rank, std::string const& report) {
-    auto const json = Json::parse(report);
-    if (json.contains("outcome")) {
-        take_end(rank, json);
+void SearchCoordinator::take(int rank, RankReport const& report) {
+    auto interrupted = report.interrupted;
+    if (report.lost) {
+        lost_.insert(rank);
+        leave();
+    }
+    if (report.end) {
+        take_end(*report.end);
+        interrupted = report.end->interrupted.empty() ? interrupted : report.end->interrupted;
     }
     if (!ordered_.contains(rank) && !lost_.contains(rank)) {
         idle_.insert(rank);
     }
-    if (auto const& signal = json.at("interrupted").get_ref<std::string const&>();
-        !signal.empty() && !leaving_) {
-        interrupted_ = signal;
+    if (!interrupted.empty() && !leaving_) {
+        interrupted_ = interrupted;
         leave();
     }
 }
 
-void SearchCoordinator::take_end(int rank, Json const& json) {
-    auto const outcome = outcome_of_json(json.at("outcome"));
-    if (json.at("lost").get<bool>()) {
-        lost_.insert(rank);
-        leave();
-    }
+void SearchCoordinator::take_end(TrialEnd const& end) {
+    auto const& outcome = end.outcome;
     auto const found = running_.find(outcome.trial);
     if (found == running_.end()) { // another of its ranks was lost before
         return;
@@ -161,18 +85,13 @@ void SearchCoordinator::take_end(int rank, Json const& json) {
     auto const ended = std::move(found->second);
     running_.erase(found);
     busy_s_ += outcome.seconds * outcome.ranks;
-    if (json.contains("fatal")) {
-        auto const& fatal = json.at("fatal");
-        failure_ = failure_.value_or(
-            Error(static_cast<ExitCode>(fatal.at("code").get<int>()),
-                  ErrorText{fatal.at("what"), fatal.at("why"), fatal.at("next")}));
-        leave();
-        return;
+    if (end.fatal) {
+        throw Error(*end.fatal);
     }
-    if (json.at("left").get<bool>()) {
+    if (!end.interrupted.empty()) {
         return; // its job is open, and is done at the next start
     }
-    if (json.at("kept").get<bool>()) {
+    if (end.kept) {
         held_[outcome.trial] = {outcome.share, outcome.step, ended.ranks};
     }
     if (retry(outcome)) {
@@ -356,21 +275,20 @@ std::vector<int> SearchCoordinator::take_idle(int ranks) {
 }
 
 void SearchCoordinator::give(search::Job const& job, int ranks) {
-    Running running{.job = job, .ranks = take_idle(ranks)};
+    auto const& values = parts_.study.trials()[static_cast<std::size_t>(job.trial)].values;
+    Running running{.job = job, .ranks = take_idle(ranks), .parent = parent_in_memory(job)};
     running.expected_s = effort_expected(job) * search::effort_of(ranks) / ranks;
-    running.parent = parent_in_memory(job);
+    TrialJob trial{.job = job, .values = values};
+    if (running.parent) {
+        trial.parent_step = running.parent->second;
+        trial.parent_ranks = held_.at(job.parent).ranks;
+    }
     running_.insert_or_assign(job.trial, running);
-    auto const order =
-        dumped({{"do", "train"},
-                {"number", orders_++},
-                {"ranks", running.ranks},
-                {"trial", job.trial},
-                {"share", job.share},
-                {"parent", job.parent},
-                {"parent_step", running.parent ? running.parent->second : 0},
-                {"parent_ranks", running.parent ? held_.at(job.parent).ranks : std::vector<int>{}},
-                {"values", parts_.study.trials()[static_cast<std::size_t>(job.trial)].values},
-                {"needed", needed_states()}});
+    RankOrder const order{.what = RankOrder::What::train,
+                          .number = orders_++,
+                          .ranks = running.ranks,
+                          .trial = std::move(trial),
+                          .needed = needed_states()};
     for (auto const rank : running.ranks) {
         ordered_[rank] = order;
     }

@@ -2,8 +2,6 @@
 
 #include "base/clock.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -15,7 +13,7 @@
 #include <vector>
 
 #include "search/study.hpp"
-#include "search_trial.hpp"
+#include "search_messages.hpp"
 
 namespace lockstep::app {
 
@@ -34,7 +32,7 @@ class SearchCoordinator {
 
     explicit SearchCoordinator(Parts parts);
 
-    /// What a rank without work asks, and what it is told: texts of `report_text` and `RankOrder`.
+    /// What a rank without work asks, and what it is told: texts of `RankReport` and `RankOrder`.
     /// One call at a time; throws nothing.
     std::string answer(int rank, std::string const& request) noexcept;
 
@@ -61,8 +59,8 @@ class SearchCoordinator {
         std::vector<int> ranks;
     };
 
-    void take(int rank, std::string const& report);
-    void take_end(int rank, nlohmann::json const& report);
+    void take(int rank, RankReport const& report);
+    void take_end(TrialEnd const& end);
     void take_outcome(search::Outcome const& outcome);
     void leave();
     void fill();
@@ -85,8 +83,8 @@ class SearchCoordinator {
     std::map<std::int64_t, Running> running_;
     std::map<std::int64_t, std::int64_t> retries_;
     std::map<std::int64_t, Held> held_;
-    std::set<int> idle_;                 ///< ranks that have asked and have nothing to do
-    std::map<int, std::string> ordered_; ///< by rank: what it is told next
+    std::set<int> idle_;               ///< ranks that have asked and have nothing to do
+    std::map<int, RankOrder> ordered_; ///< by rank: what it is told next
     int orders_ = 0;
     double effort_s_ = 0; ///< rank-seconds of trials that went well, for their shares
     double shares_ = 0;
@@ -97,21 +95,5 @@ class SearchCoordinator {
     Stopwatch watch_;
     double busy_s_ = 0; ///< of ranks with a trial
 };
-
-/// What a rank tells of its last job, where it was its group's first one; `lost`: it failed alone,
-/// and the job ends.
-std::string report_text(std::optional<TrialEnd> const& end, std::string const& signal,
-                        bool lost = false);
-
-/// What a rank is told to do.
-struct RankOrder {
-    enum class What { train, wait, leave };
-    What what = What::wait;
-    int number = 0;           ///< of the order, the same for all ranks of it
-    std::vector<int> ranks{}; ///< that train together
-    TrialJob trial{};
-    std::set<StateOf> needed{}; ///< states that are kept in memory, no others
-};
-RankOrder order_of(std::string const& text);
 
 } // namespace lockstep::app

@@ -1,14 +1,13 @@
 #include "cells.hpp"
 
 #include "base/text.hpp"
+#include "report/chart.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-
-#include "../chart.hpp"
 
 namespace lockstep::report {
 

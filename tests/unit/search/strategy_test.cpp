@@ -241,11 +241,9 @@ TEST_CASE("asha continues one trial in so many of a rung, the best so far") {
     test::SpaceKeys const keys{{"space.a.b", "uniform(0, 1)"},
                                {"search.strategy", "asha"},
                                {"search.trials", "12"},
-                               {"search.minimum-share", "0.34"}};
-    auto settings = settings_for(keys);
-    settings.minimum_share = 1.0 / 3;
+                               {"search.minimum-share", "0.333"}};
     auto const space = space_of(keys);
-    auto const strategy = search::make_strategy(settings, space);
+    auto const strategy = search::make_strategy(settings_for(keys), space);
     std::vector<std::int64_t> promoted;
     while (auto const job = strategy->ask()) {
         if (job->share > 0.9) {
@@ -254,6 +252,6 @@ TEST_CASE("asha continues one trial in so many of a rung, the best so far") {
         strategy->tell({job->trial, job->share, {static_cast<double>((job->trial * 5) % 12)}});
     }
     CHECK(strategy->is_finished());
-    // Losses are 0 5 10, 3 8 1, 6 11 4, 9 2 7: after each three one more of the best goes on.
+    // Losses are 0 5 10, 3 8 1, 6 11 4, 9 2 7: after each three one more of the best continues.
     CHECK(promoted == std::vector<std::int64_t>{0, 5, 3, 10});
 }

@@ -1,0 +1,121 @@
+#include "search_messages.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <utility>
+
+namespace lockstep::app {
+
+namespace {
+
+using Json = nlohmann::json;
+
+Json json_of_error(Error const& error) {
+    auto const& text = error.text();
+    return {{"code", static_cast<int>(error.code())},
+            {"what", text.what},
+            {"why", text.why},
+            {"next", text.next}};
+}
+
+std::string dumped(Json const& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json json_of_outcome(search::Outcome const& outcome) {
+    Json json{{"trial", outcome.trial}, {"share", outcome.share},     {"code", outcome.code},
+              {"step", outcome.step},   {"steps", outcome.steps},     {"seconds", outcome.seconds},
+              {"ranks", outcome.ranks}, {"message", outcome.message}, {"metrics", Json::object()}};
+    for (auto const& [name, value] : outcome.metrics) {
+        json["metrics"][name] = std::isfinite(value) ? Json(value) : Json(nullptr);
+    }
+    return json;
+}
+
+search::Outcome outcome_of_json(Json const& json) {
+    search::Outcome outcome{.trial = json.at("trial"),
+                            .share = json.at("share"),
+                            .code = json.at("code"),
+                            .message = json.at("message"),
+                            .step = json.at("step"),
+                            .steps = json.at("steps"),
+                            .seconds = json.at("seconds"),
+                            .ranks = json.at("ranks")};
+    for (auto const& [name, value] : json.at("metrics").items()) {
+        outcome.metrics[name] = value.is_null() ? std::nan("") : value.get<double>();
+    }
+    return outcome;
+}
+
+} // namespace
+
+std::string text_of(RankReport const& report) {
+    Json json{{"interrupted", report.interrupted}, {"lost", report.lost}};
+    if (auto const& end = report.end) {
+        json["outcome"] = json_of_outcome(end->outcome);
+        json["left"] = end->interrupted;
+        json["kept"] = end->kept;
+        if (end->fatal) {
+            json["fatal"] = json_of_error(*end->fatal);
+        }
+    }
+    return dumped(json);
+}
+
+RankReport report_of(std::string const& text) {
+    auto const json = Json::parse(text);
+    RankReport report{
+        .end = {}, .interrupted = json.at("interrupted"), .lost = json.at("lost").get<bool>()};
+    if (json.contains("outcome")) {
+        report.end = TrialEnd{.outcome = outcome_of_json(json.at("outcome")),
+                              .interrupted = json.at("left"),
+                              .fatal = {},
+                              .kept = json.at("kept")};
+    }
+    if (json.contains("fatal")) {
+        auto const& fatal = json.at("fatal");
+        report.end->fatal.emplace(static_cast<ExitCode>(fatal.at("code").get<int>()),
+                                  ErrorText{fatal.at("what"), fatal.at("why"), fatal.at("next")});
+    }
+    return report;
+}
+
+std::string text_of(RankOrder const& order) {
+    if (order.what != RankOrder::What::train) {
+        return dumped({{"do", order.what == RankOrder::What::wait ? "wait" : "leave"}});
+    }
+    auto const& trial = order.trial;
+    return dumped({{"do", "train"},
+                   {"number", order.number},
+                   {"ranks", order.ranks},
+                   {"trial", trial.job.trial},
+                   {"share", trial.job.share},
+                   {"parent", trial.job.parent},
+                   {"parent_step", trial.parent_step},
+                   {"parent_ranks", trial.parent_ranks},
+                   {"values", trial.values},
+                   {"needed", order.needed}});
+}
+
+RankOrder order_of(std::string const& text) {
+    auto const json = Json::parse(text);
+    if (json.at("do") == "wait") {
+        return {RankOrder::What::wait};
+    }
+    if (json.at("do") == "leave") {
+        return {RankOrder::What::leave};
+    }
+    return {.what = RankOrder::What::train,
+            .number = json.at("number"),
+            .ranks = json.at("ranks"),
+            .trial = {.job = {.trial = json.at("trial"),
+                              .share = json.at("share"),
+                              .parent = json.at("parent")},
+                      .values = json.at("values").get<search::Values>(),
+                      .parent_step = json.at("parent_step"),
+                      .parent_ranks = json.at("parent_ranks")},
+            .needed = json.at("needed").get<std::set<StateOf>>()};
+}
+
+} // namespace lockstep::app

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "search_trial.hpp"
+
+namespace lockstep::app {
+
+/// What a rank without work tells rank 0 of a search.
+struct RankReport {
+    std::optional<TrialEnd> end{}; ///< of its last job, where it was its group's first rank
+    std::string interrupted{};     ///< the signal that has reached the rank; empty: none
+    bool lost = false;             ///< the rank failed alone, and the job ends
+};
+
+/// What a rank is told to do.
+struct RankOrder {
+    enum class What { train, wait, leave };
+    What what = What::wait;
+    int number = 0;           ///< of the order, the same for all ranks of it
+    std::vector<int> ranks{}; ///< that train together
+    TrialJob trial{};
+    std::set<StateOf> needed{}; ///< states that are kept in memory, no others
+};
+
+/// As messages, and back.
+std::string text_of(RankReport const& report);
+RankReport report_of(std::string const& text);
+std::string text_of(RankOrder const& order);
+RankOrder order_of(std::string const& text);
+
+} // namespace lockstep::app
