@@ -105,7 +105,8 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
     }
     IntegerArrays const into(graph, layers, tensors_beside(*work.model, graph));
     auto record = checkpoint::open_weights(file)->record();
-    record.history.clear(); // of the training: the file that this one was made from has it
+    record.history.clear(); // what tells of the training: the file that this one was made from has it
+    record.notes.erase("data");
     record.notes["quantised"] = concat("int8, ", how);
     record.notes[layers_note] = layers_text(graph);
     checkpoint::write_model(out, into.arrays(), record, checkpoint::Alignment::none);
