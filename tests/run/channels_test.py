@@ -60,7 +60,7 @@ def readers(scratch, small):
     check(abs(figures[0] - figures[1]) < 0.03, f"int8 of a smaller model: {figures}")
     for format_ in some(("onnx", "c", "torchscript", "safetensors"), 2):
         run(["checkpoint", "export", best, scratch / f"small.{format_}", "--format", format_]).expect(0)
-    # Training goes on with it, without its deck's knowing.
+    # Training continues with it, without its deck's knowing.
     train(scratch / "on", *SHORT, "--model.weights", best).expect(0)
     check(shapes_in(scratch / "on/best.h5") == shapes_in(best), "a run from a smaller model has its shapes")
     train(scratch / "on", *SHORT, "--model.weights", best, "--train.steps", 10, ranks=1).expect(0, "resumed from")
