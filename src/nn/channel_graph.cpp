@@ -9,7 +9,8 @@ namespace lockstep::nn {
 
 ChannelGraph::ChannelGraph(Model& model, std::vector<std::int64_t> const& sample_shape,
                            torch::Device device) {
-    torch::NoGradGuard const no_grad;
+    // With gradients: a transposed weight is told from other constants by being a view of it.
+    torch::AutoGradMode const with_gradients(true);
     EvaluationMode const evaluation(model);
     auto shape = sample_shape;
     constexpr std::int64_t samples = 2;

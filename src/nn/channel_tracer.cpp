@@ -7,6 +7,14 @@
 
 namespace lockstep::nn {
 
+namespace {
+
+bool is_there(c10::IValue const& argument) {
+    return argument.isTensor() && argument.toTensor().defined();
+}
+
+} // namespace
+
 ChannelTracer::ChannelTracer(ChannelGraph& graph, Model const& model) : graph_(graph) {
     auto const add = [&](auto const& item, bool trains) {
         ChannelTensor tensor{item.key(), trains, item.value().sizes().vec(), {}};
@@ -26,10 +34,16 @@ std::map<std::string, ChannelTracer::Rule> const& ChannelTracer::rules() {
     static auto const all = [] {
         using Self = ChannelTracer;
         std::map<std::string, Rule> table{
-            {"aten::convolution", &Self::convolution}, {"aten::linear", &Self::linear},
-            {"aten::batch_norm", &Self::batch_norm},   {"aten::cat", &Self::concatenation},
-            {"aten::mean", &Self::reduction},          {"aten::sum", &Self::reduction},
-            {"aten::amax", &Self::reduction},          {"aten::permute", &Self::permutation},
+            {"aten::convolution", &Self::convolution},
+            {"aten::linear", &Self::linear},
+            {"aten::addmm", &Self::linear},
+            {"aten::matmul", &Self::linear},
+            {"aten::batch_norm", &Self::batch_norm},
+            {"aten::cat", &Self::concatenation},
+            {"aten::mean", &Self::reduction},
+            {"aten::sum", &Self::reduction},
+            {"aten::amax", &Self::reduction},
+            {"aten::permute", &Self::permutation},
             {"aten::transpose", &Self::permutation},
         };
         for (auto const* const name :
@@ -132,11 +146,25 @@ ChannelTracer::Value const& ChannelTracer::input(RecordedCall const& call, std::
 }
 
 std::optional<std::size_t> ChannelTracer::tensor_of(c10::IValue const& argument) const {
-    if (!argument.isTensor() || !argument.toTensor().defined()) {
+    if (!is_there(argument)) {
         return std::nullopt;
     }
     auto const found = parameters_.find(argument.toTensor().unsafeGetTensorImpl());
     return found == parameters_.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// Of a matrix that an argument is the transpose of.
+std::optional<std::size_t> ChannelTracer::transposed_of(c10::IValue const& argument) const {
+    if (!is_there(argument) || !argument.toTensor().is_view()) {
+        return std::nullopt;
+    }
+    auto const tensor = argument.toTensor();
+    auto const whole = tensor._base();
+    auto const found = parameters_.find(whole.unsafeGetTensorImpl());
+    bool const fits = found != parameters_.end() && whole.dim() == 2 && tensor.dim() == 2 &&
+                      tensor.size(0) == whole.size(1) && tensor.size(1) == whole.size(0) &&
+                      tensor.stride(0) == whole.stride(1) && tensor.stride(1) == whole.stride(0);
+    return fits ? std::optional(found->second) : std::nullopt;
 }
 
 /// A tensor that two layers share ties what both have there.
@@ -150,13 +178,13 @@ void ChannelTracer::label(std::size_t tensor, std::size_t extent,
     }
 }
 
-/// What takes the channels of its input and makes new ones: arguments input, weight, bias.
-void ChannelTracer::layer(RecordedCall const& call, std::size_t input_extent, std::int64_t axis) {
-    auto const given = input(call);
-    auto const weight = tensor_of(call.arguments[1]);
-    auto const bias = tensor_of(call.arguments[2]);
-    bool const has_bias = call.arguments[2].isTensor() && call.arguments[2].toTensor().defined();
-    if (!weight || (has_bias && !bias) || call.values.at(1)) {
+/// What takes the channels of its input and makes new ones.
+void ChannelTracer::layer(RecordedCall const& call, Layer const& parts, std::size_t input_extent,
+                          std::int64_t axis) {
+    auto const given = input(call, parts.input);
+    auto const& weight = parts.weight;
+    auto const& bias = parts.bias;
+    if (!weight || (parts.has_bias && !bias)) {
         unknown(call);
         return;
     }
@@ -195,11 +223,25 @@ void ChannelTracer::convolution(RecordedCall const& call) {
         unknown(call); // the layer's own number of groups would have to change
         return;
     }
-    layer(call, call.arguments[transposed_at].toBool() ? 0 : 1, 1);
+    layer(call,
+          {0, tensor_of(call.arguments[1]), is_there(call.arguments[2]),
+           tensor_of(call.arguments[2])},
+          call.arguments[transposed_at].toBool() ? 0 : 1, 1);
 }
 
+/// aten::linear, or a product with the transposed weight, to which a bias is added at once or by
+/// another operator.
 void ChannelTracer::linear(RecordedCall const& call) {
-    layer(call, 1, static_cast<std::int64_t>(call.results.front().dim()) - 1);
+    auto const& arguments = call.arguments;
+    Layer parts;
+    if (call.name == "aten::linear") {
+        parts = {0, tensor_of(arguments[1]), is_there(arguments[2]), tensor_of(arguments[2])};
+    } else if (call.name == "aten::addmm") {
+        parts = {1, transposed_of(arguments[2]), true, tensor_of(arguments[0])};
+    } else {
+        parts = {0, transposed_of(arguments[1]), false, std::nullopt};
+    }
+    layer(call, parts, 1, static_cast<std::int64_t>(call.results.front().dim()) - 1);
 }
 
 /// Scale, shift and statistics of each channel. What is no parameter has lost its name on the way:
@@ -245,6 +287,15 @@ void ChannelTracer::of_two(RecordedCall const& call) {
                (argument.isTensor() && !call.values.at(at) && argument.toTensor().numel() == 1);
     };
     if (is_number(1)) {
+        by_element(call);
+        return;
+    }
+    auto const given = input(call);
+    if (auto const bias = tensor_of(call.arguments[1]);
+        bias && !given.channels.empty() && graph_.tensors_[*bias].shape.size() == 1 &&
+        given.axis + 1 == static_cast<std::int64_t>(given.shape.size()) &&
+        graph_.tensors_[*bias].shape[0] == static_cast<std::int64_t>(given.channels.size())) {
+        label(*bias, 0, given.channels);
         by_element(call);
         return;
     }

@@ -47,7 +47,15 @@ class ChannelTracer {
     void permutation(RecordedCall const& call);
     void unknown(RecordedCall const& call);
 
-    void layer(RecordedCall const& call, std::size_t input_extent, std::int64_t axis);
+    /// Arguments of a layer.
+    struct Layer {
+        std::size_t input = 0; ///< which of the call's tensors
+        std::optional<std::size_t> weight{};
+        bool has_bias = false;
+        std::optional<std::size_t> bias{};
+    };
+    void layer(RecordedCall const& call, Layer const& parts, std::size_t input_extent,
+               std::int64_t axis);
     int fresh();
     std::vector<int> fresh(std::int64_t count);
     int root(int channel);
@@ -57,6 +65,7 @@ class ChannelTracer {
     void give(RecordedCall const& call, std::vector<int> channels, std::int64_t axis);
     Value const& input(RecordedCall const& call, std::size_t at = 0) const;
     std::optional<std::size_t> tensor_of(c10::IValue const& argument) const;
+    std::optional<std::size_t> transposed_of(c10::IValue const& argument) const;
     void label(std::size_t tensor, std::size_t extent, std::vector<int> const& channels);
 
     ChannelGraph& graph_;

@@ -17,15 +17,15 @@ namespace lockstep::nn {
 
 /// A convolution or a fully connected layer of a model, with the batch norm that follows it.
 struct WeightLayer {
-    std::string weight;     ///< name of the parameter, "features.conv1.weight"
-    torch::Tensor values;   ///< of the weight, batch norm included; [outputs, inputs, place…]
-    torch::Tensor bias;     ///< the same; [outputs]
-    torch::Tensor factor{}; ///< by which batch norm has multiplied the weight, [outputs]
+    std::string weight;   ///< name of the parameter, "features.conv1.weight"
+    torch::Tensor values; ///< of the weight, batch norm included; [outputs, inputs, place…]
+    torch::Tensor bias;   ///< the same; [outputs]
     bool convolves = false;
     std::vector<std::int64_t> stride{}; ///< of a convolution, as the next three
     std::vector<std::int64_t> padding{};
     std::vector<std::int64_t> dilation{};
     std::int64_t groups = 1;
+    torch::Tensor factor{}; ///< by which batch norm has multiplied the weight, [outputs]
 };
 
 /// The operators of a model's forward in evaluation, among which layers of weights can be computed

@@ -1,10 +1,10 @@
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
+#include "nn/aware_layer.hpp"
 
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 
-#include "aware_layer.hpp"
 #include "models.hpp"
 
 namespace lockstep::nn {

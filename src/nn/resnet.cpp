@@ -1,13 +1,13 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/recompute.hpp"
+#include "nn/aware_layer.hpp"
 
 #include <torch/nn/init.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/pooling.h>
 
-#include "aware_layer.hpp"
 #include "models.hpp"
 #include "norm.hpp"
 #include "sample_layout.hpp"

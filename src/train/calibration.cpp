@@ -7,11 +7,11 @@
 #include "nn/evaluation_mode.hpp"
 #include "train/batch_source.hpp"
 #include "train/loaded_batches.hpp"
-#include "train/place.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "place.hpp"
 #include "plain_deck.hpp"
 
 namespace lockstep::train {

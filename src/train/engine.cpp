@@ -12,7 +12,6 @@
 #include "lockstep/base/error.hpp"
 #include "train/arena.hpp"
 #include "train/buffers.hpp"
-#include "train/whole_array.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -20,6 +19,7 @@
 #include "histograms.hpp"
 #include "place.hpp"
 #include "step_sums.hpp"
+#include "whole_array.hpp"
 
 namespace lockstep::train {
 

@@ -145,7 +145,7 @@ class Engine {
     /// Shape       [layout.size] each
     /// Collective  over the world
     std::vector<torch::Tensor> whole_state() const;
-    /// The optimizer goes on from these, of which it takes what this rank owns.
+    /// The optimizer continues from these, of which it takes what this rank owns.
     void take_state(std::vector<torch::Tensor> const& arrays);
 
     ReplicaState& state() noexcept { return state_; }

@@ -5,9 +5,10 @@
 #include "lockstep/base/error.hpp"
 #include "nn/shapes.hpp"
 #include "train/layout.hpp"
-#include "train/narrow_as_stored.hpp"
 
 #include <set>
+
+#include "narrow_as_stored.hpp"
 
 namespace lockstep::train {
 

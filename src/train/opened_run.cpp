@@ -12,7 +12,6 @@
 #include "train/configure_torch.hpp"
 #include "train/device.hpp"
 #include "train/device_memory.hpp"
-#include "train/narrow_as_stored.hpp"
 #include "train/precision.hpp"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -27,6 +26,7 @@
 #include "earlier_records.hpp"
 #include "first_weights.hpp"
 #include "make_data_module.hpp"
+#include "narrow_as_stored.hpp"
 #include "placement.hpp"
 #include "prune_schedule.hpp"
 #include "smaller_model.hpp"

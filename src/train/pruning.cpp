@@ -1,9 +1,10 @@
 #include "pruning.hpp"
 
 #include "train/optimizer.hpp"
-#include "train/whole_array.hpp"
 
 #include <numeric>
+
+#include "whole_array.hpp"
 
 namespace lockstep::train {
 

@@ -6,15 +6,15 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/quantised.hpp"
-#include "train/calibration.hpp"
 #include "train/configure_torch.hpp"
-#include "train/integer_arrays.hpp"
 #include "train/layout.hpp"
-#include "train/narrow_as_stored.hpp"
 
 #include <algorithm>
 #include <set>
 
+#include "calibration.hpp"
+#include "integer_arrays.hpp"
+#include "narrow_as_stored.hpp"
 #include "plain_deck.hpp"
 #include "workload.hpp"
 
@@ -105,7 +105,9 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
     }
     IntegerArrays const into(graph, layers, tensors_beside(*work.model, graph));
     auto record = checkpoint::open_weights(file)->record();
-    record.history.clear(); // of the training: the file that this one was made from has it
+    record.history
+        .clear(); // what tells of the training: the file that this one was made from has it
+    record.notes.erase("data");
     record.notes["quantised"] = concat("int8, ", how);
     record.notes[layers_note] = layers_text(graph);
     checkpoint::write_model(out, into.arrays(), record, checkpoint::Alignment::none);

@@ -2,9 +2,10 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/place.hpp"
 
 #include <map>
+
+#include "place.hpp"
 
 namespace lockstep::train {
 

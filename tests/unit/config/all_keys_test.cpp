@@ -36,6 +36,7 @@ std::map<std::string, std::string> other_values() {
                                                    {"precision.compute", "bf16"},
                                                    {"prune.pattern", "2:4"},
                                                    {"prune.sparsity", "0.25"},
+                                                   {"prune.target", "macs 0.25"},
                                                    {"prune.score", "taylor"},
                                                    {"prune.scope", "layer"},
                                                    {"optimizer.ema", "0.5"},
