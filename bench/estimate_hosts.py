@@ -23,7 +23,7 @@ MODELS = {
 
 
 def words(options, model, hosts, ranks):
-    """One recipe for both commands: 64 samples a replica, a replica on each rank."""
+    """One recipe for both commands: 64 samples per replica, a replica on each rank."""
     return [ROOT / "inputs/fashion_mnist.ini", "--data.train", options.data, "--data.validation", "",
             "--data.test", "", "--data.global-batch", 0, "--data.batch", 64, "--run.replicas", ranks,
             "--communication.timeout-seconds", 300, *MODELS[model]]

@@ -26,7 +26,7 @@ def make(place, files, samples):
     with h5py.File(first, "w") as file:
         for name, shape in (("inputs", (samples, 8)), ("targets", (samples,))):
             h5py.h5d.create(file.id, name.encode(), h5py.h5t.STD_U8LE, h5py.h5s.create_simple(shape), plain)
-    length, pieces, at = first.stat().st_size, [], 0
+    length, extents, at = first.stat().st_size, [], 0
     with first.open("rb") as file:
         while at < length:
             try:
@@ -34,11 +34,11 @@ def make(place, files, samples):
             except OSError:
                 break  # only a hole is left
             at = os.lseek(file.fileno(), begin, os.SEEK_HOLE)
-            pieces.append((begin, os.pread(file.fileno(), at - begin, begin)))
+            extents.append((begin, os.pread(file.fileno(), at - begin, begin)))
     for index in range(1, files):
         with (place / f"part-{index:05}.h5").open("wb") as file:
-            for begin, piece in pieces:
-                os.pwrite(file.fileno(), piece, begin)
+            for begin, content in extents:
+                os.pwrite(file.fileno(), content, begin)
             file.truncate(length)
 
 
