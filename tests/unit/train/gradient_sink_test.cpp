@@ -53,13 +53,14 @@ TEST_CASE("shared, frozen, short and unused parameters get the gradients that to
     auto const target = torch::full({layout.size}, 77.0F);
     sink.begin(target);
     std::vector<int> announced;
+    auto const note = [&announced](int first, int last) {
+        for (int bucket = first; bucket < last; ++bucket) {
+            announced.push_back(bucket);
+        }
+    };
     for (int micro = 0; micro < 2; ++micro) { // gradients add up
         if (micro == 1) {
-            sink.announce([&](int first, int last) {
-                for (int bucket = first; bucket < last; ++bucket) {
-                    announced.push_back(bucket);
-                }
-            });
+            sink.announce(note);
         }
         auto const inputs = torch::full({4, 70}, 0.1F * static_cast<float>(micro + 1));
         plain.forward(inputs).square().sum().backward();
@@ -91,7 +92,7 @@ TEST_CASE("shared, frozen, short and unused parameters get the gradients that to
     sink.expect_unused(unused);
     sink.begin(target);
     announced.clear();
-    sink.announce([&](int bucket, int) { announced.push_back(bucket); });
+    sink.announce(note);
     model.forward(torch::ones({4, 70})).sum().backward();
     CHECK(announced.size() == static_cast<std::size_t>(partition.buckets()));
 }
