@@ -228,6 +228,12 @@ def check_recomputed(scratch, names, inputs):
     torch.manual_seed(4)
     lockstep_export.save(Twice(), inputs[0][:4], scratch / "twice.pt2")
     twice = ["--model.file", scratch / "twice.pt2"]
+    # What a module changes lies within one block, which may be the last; these are in blocks that are run again.
+    layers = [torch.nn.Flatten(), torch.nn.Linear(196, 10)]
+    for _ in range(8):
+        layers += [torch.nn.Tanh(), torch.nn.Dropout(0.2), torch.nn.Linear(10, 10)]
+    lockstep_export.save(torch.nn.Sequential(*layers), inputs[0][:4], scratch / "dropping.pt2")
+    same("cnn", "dropping", "--model.file", scratch / "dropping.pt2")
     for label, words in some((("twice", []), ("twice-bf16", ["--precision.compute", "bf16"]))):
         same("cnn", label, *twice, *words)
 
