@@ -1,4 +1,4 @@
-"""What the flight recorder, and a dashboard that looks on, cost training. Either is on and off in turn for windows of half
+"""What the flight recorder, and a dashboard that looks on, cost training. Either is alternately on and off for windows of half
 a second (recorder) or two seconds (dashboard) within one run, so a run is compared with itself:
 
     cmake --build build --target recorder_off

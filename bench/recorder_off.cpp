@@ -1,6 +1,6 @@
 // Preloaded into a run, keeps the flight recorder from recording in every second half of half a
-// second, for bench/recorder.py: the scopes of whole windows of wall-clock time are recorded, or
-// not, in turn, by all ranks of a host at once. So a run is compared with itself.
+// second, for bench/recorder.py: the scopes of whole windows of wall-clock time are alternately
+// recorded or not, by all ranks of a host at once. So a run is compared with itself.
 
 #include "base/recorder.hpp"
 
@@ -53,8 +53,9 @@ Scope::~Scope() {
 
 void record_scope(std::string_view name, RecordedScope const& scope) noexcept {
     using Record = void(std::string_view, RecordedScope const&);
-    static auto* const record = real<Record>("_ZN8lockstep12record_scopeESt17basic_string_viewIcSt11"
-                                             "char_traitsIcEERKNS_13RecordedScopeE");
+    static auto* const record =
+        real<Record>("_ZN8lockstep12record_scopeESt17basic_string_viewIcSt11"
+                     "char_traitsIcEERKNS_13RecordedScopeE");
     if (records_now()) {
         record(name, scope);
     }

@@ -36,9 +36,10 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads per replica");
     visit("run.deterministic", deck.run.deterministic, any(fixed),
           "refuse operators without a deterministic form");
-    visit("run.graphs", deck.run.graphs, any(),
-          "record forward and backward of a batch as a graph of the accelerator, and replay it; the "
-          "result is the same");
+    visit(
+        "run.graphs", deck.run.graphs, any(),
+        "record forward and backward of a batch as a graph of the accelerator, and replay it; the "
+        "result is the same");
     visit("run.walltime-seconds", deck.run.walltime_seconds, between(0, longest_s),
           "time limit of the job, counted from its start; 0: the scheduler's limit");
 

@@ -162,7 +162,8 @@ void Run::take_lines(std::string_view lines) {
 bool Run::take_parsed(std::string_view line) {
     auto const record = parsed_record(line);
     auto const kind = record.is_object() ? text_of(record, "event") : std::string();
-    if (kind.empty()) {
+    bool const has_no_place = kind == "step" && whole_of(record, "step", -1) < 0;
+    if (kind.empty() || has_no_place) {
         ++bad_lines_;
         return false;
     }

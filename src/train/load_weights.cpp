@@ -8,7 +8,7 @@
 
 #include <set>
 
-#include "narrow_as_stored.hpp"
+#include "narrow_as_noted.hpp"
 
 namespace lockstep::train {
 
@@ -84,10 +84,6 @@ void narrow_as_noted(nn::Model& model, checkpoint::Record const& record) {
         found != record.notes.end()) {
         nn::narrow(model, found->second);
     }
-}
-
-void narrow_as_stored(nn::Model& model, checkpoint::VerifiedFile const& file) {
-    narrow_as_noted(model, checkpoint::open_weights(file)->record());
 }
 
 std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile const& file) {

@@ -26,7 +26,7 @@
 #include "earlier_records.hpp"
 #include "first_weights.hpp"
 #include "make_data_module.hpp"
-#include "narrow_as_stored.hpp"
+#include "narrow_as_noted.hpp"
 #include "placement.hpp"
 #include "prune_schedule.hpp"
 #include "smaller_model.hpp"
@@ -184,8 +184,9 @@ void OpenedRun::fill_model() {
         comm::agree(world, "calibrating", [&] { begin_scales(*plain, deck(), work); });
     }
     if (setup.found) {
-        comm::agree(world, "reading the checkpoint",
-                    [&] { narrow_as_stored(*work.model, setup.found->file); });
+        comm::agree(world, "reading the checkpoint", [&] {
+            narrow_as_noted(*work.model, checkpoint::reader_of(*setup.found)->record());
+        });
     }
     if (elements_of(*work.model) != whole) {
         shapes = nn::shapes_text(*work.model);
@@ -222,24 +223,24 @@ std::string OpenedRun::remove_channels(std::int64_t steps) {
 
 void OpenedRun::make_engine() {
     auto const devices = concurrent_devices(deck().run, world.size());
-    engine = std::make_unique<Engine>(
-        Engine::Parts{.world = world,
-                      .deck = deck(),
-                      .model = *work.model,
-                      .task = *work.task,
-                      .device = device,
-                      .another =
-                          [this] {
-                              auto model = another_model(deck(), work);
-                              if (!shapes.empty()) {
-                                  nn::narrow(*model, shapes);
-                              }
-                              return model;
-                          },
-                      .nodes = nodes,
-                      .devices = devices});
+    engine = std::make_unique<Engine>(Engine::Parts{.world = world,
+                                                    .deck = deck(),
+                                                    .model = *work.model,
+                                                    .task = *work.task,
+                                                    .device = device,
+                                                    .another =
+                                                        [this] {
+                                                            auto model =
+                                                                another_model(deck(), work);
+                                                            if (!shapes.empty()) {
+                                                                nn::narrow(*model, shapes);
+                                                            }
+                                                            return model;
+                                                        },
+                                                    .nodes = nodes,
+                                                    .devices = devices});
     if (!attempt.empty()) {
-        return; // made anew for a smaller model: the start has said it
+        return; // made again for a smaller model: the start has said it
     }
     remark(engine->graphs_remark());
     if (!devices.empty()) {

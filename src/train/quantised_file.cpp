@@ -14,7 +14,7 @@
 
 #include "calibration.hpp"
 #include "integer_arrays.hpp"
-#include "narrow_as_stored.hpp"
+#include "narrow_as_noted.hpp"
 #include "plain_deck.hpp"
 #include "workload.hpp"
 

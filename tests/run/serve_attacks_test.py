@@ -1,4 +1,4 @@
-"""lockstep serve among clients and files that mean harm: it goes on answering, in little memory, and tells nothing that
+"""lockstep serve among clients and files that mean harm: it continues to answer, in little memory, and tells nothing that
 lies outside of the runs' directories."""
 import json
 import os
