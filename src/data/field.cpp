@@ -360,6 +360,21 @@ void Field::read_wholes(Source& source, std::span<std::int64_t const> indices,
     });
 }
 
+void Field::read_wholes(Source& source, Span samples, std::span<std::int64_t> into,
+                        Scratch& scratch) const {
+    auto const end = samples.first + samples.count;
+    for (auto at = samples.first; at < end;) {
+        auto const file = source.file_of(at);
+        Span const rows{at - source.first_of_file[file],
+                        std::min(end, source.end_of_file(file)) - at};
+        auto const values = static_cast<std::size_t>(rows.count) * elements_;
+        to_wholes(info_.type, read_run(source, {file, rows, at, {}, true}, scratch),
+                  into.first(values));
+        into = into.subspan(values);
+        at += rows.count;
+    }
+}
+
 void Field::read(Source& source, std::span<std::int64_t const> indices, Values& into,
                  Scratch& scratch) const {
     if (info_.ragged) {
