@@ -50,7 +50,8 @@ Options launch_options(LaunchTold& told) {
                             "single: one process; dp: one process, replicas on threads; ddp: one "
                             "rank per device",
                             choice.mode),
-             option::whole("--devices N", "ranks per host; with dp, replicas", choice.devices),
+             option::whole("--devices N", "ranks per host; with dp, number of replicas",
+                           choice.devices),
              option::flag("--oversubscribe", "allow more ranks than there are devices",
                           choice.oversubscribe),
              option::one_of("--scale-rate", {"none", "linear", "sqrt"},

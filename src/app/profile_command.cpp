@@ -38,7 +38,7 @@ void require_running(monitor::RunRecords const& run) {
     if (run.attempts.empty() || !run.attempts.back().reason.empty()) {
         throw Error(ExitCode::no_input,
                     {concat("no timeline of ", run.name()),
-                     "the run is not running: its records tell of its end",
+                     "according to its records, the run is not running",
                      "Start it again, or set profile.steps in its deck to record some steps"});
     }
 }

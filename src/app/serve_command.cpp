@@ -25,7 +25,7 @@ Options serve_options(serve::ServeOptions& options) {
         .rows = {option::whole("--port N", "port of 127.0.0.1; 0: a free one", options.port,
                                {.least = 0, .most = 65535}),
                  option::path("--socket FILE",
-                              "a Unix socket of this user alone, instead of a port",
+                              "a Unix socket that only this user can open, instead of a port",
                               options.socket)}};
 }
 

@@ -86,7 +86,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "initial weights: a safetensors file, a best.h5 or a checkpoint");
     visit.own("model", deck.model.own);
 
-    visit("task.kind", deck.task.kind, any(fixed), "the task; lockstep tasks lists all");
+    visit("task.kind", deck.task.kind, any(fixed), "the task (see lockstep tasks)");
     visit("task.metric", deck.task.metric, any(),
           "metric that decides which model is best; default: the task's first metric");
     visit.own("task", deck.task.own);
@@ -154,8 +154,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
 
     auto& distill = deck.distill;
     visit("distill.teacher", distill.teacher, such_as(check_paths, fixed),
-          "file of a trained model whose outputs are learnt, too: a checkpoint, a best.h5, a "
-          "safetensors file, a TorchScript file or a program of torch.export");
+          "file of a trained model from whose outputs the model learns, too: a checkpoint, a "
+          "best.h5, a safetensors file, a TorchScript file or a program of torch.export");
     visit("distill.teacher-deck", distill.teacher_deck, such_as(check_paths, fixed),
           "deck of the teacher's model, for a safetensors file");
     visit("distill.temperature", distill.temperature, between(0.01, 1000, fixed),
@@ -170,20 +170,21 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("prune.target", prune.target, such_as(check_prune_target, fixed),
           "channels: the share of multiply-adds that stays, such as macs 0.5");
     visit("prune.multiple", prune.multiple, between(1, 1024, fixed),
-          "channels: a layer keeps a multiple of so many");
+          "channels: each layer keeps a multiple of this number");
     visit("prune.sparsity", prune.sparsity, between(0.001, 0.999, fixed),
           "unstructured: share of the weights to remove");
     visit("prune.score", prune.score, one_of({"magnitude", "taylor"}, fixed),
           "which weights stay: the largest (magnitude), or those whose removal would change the "
           "loss most by its first derivative (taylor)");
     visit("prune.scope", prune.scope, one_of({"global", "layer"}, fixed),
-          "unstructured and channels: they compete over the whole model, or within each layer");
+          "unstructured and channels: compare scores across the whole model (global), or within "
+          "each layer");
     visit("prune.except", prune.except, any(fixed),
           "weights that all stay: name patterns (*.output.weight), or none");
     visit("prune.begin", prune.begin, at_least(0, fixed), "step after which weights are removed");
     visit("prune.end", prune.end, at_least(0, fixed),
-          "unstructured and channels: step of the last removal, up to which the share grows by a "
-          "cubic schedule; default: all at prune.begin");
+          "unstructured and channels: step of the last removal; until then the removed share grows "
+          "on a cubic schedule; default: remove all at prune.begin");
     visit("prune.every", prune.every, at_least(1, fixed), "steps between removals");
 
     visit("quantise.aware", deck.quantise.aware, any(fixed),

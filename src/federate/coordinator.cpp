@@ -94,7 +94,7 @@ std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fin
             auto const [place, is_new] = known.emplace(name, key);
             if (!is_new && place->second != key) {
                 throw Error(ExitCode::data,
-                            {concat("the card of ", name, " has another key than was accepted"),
+                            {concat("the card of ", name, " does not have the accepted key"),
                              "somebody else may have taken its name",
                              "Let that site join under another name"});
             }
@@ -177,12 +177,14 @@ std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
         bool const fits = message.octets("share_key").size() == sizeof(PublicKey) &&
                           message.octets("mask_key").size() == sizeof(PublicKey) &&
                           samples_of(message);
-        return fits ? "" : "its keys or its number of samples are none";
+        return fits ? "" : "its public keys or its number of samples are not valid";
     }
     auto const sites = roster(round);
     if (phase == phase::shares) {
         auto const expected = 2 * sizeof(Digest) * sites.members.size();
-        return message.octets("commitments").size() == expected ? "" : "it lacks commitments";
+        return message.octets("commitments").size() == expected
+                   ? ""
+                   : "it does not have a commitment for each share";
     }
     auto const words = message.words("change");
     auto const values = federation_.first_model(round).values.size();
@@ -351,9 +353,10 @@ bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
         } else if (exchange_key(secret) == of.mask_key) {
             take_pair_masks(sum, of, secret, counted_members);
         } else {
-            throw Error(ExitCode::data, {concat("the shares of ", of.name, " do not give its key"),
-                                         "that site has shared another key than it announced",
-                                         "Give the round up (--abandon), and ask that site why"});
+            throw Error(ExitCode::data,
+                        {concat("the shares of ", of.name, " do not give its key"),
+                         "that site has shared a key other than the one it announced",
+                         "Give the round up (--abandon), and ask that site why"});
         }
     }
     return true;

@@ -83,7 +83,7 @@ std::string report(Federation const& federation) {
         text += concat("site ", name, " ", hex_text(key),
                        same                      ? ""
                        : known == accepted.end() ? " (not accepted)"
-                                                 : " (another key than was accepted)",
+                                                 : " (not the accepted key)",
                        "\n");
     }
     for (std::int64_t round = 1; has_begun(federation, round); ++round) {

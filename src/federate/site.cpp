@@ -31,7 +31,7 @@ std::string use_of_shares(std::string const& round, std::string const& from,
 Secret share_key_of(Secret const& own, Member const& other, std::string const& use) {
     auto const secret = agreed_secret(own, other.share_key, use);
     if (!secret) {
-        throw broken_share(other.name, "its public key is none");
+        throw broken_share(other.name, "its public key is not valid");
     }
     return *secret;
 }
@@ -148,7 +148,7 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
             return standing("shares of its keys sent; waits for those of others");
         }
         if (!contains(listed(round, phase::sharers), key_.name())) {
-            return standing("this site had not sent its shares in time: nothing to do");
+            return standing("this site did not send its shares in time: nothing to do");
         }
     }
     if (!said(phase::survivors)) {
@@ -188,7 +188,7 @@ void Site::send_shares(std::int64_t round) const {
         throw Error(ExitCode::data,
                     {concat("round ", round, " is to share keys among ", count, " sites"),
                      concat("it needs ", threshold, " to 255"),
-                     "Ask the coordinator to give the round up (--abandon)"});
+                     "Ask the coordinator to abandon the round (--abandon)"});
     }
     auto const of_mask = shares_of(own.mask, count, threshold, own.coefficients_of_mask);
     auto const of_self = shares_of(own.self, count, threshold, own.coefficients_of_self);
@@ -252,7 +252,7 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained) co
             throw Error(ExitCode::data, {concat("round ", round, " is to be masked among ",
                                                 masked.size(), " sites"),
                                          concat("it needs ", charter.threshold),
-                                         "Ask the coordinator to give the round up (--abandon)"});
+                                         "Ask the coordinator to abandon the round (--abandon)"});
         }
         add_masks(change.words, key_.name(), secrets(round), masked);
     }
@@ -299,7 +299,7 @@ void Site::send_unmasking(std::int64_t round) const {
             {concat("round ", round, " is to be unmasked for ", counted.size(), " sites"),
              all_shared ? concat("it needs ", federation_.charter().threshold)
                         : std::string("some of them have not shared their keys"),
-             "Nothing is given away. Ask the coordinator to give the round up (--abandon)"});
+             "No secret was revealed. Ask the coordinator to abandon the round (--abandon)"});
     }
     key_.promise(federation_.charter().id, concat("survivors-of-round-", round),
                  hex_text(survivors.digest()));

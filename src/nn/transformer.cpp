@@ -92,7 +92,7 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
             refuse("model.max-positions is too small",
                    length > 0 ? concat("samples have ", length, " positions")
                               : std::string("samples have any number of positions"),
-                   "Set it to the most that a sample has");
+                   "Set it to the length of the longest sample");
         }
     } else if (positions != "none") {
         refuse(concat("model.positions = ", positions), "expected rotary, learnt or none",

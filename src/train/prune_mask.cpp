@@ -123,7 +123,7 @@ std::vector<std::size_t> pruned_entries(config::Prune const& prune, Layout const
     if (found.empty()) {
         throw Error(ExitCode::usage,
                     {concat("prune.pattern = ", prune.pattern, " cannot be met"),
-                     "no weight of the model has that many inputs, or all are exempt",
+                     "no weight has enough inputs for this pattern, or all such weights are exempt",
                      "Choose another pattern, or exempt fewer weights in prune.except"});
     }
     return found;

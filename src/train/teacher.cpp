@@ -222,7 +222,7 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
         if (work.teacher != roots) {
             throw Error(ExitCode::no_input,
                         {concat("distill.teacher = ", deck.distill.teacher),
-                         "this rank's file holds another model than rank 0's",
+                         "this rank's file does not hold the same model as rank 0's",
                          "Put the same file on all hosts, or on a file system that they share"});
         }
     });
