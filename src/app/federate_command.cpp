@@ -21,9 +21,10 @@ ExitCode join_command(Invocation const& invocation) {
     federate::Federation const federation(words.positions[0]);
     auto const coordinator = federate::hex_text(federation.coordinator());
     if (!told.coordinator.empty() && told.coordinator != coordinator) {
-        throw Error(ExitCode::data, {concat("the coordinator's fingerprint is ", coordinator),
-                                     concat("it is to be ", told.coordinator),
-                                     "Ask the coordinator, by another way than the directory"});
+        throw Error(ExitCode::data,
+                    {concat("the coordinator's fingerprint is ", coordinator),
+                     concat("--coordinator says ", told.coordinator),
+                     "Ask the coordinator which is right, but not through the directory"});
     }
     auto const key = federate::PrivateKey::open_or_make(told.key, told.site);
     federate::Site(federation, key, {}).join();

@@ -222,8 +222,7 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
                     {concat("round ", round, " is refused: ", collected.messages.size(),
                             " sites have sent their ", answered),
                      concat("it needs ", least),
-                     "Wait for more sites, or give the round up "
-                     "(--abandon)"});
+                     "Wait for more sites, or abandon the round (--abandon)"});
     }
     auto list = message(round, phase);
     std::vector<std::string> names;
@@ -356,7 +355,7 @@ bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
             throw Error(ExitCode::data,
                         {concat("the shares of ", of.name, " do not give its key"),
                          "that site has shared a key other than the one it announced",
-                         "Give the round up (--abandon), and ask that site why"});
+                         "Abandon the round (--abandon), and ask that site why"});
         }
     }
     return true;
@@ -433,11 +432,11 @@ void Coordinator::write_result(std::int64_t round, ModelVector const& model,
 std::string Coordinator::abandon() const {
     auto const round = federation_.current_round();
     if (round > federation_.charter().rounds || !said(round, phase::plan)) {
-        throw Error(ExitCode::usage, {"there is no round to give up", "the next one has not begun",
+        throw Error(ExitCode::usage, {"there is no round to abandon", "the next one has not begun",
                                       "Leave --abandon out"});
     }
     write_result(round, federation_.first_model(round), {});
-    return concat("round ", round, " is given up: the model stays as it is");
+    return concat("round ", round, " is abandoned: the model stays as it is");
 }
 
 } // namespace lockstep::federate

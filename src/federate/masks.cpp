@@ -15,7 +15,7 @@ Secret pair_secret(Secret const& own, Member const& other) {
     if (!secret) {
         throw Error(ExitCode::data, {concat("the public key of ", other.name, " is none"),
                                      "no secret could be agreed with it",
-                                     "Give the round up (--abandon) and remove that site"});
+                                     "Abandon the round (--abandon) and remove that site"});
     }
     return *secret;
 }

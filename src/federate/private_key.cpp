@@ -88,7 +88,7 @@ PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const
     if (lines[1] != name) {
         throw Error(ExitCode::usage,
                     {concat(file.string(), " is the key of ", lines[1]),
-                     concat("it is to be that of ", name), "Name another file with --key"});
+                     concat("the key of ", name, " is needed"), "Name another file with --key"});
     }
     return {file, name, Secret(*secret)};
 }
@@ -102,11 +102,12 @@ void PrivateKey::promise(std::string const& federation, std::string const& what,
             if (line.starts_with(begin) && line != begin + digest) {
                 throw Error(
                     ExitCode::data,
-                    {concat("another ", what, " than before"),
-                     concat(journal, " has noted that something else was said then: a second "
-                                     "answer could give secrets away"),
-                     "Bring back the files that were there before, or let the coordinator "
-                     "give the round up (--abandon)"});
+                    {concat(what, " is not the same as before"),
+                     concat(
+                         journal,
+                         " recorded different contents then: a second answer could reveal secrets"),
+                     "Restore the files that were there before, or ask the coordinator to abandon "
+                     "the round (--abandon)"});
             }
             if (line == begin + digest) {
                 return;

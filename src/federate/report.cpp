@@ -92,7 +92,7 @@ std::string report(Federation const& federation) {
         auto const counted = listed(federation, round, phase::result, "counted");
         text += concat("round ", round, ": ",
                        !over             ? "under way"
-                       : counted.empty() ? "given up"
+                       : counted.empty() ? "abandoned"
                                          : concat("over, counted ", joined(counted, ", ")),
                        "\n");
         for (auto const& site : listed(federation, round, phase::plan, "sites")) {

@@ -52,7 +52,7 @@ void require_raw_files(std::vector<RawFile> const& files, std::uint64_t bytes,
                         {what,
                          concat("it was cut short: it has ", there, " bytes, but ", wanted,
                                 " bytes from byte ", file.offset, " on are needed"),
-                         "Make or copy that file again"});
+                         "Recreate that file, or copy it again"});
         }
         bytes -= wanted;
     }

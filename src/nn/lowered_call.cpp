@@ -204,7 +204,8 @@ double LoweredCall::number(std::size_t at) const {
     };
     auto const two = of(two_.arguments.at(at));
     if (two != of(three_.arguments.at(at))) {
-        refuse("a number depends on the batch");
+        refuse(concat("its argument ", two_.schema->arguments().at(at).name(),
+                      " depends on the batch"));
     }
     return two;
 }

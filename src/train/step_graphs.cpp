@@ -79,7 +79,7 @@ StepGraphs::Recording* StepGraphs::recording_of(Pass const& pass) {
         return found->second.failed ? nullptr : &found->second;
     }
     if (recordings_.size() == max_forms) {
-        refuse(concat("batches of other shapes than the first ", max_forms, " run eagerly"));
+        refuse(concat("batches of any shape but the first ", max_forms, " run eagerly"));
         return nullptr;
     }
     return &recordings_[form];

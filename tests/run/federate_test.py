@@ -161,7 +161,7 @@ with Scratch() as scratch:
     run(["federate", "round", simple.directory, "--coordinator", "--key", simple.keys / SITES[0]]).expect(64)
     (simple.keys / SITES[2]).chmod(0o640)
     simple.site(SITES[2]).expect(64, "others may read")
-    simple.coordinate("--abandon").expect(0, "round 1 is given up")
+    simple.coordinate("--abandon").expect(0, "round 1 is abandoned")
     run(["federate", "join", simple.directory, "--site", "x", "--key", simple.keys / "x", "--coordinator", "ab"]).expect(65)
     run(["federate", "join", simple.directory, "--site", "a/b", "--key", simple.keys / "x"]).expect(64)
     run(["federate", "info", scratch / "nothing"]).expect(66, "no federation in")
