@@ -81,7 +81,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("data.bucket-by-length", deck.data.bucket_by_length, between(0, 1 << 20, fixed),
           "sort by length within this many consecutive batches; 0: off");
 
-    visit("model.name", deck.model.name, any(fixed), "the model; lockstep models lists all");
+    visit("model.name", deck.model.name, any(fixed), "the model (see lockstep models)");
     visit("model.weights", deck.model.weights, such_as(check_paths, fixed),
           "initial weights: a safetensors file, a best.h5 or a checkpoint");
     visit.own("model", deck.model.own);
@@ -109,8 +109,9 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "(*.weight); or none");
     visit("optimizer.ema", optimizer.ema, between(0, below_1, fixed),
           "decay of the averaged weights (EMA), which are evaluated and exported; 0: off");
-    visit("optimizer.proximal", optimizer.proximal, at_least(0, fixed),
-          "strength of a pull to the first weights, added to the gradient (FedProx); 0: off");
+    visit(
+        "optimizer.proximal", optimizer.proximal, at_least(0, fixed),
+        "strength of a pull towards the initial weights, added to the gradient (FedProx); 0: off");
     visit("optimizer.momentum", optimizer.momentum, between(0, below_1, fixed),
           "momentum of sgd and lars");
     visit("optimizer.nesterov", optimizer.nesterov, any(fixed), "Nesterov momentum in sgd");
@@ -132,7 +133,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("schedule.warmup-epochs", deck.schedule.warmup_epochs, between(0, max_epochs, fixed),
           "epochs of linear warm-up from 0 to the peak");
     visit("schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
-          "steps of this warm-up; the longer of the two applies");
+          "steps of linear warm-up from 0 to the peak; the longer of the two warm-ups applies");
     visit("schedule.minimum", deck.schedule.minimum, between(0, 1, fixed),
           "cosine schedule: final rate, relative to the peak");
     visit("schedule.step-epochs", deck.schedule.step_epochs, between(1, max_epochs, fixed),

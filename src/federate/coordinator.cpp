@@ -304,9 +304,10 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
     for (std::size_t i = 0; i < counted.size(); ++i) {
         auto const update = federation_.read_of_site(round, phase::update, counted[i]);
         if (hex_text(update.digest()) != digests.at(i)) {
-            throw Error(ExitCode::data, {concat("the update of ", counted[i], " is refused"),
-                                         concat("it is not the one that counts in round ", round),
-                                         "Ask that site to send it again"});
+            throw Error(ExitCode::data,
+                        {concat("the update of ", counted[i], " is refused"),
+                         concat("it is not the update that was accepted in round ", round),
+                         "Ask that site to send it again"});
         }
         auto const words = update.words("change");
         for (std::size_t at = 0; at < sum.size(); ++at) {

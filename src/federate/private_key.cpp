@@ -44,7 +44,7 @@ void make_key_file(std::filesystem::path const& file, std::string const& text) {
 
 Error no_key(std::filesystem::path const& file) {
     return {ExitCode::data,
-            {concat(file.string(), " is no key of a federation"),
+            {concat(file.string(), " is not a key of a federation"),
              "it is damaged, or another kind of file", "Name the file that init or join has made"}};
 }
 
@@ -73,7 +73,7 @@ PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const
     }
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         throw Error(ExitCode::usage, {concat("others may read or write ", file.string()),
-                                      "who has a private key can speak in its owner's name",
+                                      "whoever has a private key can act as its owner",
                                       "Give it mode 0600 (chmod 600), and make a new one if others "
                                       "may have read it"});
     }

@@ -128,24 +128,24 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
     }
     if (!said(phase::roster)) {
         if (has_sent(round, phase::announce)) {
-            return standing("announced; waits for the other sites");
+            return standing("announced; waiting for the other sites");
         }
         if (!samples) {
             return standing("counting samples", Need::samples);
         }
         announce(round, *samples);
-        return standing("announced; waits for the other sites");
+        return standing("announced; waiting for the other sites");
     }
     auto const sites = roster(round);
     if (sites.find(key_.name()) == nullptr) {
-        return standing("this site had not announced itself in time: nothing to do");
+        return standing("this site did not announce itself in time: nothing to do");
     }
     if (charter.is_secure()) {
         if (!has_sent(round, phase::shares) && !said(phase::sharers)) {
             send_shares(round);
         }
         if (!said(phase::sharers)) {
-            return standing("shares of its keys sent; waits for those of others");
+            return standing("shares of keys sent; waiting for the other sites");
         }
         if (!contains(listed(round, phase::sharers), key_.name())) {
             return standing("this site did not send its shares in time: nothing to do");
@@ -153,21 +153,21 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
     }
     if (!said(phase::survivors)) {
         if (has_sent(round, phase::update) || send_kept_update(round)) {
-            return standing("update sent; waits for those of others");
+            return standing("update sent; waiting for the other sites");
         }
         return standing("training", Need::training);
     }
     if (!contains(listed(round, phase::survivors), key_.name())) {
-        return standing("this site's update had not come in time: it does not count");
+        return standing("this site's update did not arrive in time, so it does not count");
     }
     if (!charter.is_secure()) {
         has_sent(round, phase::update) || send_kept_update(round);
-        return standing("update sent; waits for the coordinator");
+        return standing("update sent; waiting for the coordinator");
     }
     if (!has_sent(round, phase::unmask)) {
         send_unmasking(round);
     }
-    return standing("what the coordinator needs to unmask the sum is sent");
+    return standing("sent what the coordinator needs to unmask the sum");
 }
 
 void Site::announce(std::int64_t round, std::int64_t samples) const {

@@ -131,8 +131,8 @@ deploy::Graph export_graph(Model& model, ExportInputs const& inputs) {
     if (!std::equal(recordings[0].calls.begin(), recordings[0].calls.end(),
                     recordings[1].calls.begin(), recordings[1].calls.end(), alike) ||
         recordings[0].output != recordings[1].output) {
-        refuse_export("its forward calls other operators for other batches",
-                      "no graph can stand for it");
+        refuse_export("its forward calls different operators for different batches",
+                      "a single graph cannot represent it");
     }
     deploy::Graph graph;
     ValueTable table;

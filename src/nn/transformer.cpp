@@ -192,7 +192,7 @@ class Transformer : public Model, public Decoder {
             if (first + given.size(1) > plan_.positions) {
                 refuse(concat("a sample of ", given.size(1), " positions"),
                        concat("the model has ", plan_.positions),
-                       "Set model.max-positions to the most that a sample has");
+                       "Set model.max-positions to the length of the longest sample");
             }
             values = values + positions_(places);
         }

@@ -79,7 +79,7 @@ void require_rest(config::Prune const& prune, Entry const& entry, PruneMask cons
         throw Error(ExitCode::usage,
                     {concat("prune.sparsity = ", prune.sparsity, " cannot be met"),
                      concat("all ", entry.count, " weights of ", entry.name,
-                            " would go, so that nothing passes that layer"),
+                            " would be removed, so nothing would pass that layer"),
                      "Lower it, set prune.scope = layer, or name that weight in prune.except"});
     }
 }
