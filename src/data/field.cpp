@@ -424,7 +424,7 @@ Span Field::rows_of_sample(Source& source, std::size_t file, std::int64_t sample
                     {concat("sample ", sample, " of ", source.path_of(file).string()),
                      concat("its rows of ", info_.name, " are ", ends[0], " to ", ends[1],
                             ", which are not within the file's ", columns_[file].rows(), " rows"),
-                     "The file is damaged: make or copy it again"});
+                     "The file is damaged: recreate it, or copy it again"});
     }
     return {ends[0], ends[1] - ends[0]};
 }
