@@ -42,8 +42,8 @@ std::string_view whole_lines(std::string_view text) {
     return end == std::string_view::npos ? std::string_view{} : text.substr(0, end + 1);
 }
 
-/// By which a file is known again: its first record holds the time and the attempt, while the number
-/// of an inode is soon used again.
+/// By which a file is known again: its first record holds the time and the attempt, while the
+/// number of an inode is soon used again.
 std::string beginning_of(int file) {
     std::string bytes(beginning_bytes, '\0');
     auto const got = ::pread(file, bytes.data(), bytes.size(), 0);

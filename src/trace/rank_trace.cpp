@@ -14,8 +14,8 @@ namespace lockstep::trace {
 
 namespace {
 
+constexpr std::int64_t main_row = 0;
 constexpr std::int64_t shortest_arrow_ns = 20'000; ///< of a wait for another rank
-constexpr std::int64_t within_ns = 2;              ///< from the border of a slice, an arrow's end
 
 /// A number that no other arrow has, in all ranks: Perfetto takes no text.
 std::int64_t arrow_id(int rank, std::int64_t arrow) {
@@ -74,7 +74,9 @@ void add_bucket_arrows(TraceText& text, RankActivity const& activity, int rank,
     }
 }
 
-/// From the rank that came last to this one, where it waited for that.
+/// From what the rank that came last computed to where this one could go on. Perfetto turns arrows
+/// round that lead to a slice which began earlier, such as the wait for that rank. Both ends are
+/// times of their own rank, which differ by the clocks' error.
 void add_late_arrows(TraceText& text, int rank, std::vector<StepTimes> const& steps,
                      std::vector<LastToArrive> const& last) {
     for (std::size_t at = 0; at < steps.size() && at < last.size(); ++at) {
@@ -82,10 +84,11 @@ void add_late_arrows(TraceText& text, int rank, std::vector<StepTimes> const& st
         if (last[at].rank < 0 || last[at].rank == rank || step.waited < shortest_arrow_ns) {
             continue;
         }
+        auto const begin = last[at].computed_ns - 1;
+        auto const end = std::max(step.arrived + step.waited, begin) + 1;
         text.add_arrow(concat("rank ", last[at].rank, " is late"),
                        arrow_id(rank, 2 * static_cast<std::int64_t>(at) + 1),
-                       {last[at].rank, TraceText::communication_row, last[at].time_ns + within_ns},
-                       {rank, TraceText::communication_row, step.arrived + step.waited - 1});
+                       {last[at].rank, main_row, begin}, {rank, TraceText::communication_row, end});
     }
 }
 

@@ -44,15 +44,16 @@ struct RankActivity {
 /// All times as the clock has them that `clock` corrects to.
 void correct(RankActivity& activity, ClockCorrection const& clock);
 
-/// Which rank came last to the exchange of a step, and when.
+/// Which rank came last to the exchange of a step, and when it had computed.
 struct LastToArrive {
     int rank = -1;
-    std::int64_t time_ns = 0;
+    std::int64_t computed_ns = 0;
 };
 
 /// The timeline of a rank: its scopes, with the rank that it waited for, LibTorch's operators, at
 /// most `max_operators` (the longest), memory by the part of the step that allocated it, and
-/// arrows: from each bucket to its exchange, and from the rank that came last to this one.
+/// arrows: from each bucket to its exchange, and from the rank that came last to this one, where it
+/// goes on.
 ///
 /// `last`: by step, like `steps`.
 TraceText rank_trace(TraceText::Of const& of, RankActivity const& activity,

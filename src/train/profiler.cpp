@@ -183,9 +183,15 @@ Profiler::last_to_arrive(std::vector<trace::StepTimes> const& steps) const {
         ranks.push_back(steps[at].arrived == latest[at] ? world.rank() : world.size());
     }
     comm::all_reduce(world, std::span(ranks), comm::Reduce::minimum);
+    auto& computed = latest; // by the rank that came last
+    for (std::size_t at = 0; at < computed.size(); ++at) {
+        computed[at] = ranks[at] == world.rank() ? steps[at].computed
+                                                 : std::numeric_limits<std::int64_t>::min();
+    }
+    comm::all_reduce(world, std::span(computed), comm::Reduce::maximum);
     std::vector<trace::LastToArrive> last;
-    for (std::size_t at = 0; at < latest.size(); ++at) {
-        last.push_back({world.size() == 1 ? -1 : ranks[at], latest[at]});
+    for (std::size_t at = 0; at < computed.size(); ++at) {
+        last.push_back({world.size() == 1 ? -1 : ranks[at], computed[at]});
     }
     return last;
 }
