@@ -45,8 +45,8 @@ def check_by_sql(processor, events, steps):
                             f"a.step as from_step, b.step as to_step, b.ts as arrived from flow f join ({FLOW_END}) a "
                             f"on f.slice_out = a.id join ({FLOW_END}) b on f.slice_in = b.id")
     arrows = sum(e["ph"] == "s" and e["name"].startswith("bucket") for e in events)
-    buckets = [flow for flow in flows if flow[0] == "bucket to the exchange"]
-    check(len(buckets) == arrows and all(flow[1] == flow[3] and flow[2] == "sum of a bucket" for flow in buckets),
+    buckets = [flow for flow in flows if flow[1] == flow[3]]
+    check(len(buckets) == arrows and all((flow[0], flow[2]) == ("bucket to the exchange", "sum of a bucket") for flow in buckets),
           f"{len(buckets)} arrows of buckets are shown, {arrows} were written: {buckets}")
     # Whoever waited has an arrow to where the wait ended, from what the rank that it waited for did in the same step.
     waits = rows(processor, f"select p.pid, s.ts + s.dur as ended, s.name from {OF_RANK} where s.name glob 'waiting for rank *' "
