@@ -7,6 +7,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <unordered_map>
 
@@ -157,31 +158,41 @@ class MemoryKinds {
     std::vector<RecordedScope const*> parts_;
 };
 
-void add_memory(TraceText& text, RankActivity const& activity) {
+using MemoryBytes = std::array<std::int64_t, MemoryKinds::names.size()>;
+
+/// Tells `each` what is allocated after a change, and when.
+void follow_memory(RankActivity const& activity,
+                   std::function<void(std::int64_t time_ns, MemoryBytes const&)> const& each) {
     struct Block {
         std::size_t kind = 0;
         std::int64_t bytes = 0;
     };
     MemoryKinds const kinds(activity);
-    std::array<double, MemoryKinds::names.size()> bytes{};
+    MemoryBytes bytes{};
     std::unordered_map<std::uint64_t, Block> blocks;
     for (auto const& change : activity.memory) {
         if (change.bytes > 0) {
             auto const kind = kinds.of(change.time_ns);
             blocks[change.address] = {kind, change.bytes};
-            bytes[kind] += static_cast<double>(change.bytes);
+            bytes[kind] += change.bytes;
         } else if (auto const block = blocks.find(change.address); block != blocks.end()) {
-            bytes[block->second.kind] -= static_cast<double>(block->second.bytes);
+            bytes[block->second.kind] -= block->second.bytes;
             blocks.erase(block);
         } else {
             continue; // of before
         }
+        each(change.time_ns, bytes);
+    }
+}
+
+void add_memory(TraceText& text, RankActivity const& activity) {
+    follow_memory(activity, [&text](std::int64_t time_ns, MemoryBytes const& bytes) {
         std::vector<std::pair<std::string, double>> values;
         for (std::size_t kind = 0; kind < bytes.size(); ++kind) {
-            values.emplace_back(MemoryKinds::names[kind], bytes[kind]);
+            values.emplace_back(MemoryKinds::names[kind], static_cast<double>(bytes[kind]));
         }
-        text.add_counter("allocated since the first step", change.time_ns, values);
-    }
+        text.add_counter("allocated since the first step", time_ns, values);
+    });
 }
 
 } // namespace
@@ -213,6 +224,26 @@ TraceText rank_trace(TraceText::Of const& of, RankActivity const& activity,
     add_late_arrows(text, of.rank, steps, last);
     add_memory(text, activity);
     return text;
+}
+
+std::vector<PartMemory> memory_by_part(RankActivity const& activity) {
+    std::array<PartMemory, MemoryKinds::names.size()> parts{};
+    std::int64_t most_of_all = 0;
+    follow_memory(activity, [&](std::int64_t /*time_ns*/, MemoryBytes const& bytes) {
+        auto const all = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+        for (std::size_t kind = 0; kind < bytes.size(); ++kind) {
+            parts[kind].most = std::max(parts[kind].most, bytes[kind]);
+            parts[kind].at_peak = all > most_of_all ? bytes[kind] : parts[kind].at_peak;
+        }
+        most_of_all = std::max(most_of_all, all);
+    });
+    std::vector<PartMemory> told;
+    for (std::size_t kind = 0; kind < parts.size(); ++kind) {
+        if (parts[kind].most > 0) {
+            told.push_back({MemoryKinds::names[kind], parts[kind].most, parts[kind].at_peak});
+        }
+    }
+    return told;
 }
 
 std::vector<OperatorTotal> top_operators(std::vector<Operator> operators, std::size_t most) {

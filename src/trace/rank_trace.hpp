@@ -59,6 +59,16 @@ struct LastToArrive {
 TraceText rank_trace(TraceText::Of const& of, RankActivity const& activity,
                      std::vector<LastToArrive> const& last, std::size_t max_operators);
 
+/// Bytes that a part of the step had allocated since the first step.
+struct PartMemory {
+    char const* part = "";
+    std::int64_t most = 0;    ///< at its highest
+    std::int64_t at_peak = 0; ///< when all parts together had most
+};
+
+/// By part, those that allocated nothing left out.
+std::vector<PartMemory> memory_by_part(RankActivity const& activity);
+
 /// Operators by name.
 struct OperatorTotal {
     std::string name;

@@ -6,6 +6,7 @@
 #include "lockstep/base/error.hpp"
 #include "train/device.hpp"
 #include "train/kineto.hpp"
+#include "train/nvtx.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -91,7 +92,11 @@ struct Profiler::Window {
 
 Profiler::Profiler(Parts const& parts)
     : parts_(parts), recorder_(Recorder::of_this_thread()),
-      wanted_(config::steps_of(parts.run.deck().profile.steps)) {}
+      wanted_(config::steps_of(parts.run.deck().profile.steps)) {
+    if (recorder_) {
+        mark_nvtx_ranges(*recorder_, parts.run.device);
+    }
+}
 
 Profiler::~Profiler() = default;
 
@@ -302,6 +307,9 @@ Profiled Profiler::told_of(Window const& window) const {
     for (auto const& each : trace::top_operators(window.activity.operators, max_told_operators)) {
         profiled.operators.push_back({each.name, each.calls, seconds_of(each.total_ns),
                                       seconds_of(each.self_ns), each.on_device});
+    }
+    for (auto const& each : trace::memory_by_part(window.activity)) {
+        profiled.memory.push_back({each.part, each.most, each.at_peak});
     }
     return profiled;
 }

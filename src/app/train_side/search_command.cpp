@@ -7,8 +7,10 @@
 #include "lockstep/base/signals.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "monitor/resource_text.hpp"
 #include "monitor/watchdog.hpp"
 #include "train/lease.hpp"
+#include "train/resource_tracker.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -110,10 +112,11 @@ std::optional<TrialEnd> trained_together(TrialSetting const& setting, RankOrder 
 }
 
 /// This rank's work, until the search ends.
-void work(TrialSetting const& setting) {
+void work(TrialSetting const& setting, train::ResourceTracker& resources) {
     auto const pause = nap * std::max(setting.context.world.size() / ranks_of_nap, 1);
     std::optional<TrialEnd> end;
     while (true) {
+        resources.sample();
         auto const signal = setting.signals.pending();
         auto const order = order_of(setting.desk->ask(
             0, text_of(RankReport{.end = std::move(end),
@@ -208,11 +211,14 @@ ExitCode search_together(TrialSetting const& setting, SearchTask const& task) {
                 .announce = [&] { desk.announce(); }});
         }
     });
-    work(own);
+    train::AttemptTotals const none;
+    train::ResourceTracker resources(world, own.topology, none, {own.since_start});
+    work(own, resources);
+    auto const used = resources.in_all();
     bool interrupted = false;
     comm::agree(world, "ending the search", [&] {
         if (world.is_root()) {
-            head.coordinator->finish();
+            head.coordinator->finish(monitor::resources_json(used));
             interrupted = head.coordinator->was_interrupted();
             if (interrupted) {
                 std::cout << concat("interrupted by ", head.coordinator->interrupted(),

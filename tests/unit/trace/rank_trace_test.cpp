@@ -207,6 +207,11 @@ TEST_CASE("memory is told by the part of the step that allocated it") {
                    {.time_ns = 270 * us, .bytes = -7, .address = 99}}}; // of before
     auto const counters =
         named(events_of(trace::rank_trace({}, activity, {}, 10)), "allocated since the first step");
+    auto const parts = trace::memory_by_part(activity);
+    REQUIRE(parts.size() == 2);
+    CHECK(std::string(parts[0].part) == "activations (forward)");
+    CHECK(parts[0].most == 1000);
+    CHECK(parts[1].at_peak == 50);
     REQUIRE(counters.size() == 3);
     CHECK(counters[1].at("args").at("activations (forward)") == 1000);
     CHECK(counters[1].at("args").at("gradients (backward)") == 50);
