@@ -72,6 +72,17 @@ SearchTask read_search(comm::Communicator const& world, Words const& words,
             told.directory.empty() ? std::filesystem::path("runs") / name : told.directory};
 }
 
+/// Refuses keys that the search itself sets in each trial's deck.
+void require_free_key(search::Dimension const& dimension) {
+    for (auto const* const own : {"run.directory", "run.name", "checkpoint.resume"}) {
+        if (dimension.key == own) {
+            throw Error(ExitCode::usage,
+                        {concat(own, " (", dimension.origin, ")"),
+                         "the search sets it itself for each trial", "Remove it from [space]"});
+        }
+    }
+}
+
 search::Identity identity_of(SearchTask const& task) {
     search::Identity identity{.space = {}, .deck = {}, .version = build::version};
     for (auto const& [key, written] : task.space.values()) {
@@ -263,6 +274,7 @@ ExitCode search_run_command(Invocation const& invocation) {
                                           settings.constraints_origin);
                 search::make_strategy(settings, space);
                 for (auto const& dimension : space.dimensions()) {
+                    require_free_key(dimension);
                     setting.origins[dimension.key] = dimension.origin;
                 }
                 // Mistakes of the deck are told before anything is made.
