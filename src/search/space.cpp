@@ -116,7 +116,11 @@ void take_spec(Dimension& dimension, config::Written const& written, std::string
         return;
     }
     if (!spec.ends_with(')')) {
-        refuse_value(dimension.key, written, "its bracket is not closed", forms);
+        refuse_value(dimension.key, written,
+                     spec.find(')') == std::string::npos
+                         ? "its bracket is not closed"
+                         : "after its bracket only a condition may follow: if KEY = VALUE",
+                     forms);
     }
     std::tie(dimension.kind, dimension.logarithmic) = found->second;
     auto words = listed(spec.substr(open + 1, spec.size() - open - 2), dimension.key, written);
