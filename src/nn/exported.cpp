@@ -107,7 +107,6 @@ class Exported : public Model {
     bool has_loss() const { return has_loss_; }
 
     void settle_buffers() const override {
-        programs_.train.settle();
         if (compiled_) {
             compiled_->settle();
         }
@@ -116,7 +115,7 @@ class Exported : public Model {
     /// Random numbers are of one generator, which threads would share.
     bool runs_on_threads() const override { return !programs_.train.draws(); }
 
-    bool is_replayable() const override { return false; } // settle_buffers comes after each pass
+    bool is_replayable() const override { return false; } // masks are of LibTorch's generator
 
     std::uint64_t fingerprint() const override { return hash_; }
     std::string remark() const override { return remark_; }
