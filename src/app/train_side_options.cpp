@@ -166,9 +166,11 @@ Options export_check_options(ExportCheckTold& told) {
                  option::whole("--samples N", "number of samples", told.samples),
                  option::path("--checkpoint FILE",
                               "to compare with; default: the one that FILE names", told.checkpoint),
-                 option::real("--tolerance D",
-                              "largest difference allowed, relative to 1 + the output's size",
-                              told.tolerance)},
+                 option::real(
+                     "--tolerance D",
+                     "largest difference allowed, relative to 1 + the output's size; default: "
+                     "1e-5, or for int8 a 255th of the range of all outputs",
+                     told.tolerance)},
         .deck_keys = true};
 }
 
