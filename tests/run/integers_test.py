@@ -51,7 +51,6 @@ def exported(scratch, name, integers, data):
         run(["checkpoint", "export", integers, file, "--overwrite"]).expect(0)
         check(file.read_bytes() == before, f"twice the same bytes: {file}")
         run(["export", "check", file, "--data", data, "--samples", 60]).expect(0, "within one step of int8")
-    run(["export", "check", files[1], "--data", data, "--samples", 60, "--tolerance", 1e-6]).expect(0, "agrees")
     onnx.checker.check_model(str(files[0]), full_check=True)
     kinds = {node.op_type for node in onnx.load(files[0]).graph.node}
     check({"QuantizeLinear", "DequantizeLinear"} <= kinds, kinds)
@@ -73,7 +72,8 @@ def from_c(source, inputs, expected):
     found = np.empty(expected.shape, np.float32)
     code = getattr(ctypes.CDLL(str(library)), f"{name}_run")(
         ctypes.c_size_t(len(inputs)), inputs.ctypes.data_as(ctypes.c_void_p), found.ctypes.data_as(ctypes.c_void_p))
-    check(code == 0 and np.abs(found - expected).max() <= step, f"{name}: {np.abs(found - expected).max()} of {step}")
+    far = np.abs(found - expected)
+    check(code == 0 and far.max() <= step and np.median(far) <= 1e-5, f"{name}: {far.max()} of {step}, {np.median(far)}")
     needed = subprocess.run(["nm", "-D", "--undefined-only", library], capture_output=True, text=True, check=True)
     for line in needed.stdout.splitlines():
         symbol = line.split()[-1].split("@")[0]
