@@ -167,9 +167,11 @@ Options export_check_options(ExportCheckTold& told) {
                      option::path("--checkpoint FILE",
                                   "checkpoint to compare with; default: the one that FILE names",
                                   told.checkpoint),
-                     option::real("--tolerance D",
-                                  "largest difference allowed, relative to 1 + the output's size",
-                                  told.tolerance)},
+                     option::real(
+                         "--tolerance D",
+                         "largest difference allowed, relative to 1 + the output's size; default: "
+                         "1e-5, or for int8 a 255th of the range of all outputs",
+                         told.tolerance)},
             .deck_keys = true};
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "commands.hpp"
@@ -43,7 +44,7 @@ struct ExportCheckTold {
     std::string data;
     std::int64_t samples = 256;
     std::filesystem::path checkpoint;
-    double tolerance = 1e-5;
+    std::optional<double> tolerance{};
 };
 
 struct SearchTold {

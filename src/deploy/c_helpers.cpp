@@ -133,6 +133,116 @@ static void pool(const struct pooling *f, const float *x, float *y)
 }
 )";
 
+/// The largest of bytes; kind is 0.
+constexpr char const* pool_bytes = R"(
+struct byte_pooling {
+    long planes;
+    int kind;
+    long in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
+};
+
+static void pool_bytes(const struct byte_pooling *f, const uint8_t *x, uint8_t *y)
+{
+    const long taps = f->kernel[0] * f->kernel[1] * f->kernel[2];
+    for (long p = 0; p < f->planes; ++p, x += f->in[0] * f->in[1] * f->in[2])
+        for (long z = 0; z < f->out[0]; ++z)
+            for (long row = 0; row < f->out[1]; ++row)
+                for (long column = 0; column < f->out[2]; ++column) {
+                    uint8_t found = 0;
+                    for (long tap = 0; tap < taps; ++tap) {
+                        const long iz = z * f->stride[0] - f->pad[0] +
+                                        tap / (f->kernel[1] * f->kernel[2]) * f->dilation[0];
+                        const long iy = row * f->stride[1] - f->pad[1] +
+                                        tap / f->kernel[2] % f->kernel[1] * f->dilation[1];
+                        const long ix = column * f->stride[2] - f->pad[2] +
+                                        tap % f->kernel[2] * f->dilation[2];
+                        uint8_t v = 0;
+                        if (iz >= 0 && iz < f->in[0] && iy >= 0 && iy < f->in[1] && ix >= 0 &&
+                            ix < f->in[2])
+                            v = x[(iz * f->in[1] + iy) * f->in[2] + ix];
+                        found = found < v ? v : found;
+                    }
+                    *y++ = found;
+                }
+}
+)";
+
+/// What the inputs of one place are, less their zero, is gathered into a row, 0 where there is
+/// padding; each output is its product with a row of weights, a sum that compilers vectorise.
+constexpr char const* integers = R"(
+#define ONE_PLACE {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}
+
+struct integer_layer {
+    struct {
+        long channels, outputs, groups;
+        long in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
+    } form;
+    int zero;
+    float scale, inverse, out_zero;
+};
+
+static uint8_t to_byte(float value, float inverse, float zero)
+{
+    const float whole = rintf(value * inverse) + zero;
+    return (uint8_t)(whole > 0 ? whole < 255 ? whole : 255 : 0);
+}
+
+static void gather(const struct integer_layer *layer, const uint8_t *x, long place)
+{
+    const long *in = layer->form.in, *out = layer->form.out, *kernel = layer->form.kernel;
+    const long *stride = layer->form.stride, *pad = layer->form.pad;
+    const long *dilation = layer->form.dilation;
+    const long own = layer->form.channels / layer->form.groups;
+    const long z = place / (out[1] * out[2]) * stride[0] - pad[0];
+    const long y = place / out[2] % out[1] * stride[1] - pad[1];
+    const long left = place % out[2] * stride[2] - pad[2];
+    int16_t *to = patch;
+    for (long c = 0; c < own; ++c, x += in[0] * in[1] * in[2])
+        for (long kz = 0; kz < kernel[0]; ++kz)
+            for (long ky = 0; ky < kernel[1]; ++ky) {
+                const long iz = z + kz * dilation[0], iy = y + ky * dilation[1];
+                const int inside = iz >= 0 && iz < in[0] && iy >= 0 && iy < in[1];
+                const uint8_t *row = inside ? x + (iz * in[1] + iy) * in[2] : x;
+                for (long kx = 0; kx < kernel[2]; ++kx) {
+                    const long ix = left + kx * dilation[2];
+                    *to++ = inside && ix >= 0 && ix < in[2] ? (int16_t)(row[ix] - layer->zero) : 0;
+                }
+            }
+}
+
+static int32_t product(long count, const int16_t *a, const int8_t *b)
+{
+    int32_t sum = 0;
+    for (long i = 0; i < count; ++i)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* Gives reals, or bytes where there are no reals. */
+static void integer_layer(const struct integer_layer *layer, const uint8_t *x,
+                          const int8_t *weights, const float *scales, const float *bias,
+                          float *reals, uint8_t *bytes)
+{
+    const long *in = layer->form.in, *out = layer->form.out, *kernel = layer->form.kernel;
+    const long places = out[0] * out[1] * out[2];
+    const long groups = layer->form.groups, each = layer->form.outputs / groups;
+    const long own = layer->form.channels / groups;
+    const long count = own * kernel[0] * kernel[1] * kernel[2];
+    for (long g = 0; g < groups; ++g, x += own * in[0] * in[1] * in[2])
+        for (long place = 0; place < places; ++place) {
+            gather(layer, x, place);
+            for (long o = g * each; o < (g + 1) * each; ++o) {
+                const int32_t sum = product(count, patch, weights + o * count);
+                const float value = (float)sum * (layer->scale * scales[o]) + bias[o];
+                if (reals)
+                    reals[o * places + place] = value;
+                else
+                    bytes[o * places + place] = to_byte(value, layer->inverse, layer->out_zero);
+            }
+        }
+}
+)";
+
 constexpr char const* multiply = R"(
 static void multiply(long rows, long inner, long columns, const float *a, const float *b,
                      const float *bias, float *y)
@@ -225,10 +335,10 @@ static void layer_norm(long rows, long width, float epsilon, const float *x, con
 
 std::string c_helper(std::string const& name) {
     static std::map<std::string, char const*> const texts{
-        {"convolve", convolve},           {"pool", pool},
-        {"multiply", multiply},           {"softmax", softmax},
-        {"log_softmax", log_softmax},     {"sum_up", sum_up},
-        {"sum_up_wholes", sum_up_wholes}, {"layer_norm", layer_norm}};
+        {"convolve", convolve},       {"pool", pool},         {"pool_bytes", pool_bytes},
+        {"integers", integers},       {"multiply", multiply}, {"softmax", softmax},
+        {"log_softmax", log_softmax}, {"sum_up", sum_up},     {"sum_up_wholes", sum_up_wholes},
+        {"layer_norm", layer_norm}};
     return texts.at(name);
 }
 

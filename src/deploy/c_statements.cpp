@@ -100,7 +100,10 @@ auto leading_pads(Node const& node) {
 } // namespace
 
 std::string c_type(Element element) {
-    return element == Element::f32 ? "float" : element == Element::i64 ? "int64_t" : "uint8_t";
+    return element == Element::f32   ? "float"
+           : element == Element::i64 ? "int64_t"
+           : element == Element::i8  ? "int8_t"
+                                     : "uint8_t";
 }
 
 std::string c_number(double value, Element element) {
@@ -193,17 +196,22 @@ std::string CStatements::expression_of(Node const& node) const {
     return found == expressions().end() ? std::string() : found->second;
 }
 
+/// The entries of a struct convolution.
+std::string CStatements::convolution_form(Node const& node) const {
+    auto const in = extents(node.inputs[0]);
+    auto const out = extents(node.output);
+    return concat(in[1], ", ", out[1], ", ", node.whole("group"), ", {", list_of(space(in)), "}, {",
+                  list_of(space(out)), "}, {", list_of(three_of(node.wholes("kernel_shape"), 1)),
+                  "}, {", list_of(three_of(node.wholes("strides"), 1)), "}, {",
+                  list_of(leading_pads(node)), "}, {",
+                  list_of(three_of(node.wholes("dilations"), 1)), "}");
+}
+
 std::string CStatements::convolution(Node const& node) {
     helpers_.insert("convolve");
     auto const in = extents(node.inputs[0]);
-    auto const out = extents(node.output);
-    auto const first = leading_pads(node);
-    return concat("    {\n        static const struct convolution form = {", in[1], ", ", out[1],
-                  ", ", node.whole("group"), ", {", list_of(space(in)), "}, {", list_of(space(out)),
-                  "}, {", list_of(three_of(node.wholes("kernel_shape"), 1)), "}, {",
-                  list_of(three_of(node.wholes("strides"), 1)), "}, {", list_of(first), "}, {",
-                  list_of(three_of(node.wholes("dilations"), 1)),
-                  "}};\n        for (long n = 0; n < ", in[0],
+    return concat("    {\n        static const struct convolution form = {", convolution_form(node),
+                  "};\n        for (long n = 0; n < ", in[0],
                   "; ++n)\n            convolve(&form, ", pointer(node.inputs[0]), " + n * ",
                   elements(graph_[node.inputs[0]].shape) / in[0], ", ", pointer(node.inputs[1]),
                   ", ", node.inputs.size() > 2 ? pointer(node.inputs[2]) : std::string("0"), ", ",
@@ -212,7 +220,9 @@ std::string CStatements::convolution(Node const& node) {
 }
 
 std::string CStatements::pool(Node const& node) {
-    helpers_.insert("pool");
+    bool const bytes = graph_[node.output].element == Element::u8;
+    auto const* const helper = bytes ? "pool_bytes" : "pool";
+    helpers_.insert(helper);
     auto const in = extents(node.inputs[0]);
     auto const out = extents(node.output);
     auto const first = leading_pads(node);
@@ -221,11 +231,11 @@ std::string CStatements::pool(Node const& node) {
     bool const counts_padding =
         node.attributes.contains("count_include_pad") && node.whole("count_include_pad") != 0;
     int const kind = node.kind == "MaxPool" ? 0 : counts_padding ? 2 : 1;
-    return concat("    {\n        static const struct pooling form = {", in[0] * in[1], ", ", kind,
-                  ", {", list_of(space(in)), "}, {", list_of(space(out)), "}, {",
-                  list_of(three_of(node.wholes("kernel_shape"), 1)), "}, {",
-                  list_of(three_of(node.wholes("strides"), 1)), "}, {", list_of(first), "}, {",
-                  list_of(three_of(dilations, 1)), "}};\n        pool(&form, ",
+    return concat("    {\n        static const struct ", bytes ? "byte_pooling" : "pooling",
+                  " form = {", in[0] * in[1], ", ", kind, ", {", list_of(space(in)), "}, {",
+                  list_of(space(out)), "}, {", list_of(three_of(node.wholes("kernel_shape"), 1)),
+                  "}, {", list_of(three_of(node.wholes("strides"), 1)), "}, {", list_of(first),
+                  "}, {", list_of(three_of(dilations, 1)), "}};\n        ", helper, "(&form, ",
                   pointer(node.inputs[0]), ", ", pointer(node.output), ");\n    }\n");
 }
 
@@ -411,6 +421,9 @@ std::string CStatements::of(Node const& node) {
         {"Conv", &CStatements::convolution},
         {"MaxPool", &CStatements::pool},
         {"AveragePool", &CStatements::pool},
+        {"QuantizeLinear", &CStatements::quantiser},
+        {"QuantizedConv", &CStatements::integer_layer},
+        {"QuantizedGemm", &CStatements::integer_layer},
         {"Gemm", &CStatements::product},
         {"MatMul", &CStatements::product},
         {"Softmax", &CStatements::along_axis},

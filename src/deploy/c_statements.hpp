@@ -8,7 +8,7 @@
 
 namespace lockstep::deploy {
 
-/// "float", "int64_t", "uint8_t"
+/// "float", "int64_t", "int8_t", "uint8_t"
 std::string c_type(Element element);
 
 /// A number that a C compiler reads as exactly this one.
@@ -27,13 +27,19 @@ class CStatements {
 
     std::string pointer(TensorId id) const;
 
+    /// Entries of the array `patch`, int16_t, that the statements so far need.
+    std::int64_t patch() const noexcept { return patch_; }
+
   private:
     std::vector<std::int64_t> extents(TensorId id) const { return extents_of(graph_[id].shape); }
     Operand whole(TensorId id) const;
     Operand repeated(TensorId id, std::vector<std::int64_t> const& extents) const;
     std::string element_by_element(Node const& node, std::string const& expression) const;
     std::string expression_of(Node const& node) const;
+    std::string convolution_form(Node const& node) const;
     std::string convolution(Node const& node);
+    std::string quantiser(Node const& node);
+    std::string integer_layer(Node const& node);
     std::string pool(Node const& node);
     std::string norm(Node const& node) const;
     std::string product(Node const& node);
@@ -50,6 +56,7 @@ class CStatements {
     Graph const& graph_;
     MemoryPlan const& plan_;
     std::set<std::string> helpers_;
+    std::int64_t patch_ = 0;
 };
 
 /// The text of a helper.

@@ -12,6 +12,8 @@ namespace lockstep::deploy {
 
 namespace {
 
+constexpr std::uint64_t patch_bytes = 2;
+
 /// A text as a literal of C, plain ASCII.
 std::string literal(std::string const& text) {
     std::string made = "\"";
@@ -46,14 +48,16 @@ double value_at(Tensor const& tensor, std::int64_t at) {
     if (tensor.element == Element::i64) {
         return static_cast<double>(tensor.wholes()[static_cast<std::size_t>(at)]);
     }
-    return std::to_integer<int>(tensor.values[static_cast<std::size_t>(at)]);
+    auto const byte = std::to_integer<std::uint8_t>(tensor.values[static_cast<std::size_t>(at)]);
+    return tensor.element == Element::i8 ? static_cast<std::int8_t>(byte) : byte;
 }
 
 std::string constant_text(TensorId id, Tensor const& tensor) {
     auto const count = elements(tensor.shape);
     auto text = concat("static const ", c_type(tensor.element), " c", id, "[", count, "] = {");
+    bool const dense = tensor.element == Element::i8;
     for (std::int64_t at = 0; at < count; ++at) {
-        text += at % 8 == 0 ? "\n    " : " ";
+        text += at % (dense ? 24 : 8) == 0 ? "\n    " : dense ? "" : " ";
         text += tensor.element == Element::i64
                     ? concat("INT64_C(", tensor.wholes()[static_cast<std::size_t>(at)], ")")
                     : c_number(value_at(tensor, at), tensor.element);
@@ -179,11 +183,14 @@ CSource c_source(Graph const& graph, std::string const& name) {
                       c_type(graph[graph.input()].element),
                       elements(graph[graph.input()].shape),
                       elements(graph[graph.output()].shape),
-                      plan.bytes(),
+                      plan.bytes() + static_cast<std::uint64_t>(statements.patch()) * patch_bytes,
                       told == graph.facts.end() ? std::string() : told->second};
     auto text = concat(facts.first_lines(), "#include \"", name,
                        ".h\"\n\n#include <math.h>\n#include <string.h>\n\n", memory_of(plan),
                        constants_of(graph));
+    if (statements.patch() > 0) {
+        text += concat("static int16_t patch[", statements.patch(), "];\n");
+    }
     for (auto const& helper : statements.helpers()) {
         text += c_helper(helper);
     }

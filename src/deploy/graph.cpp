@@ -29,6 +29,7 @@ std::size_t bytes_of(Element element) {
         return 8;
     case Element::u8:
     case Element::boolean:
+    case Element::i8:
         break;
     }
     return 1;

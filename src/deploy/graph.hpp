@@ -12,7 +12,8 @@
 namespace lockstep::deploy {
 
 /// Types of elements in an exported model.
-enum class Element { f32, i64, u8, boolean };
+enum class Element { f32, i64, u8, boolean, i8 };
+inline constexpr std::size_t element_types = 5;
 
 std::size_t bytes_of(Element element);
 
@@ -53,9 +54,12 @@ using Attributes = std::map<std::string, Attribute>;
 /// An operator, by its name and with the meaning that ONNX gives it (opset 17). Where ONNX takes
 /// shapes or axes as tensors, they are attributes here: `shape` of Reshape (-1: the batch), `axes`,
 /// `starts`, `ends` and `steps` of Slice, `axes` of ReduceMean, ReduceSum and ReduceMax, `axis` of
-/// CumSum, `pads` of Pad, `to` of Cast. Two are not of ONNX: Gelu (`tanh`: approximated), and
-/// ExpandAs, which repeats its first input to its result's shape, the batch being that of axis
-/// `batch` of the second.
+/// CumSum, `pads` of Pad, `to` of Cast, `scale` and `zero` of QuantizeLinear. Not of ONNX are Gelu
+/// (`tanh`: approximated); ExpandAs, which repeats its first input to its result's shape, the batch
+/// being that of axis `batch` of the second; and QuantizedConv and QuantizedGemm, layers whose
+/// inputs are bytes, value = `scale` * (byte - `zero`), whose weights, [outputs, inputs, place…],
+/// are int8, and which add in whole numbers: inputs, weights, scales [outputs], bias [outputs].
+/// They give float32; or, with `out_scale` and `out_zero`, bytes.
 struct Node {
     std::string kind;
     std::vector<TensorId> inputs{};
@@ -101,8 +105,10 @@ class Graph {
     TensorId output_ = 0;
 };
 
-/// Makes norms after convolutions part of their weights, and leaves out what the output does not
-/// need.
+/// Makes norms after convolutions part of their weights, rounds to bytes as early as gives the same
+/// bytes, and leaves out what the output does not need.
 void simplify(Graph& graph);
+/// The second of these: before Relu and MaxPool, within a layer in whole numbers.
+void quantise_early(Graph& graph);
 
 } // namespace lockstep::deploy

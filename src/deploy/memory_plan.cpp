@@ -12,7 +12,7 @@ MemoryPlan::MemoryPlan(Graph const& graph)
     std::iota(roots_.begin(), roots_.end(), 0);
     find_storage(graph);
     find_last_uses(graph);
-    std::array<std::vector<Range>, 4> taken;
+    std::array<std::vector<Range>, element_types> taken;
     for (std::size_t at = 0; at < graph.nodes().size(); ++at) {
         auto const id = graph.nodes()[at].output;
         if (roots_[id] != id || id == roots_[graph.output()]) {
@@ -77,16 +77,17 @@ Costs costs_of(Graph const& graph) {
     std::set<TensorId> constants;
     for (auto const& node : graph.nodes()) {
         for (auto const id : node.inputs) {
-            if (graph[id].constant && graph[id].element == Element::f32 &&
-                constants.insert(id).second) {
+            bool const counts =
+                graph[id].element == Element::f32 || graph[id].element == Element::i8;
+            if (graph[id].constant && counts && constants.insert(id).second) {
                 costs.parameters += elements(graph[id].shape);
             }
         }
         auto const made = elements(graph[node.output].shape);
-        if (node.kind == "Conv") {
+        if (node.kind.ends_with("Conv")) {
             auto const& weights = graph[node.inputs[1]].shape;
             costs.multiplications += made * (elements(weights) / weights.front().count);
-        } else if (node.kind == "Gemm" || node.kind == "MatMul") {
+        } else if (node.kind.ends_with("Gemm") || node.kind == "MatMul") {
             costs.multiplications += made * graph[node.inputs[0]].shape.back().count;
         }
     }

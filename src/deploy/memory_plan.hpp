@@ -38,7 +38,7 @@ class MemoryPlan {
     std::vector<TensorId> roots_;
     std::vector<std::size_t> last_uses_; ///< by root: number of a node
     std::vector<std::optional<std::int64_t>> places_;
-    std::array<std::int64_t, 4> sizes_{};
+    std::array<std::int64_t, element_types> sizes_{};
 };
 
 /// What an exported model costs.

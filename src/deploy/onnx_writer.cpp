@@ -26,6 +26,8 @@ std::int64_t type_of(Element element) {
         return 1;
     case Element::u8:
         return 2;
+    case Element::i8:
+        return 3;
     case Element::i64:
         return 7;
     case Element::boolean:
@@ -163,11 +165,19 @@ class OnnxGraph {
     void write(Node const& node) {
         using Write = void (OnnxGraph::*)(Node const&);
         static std::map<std::string, Write> const own{
-            {"Gelu", &OnnxGraph::write_gelu},       {"ExpandAs", &OnnxGraph::write_expand},
-            {"Reshape", &OnnxGraph::write_reshape}, {"Slice", &OnnxGraph::write_slice},
-            {"Cast", &OnnxGraph::write_cast},       {"Clip", &OnnxGraph::write_clip},
-            {"Resize", &OnnxGraph::write_resize},   {"CumSum", &OnnxGraph::write_cumsum},
-            {"Pad", &OnnxGraph::write_pad},         {"ReduceSum", &OnnxGraph::write_sum}};
+            {"Gelu", &OnnxGraph::write_gelu},
+            {"ExpandAs", &OnnxGraph::write_expand},
+            {"Reshape", &OnnxGraph::write_reshape},
+            {"Slice", &OnnxGraph::write_slice},
+            {"Cast", &OnnxGraph::write_cast},
+            {"Clip", &OnnxGraph::write_clip},
+            {"Resize", &OnnxGraph::write_resize},
+            {"CumSum", &OnnxGraph::write_cumsum},
+            {"Pad", &OnnxGraph::write_pad},
+            {"ReduceSum", &OnnxGraph::write_sum},
+            {"QuantizeLinear", &OnnxGraph::write_quantise},
+            {"QuantizedConv", &OnnxGraph::write_integer_layer},
+            {"QuantizedGemm", &OnnxGraph::write_integer_layer}};
         if (auto const found = own.find(node.kind); found != own.end()) {
             (this->*found->second)(node);
             return;
@@ -245,6 +255,46 @@ class OnnxGraph {
     void write_sum(Node const& node) {
         put("ReduceSum", {input(node, 0), wholes(node.wholes("axes"))}, name(node.output),
             {{{"keepdims", node.attributes.at("keepdims")}}});
+    }
+
+    std::string byte(std::int64_t value) {
+        auto made = concat("/k", constants_.size());
+        char const letter = static_cast<char>(static_cast<std::uint8_t>(value));
+        put_constant(made, Element::u8, {}, {&letter, 1});
+        return made;
+    }
+    void put_bytes(std::string const& values, Node const& node, std::string const& prefix) {
+        put("QuantizeLinear",
+            {values, real(node.real(prefix + "scale")), byte(node.whole(prefix + "zero"))},
+            name(node.output), {});
+    }
+    void write_quantise(Node const& node) { put_bytes(input(node, 0), node, ""); }
+
+    /// In real values between DequantizeLinear and QuantizeLinear, where runtimes look for layers
+    /// that they can compute in whole numbers.
+    void write_integer_layer(Node const& node) {
+        auto const values =
+            intermediate("DequantizeLinear",
+                         {input(node, 0), real(node.real("scale")), byte(node.whole("zero"))});
+        auto const weights = intermediate("DequantizeLinear", {input(node, 1), input(node, 2)},
+                                          {{{"axis", std::int64_t{0}}}});
+        bool const bytes = graph_[node.output].element == Element::u8;
+        auto const result = bytes ? concat("/r", nodes_.size()) : name(node.output);
+        if (node.kind == "QuantizedConv") {
+            Form form{node.attributes};
+            for (auto const* const own : {"scale", "zero", "out_scale", "out_zero"}) {
+                form.numbers.erase(own);
+            }
+            put("Conv", {values, weights, input(node, 3)}, result, form);
+        } else if (graph_[node.output].shape.size() == 2) {
+            put("Gemm", {values, weights, input(node, 3)}, result, {{{"transB", std::int64_t{1}}}});
+        } else {
+            auto const turned = intermediate("Transpose", {weights});
+            put("Add", {intermediate("MatMul", {values, turned}), input(node, 3)}, result, {});
+        }
+        if (bytes) {
+            put_bytes(result, node, "out_");
+        }
     }
 
     Graph const& graph_;

@@ -85,6 +85,7 @@ void drop_unused(Graph& graph) {
 
 void simplify(Graph& graph) {
     fold_norms(graph);
+    quantise_early(graph);
     drop_unused(graph);
 }
 

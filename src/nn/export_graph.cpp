@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
+#include "nn/integer_operator.hpp"
 #include "nn/lowered_call.hpp"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 Lowerings all_lowerings() {
     auto table = lower_arithmetic();
-    for (auto part : {lower_layers(), lower_shapes(), lower_sequences()}) {
+    for (auto part : {lower_layers(), lower_shapes(), lower_sequences(), lower_integers()}) {
         table.merge(part);
     }
     return table;
@@ -117,6 +118,7 @@ deploy::Element ExportInputs::element() const {
 deploy::Graph export_graph(Model& model, ExportInputs const& inputs) {
     torch::NoGradGuard const no_grad;
     EvaluationMode const evaluation(model);
+    IntegerOperator const integers;
     auto const lowerings = all_lowerings();
     auto const known = names_in(lowerings);
     std::array<Recording, 2> recordings;

@@ -2,6 +2,8 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/integer_operator.hpp"
+#include "nn/record_calls.hpp"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
@@ -48,6 +50,9 @@ IntegerLayer::IntegerLayer(WeightLayer const& layer, IntegerWeights weights)
 }
 
 torch::Tensor IntegerLayer::forward(torch::Tensor const& inputs) const {
+    if (is_recording()) {
+        return IntegerOperator::call(layer_, weights_, inputs);
+    }
     auto const bytes = to_bytes(inputs.to(torch::kFloat32), weights_.inputs).contiguous();
     auto const real = static_cast<std::int64_t>(torch::kFloat32);
     Stack stack{bytes,   weights_.inputs.scale,  weights_.inputs.zero,

@@ -35,6 +35,8 @@ Element element_of(torch::Tensor const& tensor) {
         return Element::i64;
     case torch::kUInt8:
         return Element::u8;
+    case torch::kChar:
+        return Element::i8;
     case torch::kBool:
         return Element::boolean;
     default:

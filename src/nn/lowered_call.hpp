@@ -115,5 +115,6 @@ Lowerings lower_arithmetic();
 Lowerings lower_layers();
 Lowerings lower_shapes();
 Lowerings lower_sequences();
+Lowerings lower_integers();
 
 } // namespace lockstep::nn

@@ -39,6 +39,13 @@ QuantisedWeight quantised_weight(torch::Tensor const& weight, torch::Tensor cons
     return {values.to(torch::kChar), scales};
 }
 
+torch::Tensor quantised_bias(torch::Tensor const& bias, torch::Tensor const& units) {
+    torch::NoGradGuard const no_grad;
+    auto const whole = (bias.to(torch::kFloat64) / units.to(torch::kFloat64)).round();
+    auto const rounded = whole.to(torch::kFloat32) * units;
+    return torch::where(whole.abs() < std::numeric_limits<std::int32_t>::max(), rounded, bias);
+}
+
 ByteScale byte_scale(double least, double most) {
     least = std::min(least, 0.0);
     most = std::max(most, 0.0);

@@ -18,6 +18,13 @@ QuantisedWeight quantised_weight(torch::Tensor const& weight);
 /// With scales that are given, [outputs], positive; what lies beyond them becomes their ends.
 QuantisedWeight quantised_weight(torch::Tensor const& weight, torch::Tensor const& scales);
 
+/// A bias rounded to whole multiples of what a layer's sums of products count in, as runtimes keep
+/// it that compute in whole numbers throughout; such a layer then gives the same there. What 32
+/// bits do not hold stays.
+///
+/// Shape  bias, units [outputs]: scale of the inputs * scale of the weights
+torch::Tensor quantised_bias(torch::Tensor const& bias, torch::Tensor const& units);
+
 /// What real values an unsigned number of 8 bits stands for: real = scale * (number - zero).
 struct ByteScale {
     double scale = 1;

@@ -148,6 +148,11 @@ class Recorder : public c10::OperatorKernel {
 
 } // namespace
 
+bool is_recording() {
+    return c10::impl::tls_is_dispatch_key_included(mode) &&
+           !c10::impl::tls_is_dispatch_key_excluded(mode);
+}
+
 Recording record_calls(std::function<torch::Tensor(torch::Tensor const&)> const& function,
                        torch::Tensor const& input, std::set<std::string> const& known) {
     Notes notes{{input, {}, 0}, known, {{input.unsafeGetTensorImpl(), 0}}};

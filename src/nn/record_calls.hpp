@@ -38,6 +38,9 @@ struct Recording {
 Recording record_calls(std::function<torch::Tensor(torch::Tensor const&)> const& function,
                        torch::Tensor const& input, std::set<std::string> const& known);
 
+/// Whether `record_calls` looks at this thread's calls now.
+bool is_recording();
+
 /// What cannot be exported, with the reason.
 [[noreturn]] void refuse_export(std::string const& what, std::string const& why);
 

@@ -102,6 +102,8 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
                                                                                layer.factor.abs()),
                                         layer.bias, (*learnt)[i].inputs}
                    : nn::IntegerWeights{nn::quantised_weight(layer.values), layer.bias, scales[i]});
+        auto& [weight, bias, inputs] = layers.back();
+        bias = nn::quantised_bias(bias, weight.scales * inputs.scale);
     }
     IntegerArrays const into(graph, layers, tensors_beside(*work.model, graph));
     auto record = checkpoint::open_weights(file)->record();

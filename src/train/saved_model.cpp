@@ -4,6 +4,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/export_script.hpp"
+#include "train/quantised_file.hpp"
 
 #include "plain_deck.hpp"
 #include "workload.hpp"
@@ -61,6 +62,11 @@ SavedModel open_saved_model(config::Deck const& deck, checkpoint::VerifiedFile c
     auto const plain = evaluation_deck(deck);
     auto work = open_workload(plain, open_datasets(plain), [](double) {});
     auto inputs = inputs_of(work, rows);
+    if (is_quantised(file)) {
+        auto const interface = model_interface(plain, work.samples, *work.task);
+        return {open_quantised(work.model, interface, file), std::move(inputs),
+                work.samples.class_names, true};
+    }
     load_weights(*work.model, file);
     return {work.model, std::move(inputs), work.samples.class_names};
 }

@@ -24,10 +24,11 @@ struct SavedModel {
     std::shared_ptr<nn::Model> model;
     nn::ExportInputs inputs;
     std::vector<std::string> class_names;
+    bool quantised = false; ///< its layers are int8
 };
 
-/// `deck` is the one that the model was trained with; `rows` of a sample are needed where samples
-/// have a number of rows each, and else are 0.
+/// Also of a file that `quantise_file` wrote. `deck` is the one that the model was trained with;
+/// `rows` of a sample are needed where samples have a number of rows each, and else are 0.
 ///
 /// Throws  Error 64 for a model of several inputs, or where rows are missing or too many; as
 ///         `load_weights` and `open_workload` do

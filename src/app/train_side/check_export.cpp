@@ -121,6 +121,7 @@ ExportDifference compare_export(std::filesystem::path const& file, train::SavedM
     auto const differences = (theirs - ours).abs();
     found.largest = differences.max().item().toDouble();
     found.largest_relative = (differences / (ours.abs() + 1)).max().item().toDouble();
+    found.step = (ours.max() - ours.min()).item().toDouble() / 255;
     if (ours.dim() > 1) {
         auto const other = theirs.argmax(1).ne(ours.argmax(1));
         found.predictions = other.numel();

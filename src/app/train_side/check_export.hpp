@@ -14,6 +14,7 @@ struct ExportDifference {
     std::int64_t samples = 0;
     double largest = 0;           ///< difference of two outputs
     double largest_relative = 0;  ///< the same, over 1 + the size of ours
+    double step = 0;              ///< of a byte that reaches over all our outputs
     std::int64_t predictions = 0; ///< largest outputs of a sample, or of its places, by class
     std::int64_t other_predictions = 0;
     double seconds_per_sample = 0; ///< of the file, on one core

@@ -63,15 +63,18 @@ ExitCode export_check_command(Invocation const& invocation) {
     auto const saved = train::open_saved_model(deck, saved_file, facts.rows);
     deck.data.test = told.data;
     auto const found = compare_export(file, saved, deck.data, told.samples);
-    bool const same =
-        found.largest_relative <= told.tolerance && std::isfinite(found.largest_relative);
+    bool const by_step = saved.quantised && !told.tolerance;
+    auto const tolerance = told.tolerance.value_or(by_step ? found.step : 1e-5);
+    auto const difference = by_step ? found.largest : found.largest_relative;
+    bool const same = difference <= tolerance && std::isfinite(difference);
     std::cout << file.string() << ": " << count_text(found.samples)
               << " samples, largest difference " << found.largest << " (relative "
               << found.largest_relative << "), " << count_text(found.other_predictions) << " of "
               << count_text(found.predictions) << " predictions differ, "
               << fixed(found.seconds_per_sample * 1e3, 3) << " ms per sample on one core\n"
               << (same ? "It agrees with " : "It does not agree with ")
-              << saved_file.path().string() << " within " << told.tolerance << "\n";
+              << saved_file.path().string() << " within " << (by_step ? "one step of int8, " : "")
+              << tolerance << "\n";
     return same ? ExitCode::ok : ExitCode::different;
 }
 

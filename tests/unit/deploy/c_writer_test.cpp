@@ -49,6 +49,21 @@ TEST_CASE("loops that run through as one are one") {
     CHECK(loops({}, {{"y", {}}}, "{0} = 1;") == "    y[0] = 1;\n");
 }
 
+TEST_CASE("a layer whose sums may leave 32 bits is refused") {
+    Graph graph;
+    constexpr std::int64_t inputs = 70000;
+    auto const x = graph.input("inputs", Element::f32, {{1, true}, {inputs, false}});
+    auto const bytes = graph.add("QuantizeLinear", {x}, {Element::u8, graph[x].shape},
+                                 {{"scale", 1.0}, {"zero", std::int64_t{0}}});
+    auto const weights = graph.constant("w", Element::i8, fixed_shape({1, inputs}),
+                                        std::vector<std::byte>(inputs, std::byte{127}));
+    graph.set_output(graph.add(
+        "QuantizedGemm", {bytes, weights, graph.reals({1}, {1}), graph.reals({0}, {1})},
+        {Element::f32, {{1, true}, {1, false}}}, {{"scale", 1.0}, {"zero", std::int64_t{0}}}));
+    CHECK(test::code_of([&] { c_source(graph, "net"); }) == ExitCode::usage);
+    CHECK(onnx_file(graph).size() > static_cast<std::size_t>(inputs));
+}
+
 TEST_CASE("an operator without a form in C is refused by its name") {
     Graph graph;
     Shape const shape{{1, true}, {2, false}};

@@ -38,7 +38,68 @@ Graph small_graph() {
     return graph;
 }
 
+/// Two layers in whole numbers, with ReLU and pooling between them.
+Graph integer_graph(std::int64_t zero) {
+    Graph graph;
+    Shape const wide{{1, true}, {2, false}, {4, false}};
+    Shape const narrow{{1, true}, {2, false}, {2, false}};
+    std::vector<std::int64_t> const one{1};
+    std::vector<std::int64_t> const two{2};
+    std::vector<std::int64_t> const none{0, 0};
+    auto const x = graph.input("inputs", Element::f32, wide);
+    auto const weights = graph.constant("w", Element::i8, fixed_shape({2, 2, 1}),
+                                        std::vector<std::byte>(4, std::byte{1}));
+    auto const layer = [&](TensorId from, std::int64_t own_zero) {
+        auto const bytes = graph.add("QuantizeLinear", {from}, {Element::u8, graph[from].shape},
+                                     {{"scale", 0.5}, {"zero", own_zero}});
+        return graph.add("QuantizedConv",
+                         {bytes, weights, graph.reals({1, 1}, {2}), graph.reals({0, 0}, {2})},
+                         {Element::f32, graph[from].shape},
+                         {{"scale", 0.5},
+                          {"zero", own_zero},
+                          {"kernel_shape", one},
+                          {"strides", one},
+                          {"pads", none},
+                          {"dilations", one},
+                          {"group", std::int64_t{1}}});
+    };
+    auto const relu = graph.add("Relu", {layer(x, 3)}, {Element::f32, wide});
+    auto const pooled = graph.add("MaxPool", {relu}, {Element::f32, narrow},
+                                  {{"kernel_shape", two}, {"strides", two}, {"pads", none}});
+    graph.set_output(layer(pooled, zero));
+    return graph;
+}
+
+std::vector<std::string> kinds_of(Graph const& graph) {
+    std::vector<std::string> kinds;
+    for (auto const& node : graph.nodes()) {
+        kinds.push_back(node.kind);
+    }
+    return kinds;
+}
+
 } // namespace
+
+TEST_CASE("bytes are made within the layer before, where ReLU and pooling keep their order") {
+    auto graph = integer_graph(0);
+    simplify(graph);
+    CHECK(kinds_of(graph) ==
+          std::vector<std::string>{"QuantizeLinear", "QuantizedConv", "MaxPool", "QuantizedConv"});
+    auto const& first = graph.nodes()[1];
+    CHECK(graph[first.output].element == Element::u8);
+    CHECK(first.real("out_scale") == 0.5);
+    CHECK(graph[graph.nodes()[2].output].element == Element::u8);
+    CHECK(graph[graph.output()].element == Element::f32);
+    CHECK(onnx_file(graph) == onnx_file(graph));
+}
+
+TEST_CASE("a ReLU stays where bytes below its zero mean something") {
+    auto graph = integer_graph(7);
+    simplify(graph);
+    CHECK(kinds_of(graph) == std::vector<std::string>{"QuantizeLinear", "QuantizedConv", "Relu",
+                                                      "QuantizeLinear", "MaxPool",
+                                                      "QuantizedConv"});
+}
 
 TEST_CASE("shapes are repeated to each other, or refused") {
     CHECK(broadcast(sample, {{2, false}}) == sample);

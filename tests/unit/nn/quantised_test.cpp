@@ -55,6 +55,12 @@ TEST_CASE("a weight in int8 is off by half a scale of its output at most, and 0 
     CHECK(torch::equal(again.values, quantised.values));
 }
 
+TEST_CASE("a bias becomes whole multiples of its units, or stays where 32 bits do not hold it") {
+    auto const units = torch::tensor({0.25F, 0.5F, 1e-20F});
+    auto const rounded = quantised_bias(torch::tensor({1.1F, -0.8F, 3.0F}), units);
+    CHECK(torch::equal(rounded, torch::tensor({1.0F, -1.0F, 3.0F})));
+}
+
 TEST_CASE("bytes stand for the values between their ends, 0 among them") {
     for (auto const& [least, most] :
          {std::pair{-1.0, 3.0}, std::pair{0.5, 2.0}, std::pair{-4.0, -1.0}, std::pair{0.0, 0.0}}) {
