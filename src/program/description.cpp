@@ -106,7 +106,7 @@ void require_training_dialect(Json const& json) {
     if (!trains) {
         refuse("the exported program is decomposed",
                concat("its dialect is ", json.at("verifiers").dump(),
-                      ", with operators that have no derivative, or a different one"),
+                      ", not TRAINING: its operators may have no derivative, or a different one"),
                "Save what torch.export.export returns, without run_decompositions");
     }
 }

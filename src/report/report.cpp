@@ -152,7 +152,7 @@ std::string profile_tables(monitor::RunRecords const& run, monitor::ProfileRecor
     }
     if (!profile.operators.empty()) {
         text += concat("\n",
-                       row({"operator of rank 0", "calls", "by itself (ms)", "with what it calls"}),
+                       row({"operator of rank 0", "calls", "itself (ms)", "with its callees (ms)"}),
                        "|---|---:|---:|---:|\n");
     }
     for (auto const& each : profile.operators) {

@@ -102,10 +102,9 @@ std::string cost_text(Study const& study) {
         }
     }
     return concat("Steps of all trials: ", count_text(steps),
-                  ". Time of ranks, over all starts that "
-                  "came to an end: ",
-                  duration_text(all), ", of which ",
-                  all > 0 ? fixed(100 * (1 - busy / all), 1) : "0", " % without a trial.\n");
+                  ". Time of all ranks, over all starts that ended: ", duration_text(all),
+                  ", of which ", all > 0 ? fixed(100 * (1 - busy / all), 1) : "0",
+                  " % without a trial.\n");
 }
 
 /// The trial's deck, but for what belongs to the trial alone.
