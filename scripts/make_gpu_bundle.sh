@@ -38,7 +38,7 @@ mkdir -p "$bundle"/{bin,lib/pmix,share}
 # --- the program and its tests --------------------------------------------------------------------
 
 cp "$build"/lockstep "$bundle/bin"
-cp "$build"/liblockstep_{core,trainer}.so "$bundle/lib"
+cp "$build"/liblockstep_{core,media,trainer}.so "$bundle/lib"
 for each in mpi.comm mpi.comm.nccl_device; do
     [[ ! -x $build/tests/$each ]] || cp "$build/tests/$each" "$bundle/bin"
 done

@@ -40,7 +40,7 @@ with Scratch() as scratch:
         found([MPIRUN, "-n", 2, "taskset", "-c", 0, LOCKSTEP, "check"], 69, "are bound to 1 of its ")
     other = scratch / "other"
     other.mkdir()
-    for name in ("lockstep", "liblockstep_core.so", "liblockstep_trainer.so"):
+    for name in ("lockstep", "liblockstep_core.so", "liblockstep_media.so", "liblockstep_trainer.so"):
         shutil.copy2(BUILD / name, other / name)
     with open(other / "liblockstep_core.so", "ab") as library:
         library.write(b"another build")

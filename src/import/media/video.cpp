@@ -13,9 +13,9 @@ extern "C" {
 #include <array>
 #include <memory>
 
-#include "video.hpp"
+#include "decoders.hpp"
 
-namespace lockstep::import {
+namespace lockstep::import::media {
 
 namespace {
 
@@ -153,7 +153,7 @@ class Video {
 
 } // namespace
 
-void read_video(std::filesystem::path const& path, std::function<void(Image&&)> const& sink) {
+void decode_video(std::filesystem::path const& path, std::function<void(Image&&)> const& sink) {
     require_file(path);
     if (auto const said = container_bytes(path); said > std::filesystem::file_size(path)) {
         throw Error(ExitCode::data, {path.string(),
@@ -164,4 +164,4 @@ void read_video(std::filesystem::path const& path, std::function<void(Image&&)> 
     Video(path, sink).read();
 }
 
-} // namespace lockstep::import
+} // namespace lockstep::import::media

@@ -1,5 +1,3 @@
-#include "sound.hpp"
-
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -10,8 +8,9 @@
 #include <sndfile.h>
 
 #include "../source_file.hpp"
+#include "decoders.hpp"
 
-namespace lockstep::import {
+namespace lockstep::import::media {
 
 namespace {
 
@@ -42,7 +41,7 @@ void require_whole(std::filesystem::path const& path, SNDFILE* file) {
 
 } // namespace
 
-Sound read_sound(std::filesystem::path const& path) {
+Sound decode_sound(std::filesystem::path const& path) {
     require_file(path);
     SF_INFO info{};
     std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> const file(sf_open(path.c_str(), SFM_READ, &info),
@@ -86,4 +85,4 @@ Sound read_sound(std::filesystem::path const& path) {
     return sound;
 }
 
-} // namespace lockstep::import
+} // namespace lockstep::import::media

@@ -1,14 +1,14 @@
 #include "lockstep/base/error.hpp"
 
-#include "video.hpp"
+#include "decoders.hpp"
 
-namespace lockstep::import {
+namespace lockstep::import::media {
 
-void read_video(std::filesystem::path const&, std::function<void(Image&&)> const&) {
+void decode_video(std::filesystem::path const&, std::function<void(Image&&)> const&) {
     throw Error(ExitCode::unavailable,
                 {"video files", "this program was built without libav",
                  "Install it (Debian: libavformat-dev libavcodec-dev libswscale-dev) and build "
                  "again, or import folders of frames"});
 }
 
-} // namespace lockstep::import
+} // namespace lockstep::import::media

@@ -1,13 +1,13 @@
 #include "lockstep/base/error.hpp"
 
-#include "sound.hpp"
+#include "decoders.hpp"
 
-namespace lockstep::import {
+namespace lockstep::import::media {
 
-Sound read_sound(std::filesystem::path const&) {
+Sound decode_sound(std::filesystem::path const&) {
     throw Error(ExitCode::unavailable,
                 {"recordings", "this program was built without libsndfile",
                  "Install libsndfile (Debian: libsndfile1-dev) and build again"});
 }
 
-} // namespace lockstep::import
+} // namespace lockstep::import::media
