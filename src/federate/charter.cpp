@@ -55,6 +55,8 @@ void Charter::require_sound() const {
             concat("it means nothing to ", strategy), "Add --strategy fedprox, or leave it out");
     require(proximal > 0 || strategy != "fedprox", "--strategy fedprox without --proximal",
             "nothing would pull", "Add --proximal MU, such as 0.01");
+    require(!has_controls() || clip == 0, concat("--clip ", clip, " with --strategy scaffold"),
+            "a norm would be that of weights and control variates together", "Leave one out");
     require(!is_private() || clip > 0, concat("--noise ", noise),
             "noise hides nothing where changes may have any norm", "Add --clip NORM");
     require(!is_private() || expected_sites > 0, concat("--noise ", noise),

@@ -135,6 +135,16 @@ Engine::Engine(Parts parts)
               kept_buffers_, nodes_[static_cast<std::size_t>(world_.rank())].first, replicas_,
               pruning_ ? pruning_->state() : ReplicaState::MoreState{}}) {}
 
+void Engine::set_correction(nn::Model const& model) {
+    torch::NoGradGuard const no_grad;
+    auto const named = model.named_parameters();
+    auto const flat = torch::zeros({layout_.size});
+    for (auto const& entry : layout_.entries) {
+        flat.narrow(0, entry.first, entry.count).copy_(named[entry.name].reshape(-1));
+    }
+    optimizer_.set_correction(flat.to(arena_.parameters().device()));
+}
+
 std::unique_ptr<Pruning> Engine::make_pruning(config::Prune const& prune) const {
     std::unique_ptr<Pruning> pruning;
     if (prune.pattern != "none") {

@@ -81,6 +81,9 @@ class Engine {
     /// Throws      AgreedError 64 for more ranks than replicas, or when a rank's model differs
     explicit Engine(Parts parts);
 
+    /// Adds a model's parameters to the mean gradient in every step from now on.
+    void set_correction(nn::Model const& model);
+
     struct StepInput {
         BatchSource& batches;
         std::int64_t step = 0; ///< steps done before

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "lockstep/train/load_weights.hpp"
 #include "nn/shapes.hpp"
 #include "task/remarks.hpp"
 #include "train/configure_torch.hpp"
@@ -239,6 +240,13 @@ void OpenedRun::make_engine() {
                                                         },
                                                     .nodes = nodes,
                                                     .devices = devices});
+    if (!setup.correction.empty()) {
+        comm::agree(world, "reading the correction of gradients", [&] {
+            auto const model = another_model(deck(), work);
+            load_weights(*model, checkpoint::VerifiedFile(setup.correction));
+            engine->set_correction(*model);
+        });
+    }
     if (!attempt.empty()) {
         return; // made again for a smaller model: the start has said it
     }

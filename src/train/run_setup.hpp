@@ -24,6 +24,7 @@ struct RunSetup {
     std::filesystem::path local;      ///< the run's place in checkpoint.local; empty: none
     std::vector<std::string> forced;  ///< changes that --force allowed
     std::optional<PlaceOnHost> place; ///< among the ranks of all runs of this host
+    std::filesystem::path correction; ///< as RunOptions::correction
 };
 
 /// Locks the directory, finds the newest good checkpoint, and settles the deck: names, replicas,

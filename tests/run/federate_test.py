@@ -37,8 +37,8 @@ def same(a, b):
     return a.keys() == b.keys() and all(numpy.array_equal(a[name], b[name]) for name in a)
 
 
-def simulate(directory, ranks, *options):
-    words = ["federate", "simulate", DECK, "--sites", 3, "--dirichlet", 1, *SETTINGS, *KEYS, "--data.train",
+def simulate(directory, ranks, *options, settings=SETTINGS):
+    words = ["federate", "simulate", DECK, "--sites", 3, "--dirichlet", 1, *settings, *KEYS, "--data.train",
              DATA / "train.h5", "--run.directory", directory, *options]
     return run(words, ranks)
 
@@ -112,6 +112,28 @@ def disturbed_round(federation):
     coordinate("result")
 
 
+def control_variates(scratch):
+    """SCAFFOLD: the same bits plain and secure; what it adds changes nothing where sites take one step a round."""
+    settings = {name: ["--rounds", 2, "--min-sites", 2, "--strategy", name] for name in ("scaffold", "fedavg")}
+    sgd = ["--optimizer.name", "sgd", "--optimizer.momentum", 0, "--optimizer.nesterov", "false",
+           "--optimizer.learning-rate", 0.1, "--schedule.name", "constant", "--schedule.warmup-steps", 0]
+    found = {}
+    for name, strategy, ranks, *more in (("one", "scaffold", 1, "--train.steps", 1),
+                                         ("one-plain", "fedavg", 1, "--train.steps", 1), ("more", "scaffold", 1),
+                                         ("more-secure", "scaffold", 3, "--secure"), ("more-plain", "fedavg", 1)):
+        simulate(scratch / name, ranks, *sgd, *more, settings=settings[strategy]).expect(0)
+        found[name] = [model(scratch / name / "federation", f"round-{number:04}.h5") for number in (1, 2)]
+    plain = found["more-plain"]
+    check(all(same(*each) for each in zip(found["more"], found["more-secure"])), "1 and 3 ranks, plain and secure")
+    check(same(found["more"][0], plain[0]), "in the first round nothing is added")
+    check(not same(found["more"][1], plain[1]), "in the second something is")
+    check(same(found["one"][0], found["one-plain"][0]), "the same first step")
+    for name, values in found["one"][1].items():
+        check(numpy.allclose(values, found["one-plain"][1][name], atol=1e-5), f"{name}: one step a round is FedAvg's")
+    simulate(scratch / "adam", 1, settings=settings["scaffold"]).expect(64, "plain SGD")
+    simulate(scratch / "norm", 1, *sgd, "--clip", 1, settings=settings["scaffold"]).expect(64, "--clip 1 with")
+
+
 with Scratch() as scratch:
     simulate(scratch / "n1", 1).expect(0, "is over: 3 sites")
     simulate(scratch / "n3", 3, "--secure").expect(0, "is over: 3 sites")
@@ -121,6 +143,8 @@ with Scratch() as scratch:
     if LONG:
         simulate(scratch / "n2", 2, "--secure").expect(0)
         check(same(expected, model(scratch / "n2/federation")), "so do 2 ranks")
+
+    control_variates(scratch)
 
     real = Federation(scratch, scratch / "n1/data", "--secure")
     jobs = [real.waiting(site) for site in SITES[1:]]
