@@ -159,18 +159,19 @@ def loss(scores, targets):
             "correct": (scores.argmax(1) == targets).sum()}
 
 
-def write(scratch, name, steps, segments=1):
-    """Decks of our sides."""
+def write(scratch, name, options):
+    """Decks of our sides; compiling takes minutes."""
     make, example, keys, batch = MODELS[name]
     torch.manual_seed(1)
     model = make()
     lockstep_export.save(model, (example,), scratch / f"{name}.pt2")
     data, texts = scratch / f"{name}.h5", TEXTS.get(name)
-    own = lockstep_export.language_loss() if texts else loss
-    targets = torch.zeros(example.shape if texts else len(example), dtype=torch.int64)
-    lockstep_export.save(model, (example,), scratch / f"{name}-loss.pt2", loss=own, targets=(targets,),
-                         weight="tokens" if texts else "samples")
-    lockstep_export.compile(scratch / f"{name}-loss.pt2", processor=PROCESSOR, segments=segments)
+    if "compiled" in options.sides:
+        own = lockstep_export.language_loss() if texts else loss
+        targets = torch.zeros(example.shape if texts else len(example), dtype=torch.int64)
+        lockstep_export.save(model, (example,), scratch / f"{name}-loss.pt2", loss=own, targets=(targets,),
+                             weight="tokens" if texts else "samples")
+        lockstep_export.compile(scratch / f"{name}-loss.pt2", processor=PROCESSOR, segments=options.segments)
     with h5py.File(data, "w") as file:
         if texts:
             file["inputs"] = torch.randint(0, texts.vocabulary, (batch * texts.sequence * 8 + 1,)).numpy().astype("u2")
@@ -182,18 +183,19 @@ def write(scratch, name, steps, segments=1):
     decks = {}
     sides = {"built-in": (keys, task), "exported": (f"name = export\nfile = {scratch}/{name}.pt2", task),
              "compiled": (f"name = export\nfile = {scratch}/{name}-loss.pt2\ncompiled = require", "kind = export")}
-    for side, (model, task) in sides.items():
+    for side in options.sides:
+        model, task = sides[side]
         decks[side] = scratch / f"{name}-{side}.ini"
-        decks[side].write_text(DECK.format(data=data, batch=batch, model=model, task=task, steps=steps + WARM_UP,
+        decks[side].write_text(DECK.format(data=data, batch=batch, model=model, task=task, steps=options.steps + WARM_UP,
                                            sequence=f"sequence = {texts.sequence}" if texts else ""))
     return decks
 
 
 def decks(scratch, name, options):
-    made = {side: scratch / f"{name}-{side}.ini" for side in ("built-in", "exported", "compiled")}
+    made = {side: scratch / f"{name}-{side}.ini" for side in options.sides}
     if options.files and all(deck.exists() for deck in made.values()):
         return made
-    return write(scratch, name, options.steps, options.segments)
+    return write(scratch, name, options)
 
 
 def run(command):
@@ -225,13 +227,14 @@ def main():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--segments", type=int, default=1, help="of the compiled step")
+    parser.add_argument("--sides", default="built-in,exported,compiled", type=lambda text: text.split(","), help="of ours")
     parser.add_argument("--files", type=pathlib.Path, help="keep models, decks and runs there, and use what is there")
     parser.add_argument("--prepare", action="store_true", help="only make --files: compiling takes minutes")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
     if options.prepare:
         for model in options.models.split(","):
-            write(options.files, model, options.steps, options.segments)
+            write(options.files, model, options)
         return
     print("| model | step of | median | its step / the step of the built-in, the exported, the compiled: median, range |"
           "\n|---|---|---|---|")

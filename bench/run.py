@@ -276,7 +276,7 @@ def contests(options):
                 percent=True),
             Limit("1,000 shard files opened and the first batch read, 2 ranks", "start", 2),
             Limit("the first sample of an epoch of 10^12", "order", 1e-3),
-            *(Row(f"memory of a rank for {kind} samples, against its prefetched batches plus 64 MiB",
+            *(Row(f"memory of a rank for {kind} samples, against its limit: the prefetched batches plus 64 MiB",
                   f"{kind} loader", f"{kind} loader", 1, key="memory_bytes",
                   their_key="allowed_bytes", under=True, percent=True)
               for kind in ("small", "large", "deflate"))])

@@ -14,7 +14,7 @@ _lockstep() {
     checkpoint) second="info verify diff prune export quantise" ;;
     federate) second="init join round info simulate" ;;
     export) second="check" ;;
-    search) [[ $word == [rst]* ]] && second="report suggest tell" ;;
+    search) [[ ${COMP_WORDS[2]:-} == [rst]* ]] && second="report suggest tell" ;;
     bench) second="allreduce step loader checkpoint" ;;
     esac
     if ((COMP_CWORD == 2)) && [[ -n $second ]]; then

@@ -184,7 +184,7 @@ part_resume() {
 part_memory() {
     local code=0 holder="" free=(--model.hidden '12000, 12000')
     if [[ $device == sim ]]; then
-        preload+=("LOCKSTEP_SIM=devices=1,mib=64")
+        preload+=("LOCKSTEP_SIM=devices=1,mib=250")
         free=(--model.hidden '3000, 3000')
     else
         "$python" -u -c 'import torch, time
@@ -201,7 +201,7 @@ time.sleep(300)' >"$work/holder.txt" &
     train short 1 mlp "${free[@]}" >"$work/memory.txt" 2>&1 || code=$?
     [[ -z $holder ]] || kill "$holder"
     cat "$work/memory.txt"
-    saw "exit code $code: $(grep -m 1 -o 'out of device memory.*' "$work/memory.txt" || true)"
+    saw "exit code $code: $(grep -m 1 -oE '(out of device memory|training this model needs).*' "$work/memory.txt" || true)"
     [[ $code -eq 71 ]]
 }
 

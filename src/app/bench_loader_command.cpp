@@ -36,7 +36,7 @@ Options bench_loader_options(BenchLoaderTold& told) {
                          "compressed chunks; shards: 1,000 files; order: finding the first sample "
                          "of an epoch of 10^12 samples, without files",
                          told.kind),
-            option::text("--files FILES", "your own files instead of a kind", trial.files.files),
+            option::text("--files FILES", "your own files, instead of --kind", trial.files.files),
             option::text("--inputs NAMES", "input datasets in FILES", trial.files.inputs),
             option::text("--targets NAMES", "target datasets in FILES", trial.files.targets),
             option::flag("--sample-per-file", "each file of FILES is one sample",

@@ -22,22 +22,22 @@ struct ExportTold {
 };
 
 Options export_options(ExportTold& told) {
-    return {.command = "lockstep checkpoint export",
-            .positions = {"FILE|RUN OUT", 2, 2},
-            .about =
-                "Writes only the model, in a format that other programs can read. For a run, "
-                "this is the model of its newest checkpoint; for its best model, name "
-                "RUN/best.h5. torchscript, onnx and c run the model, and need "
-                "the data that its deck names; --section.key VALUE changes a key of that deck. "
-                "ONNX and C files take inputs as they are stored, and scale them.",
-            .rows = {option::one_of("--format", {"safetensors", "torchscript", "onnx", "c", "hdf5"},
-                                    "default: by the extension of OUT", told.format),
-                     option::whole("--rows N",
-                                   "rows of a sample, for onnx and c, where samples have a number "
-                                   "of rows each",
-                                   told.rows),
-                     option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
-            .deck_keys = true};
+    return {
+        .command = "lockstep checkpoint export",
+        .positions = {"FILE|RUN OUT", 2, 2},
+        .about = "Writes only the model, in a format that other programs can read. For a run, "
+                 "this is the model of its newest checkpoint; for its best model, name "
+                 "RUN/best.h5. torchscript, onnx and c run the model, and need "
+                 "the data that its deck names; --section.key VALUE changes a key of that deck. "
+                 "ONNX and C files take inputs as they are stored, and scale them.",
+        .rows = {option::one_of("--format", {"safetensors", "torchscript", "onnx", "c", "hdf5"},
+                                "default: by the extension of OUT", told.format),
+                 option::whole(
+                     "--rows N",
+                     "rows of a sample, for onnx and c, if samples differ in their number of rows",
+                     told.rows),
+                 option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
+        .deck_keys = true};
 }
 
 std::string format_of(std::filesystem::path const& out) {
@@ -59,8 +59,8 @@ std::string format_of(std::filesystem::path const& out) {
 void require_c_names(std::filesystem::path const& out, bool overwrite) {
     if (out.extension() != ".c") {
         throw Error(ExitCode::usage, {concat("--format c with ", out.string()),
-                                      "compilers know C files by their extension, and a header and "
-                                      "a Fortran module lie beside it",
+                                      "compilers recognize C files by their extension, and a "
+                                      "header and a Fortran module are written next to it",
                                       "Name a file that ends in .c"});
     }
     for (auto const* const extension : {".h", ".f90"}) {

@@ -21,9 +21,10 @@ ExitCode join_command(Invocation const& invocation) {
     federate::Federation const federation(words.positions[0]);
     auto const coordinator = federate::hex_text(federation.coordinator());
     if (!told.coordinator.empty() && told.coordinator != coordinator) {
-        throw Error(ExitCode::data, {concat("the coordinator's fingerprint is ", coordinator),
-                                     concat("it is to be ", told.coordinator),
-                                     "Ask the coordinator, by another way than the directory"});
+        throw Error(ExitCode::data,
+                    {concat("the coordinator's fingerprint is ", coordinator),
+                     concat("--coordinator says ", told.coordinator),
+                     "Ask the coordinator which is right, but not through the directory"});
     }
     auto const key = federate::PrivateKey::open_or_make(told.key, told.site);
     federate::Site(federation, key, {}).join();
@@ -67,14 +68,14 @@ ExitCode round_command(Invocation const& invocation) {
     FederateRoundTold told;
     auto const words = federate_round_options(told).parse(invocation.arguments);
     if (told.coordinator == !told.site.empty()) {
-        throw Error(ExitCode::usage, {"who takes part in the round is not clear",
-                                      "it needs either --site NAME or --coordinator",
+        throw Error(ExitCode::usage, {"it is not clear who takes part in the round",
+                                      "give either --site NAME or --coordinator",
                                       "See lockstep federate round --help"});
     }
     bool const of_coordinator = !told.accept.empty() || told.close || told.abandon;
     if (!told.coordinator && of_coordinator) {
-        throw Error(ExitCode::usage, {"--accept, --close and --abandon are the coordinator's",
-                                      "a site decides on none of them", "Leave them out"});
+        throw Error(ExitCode::usage, {"--accept, --close and --abandon are for the coordinator",
+                                      "a site cannot use them", "Leave them out"});
     }
     if (told.coordinator) {
         return coordinate(told, words.positions[0]);

@@ -11,15 +11,15 @@ namespace {
 std::vector<Option> charter_rows(federate::Charter& charter, bool& secure) {
     return {
         option::one_of("--strategy", {"fedavg", "fedprox", "fedadam", "scaffold"},
-                       "how the global model follows the mean change", charter.strategy),
+                       "how the mean change updates the global model", charter.strategy),
         option::whole("--rounds N", "number of rounds", charter.rounds),
         option::whole("--min-sites N", "fewest sites that make a round", charter.min_sites),
         option::real("--participation P", "probability that a site is drawn for a round",
                      charter.participation, {.least = 1e-6, .most = 1}),
-        option::real("--server-rate R", "rate of the global model", charter.server_rate),
+        option::real("--server-rate R", "learning rate of the global model", charter.server_rate),
         option::real("--server-epsilon E", "fedadam: term added to the denominator",
                      charter.server_epsilon, {.least = 1e-12}),
-        option::real("--proximal MU", "fedprox: strength of the pull to the global model",
+        option::real("--proximal MU", "fedprox: strength of the pull towards the global model",
                      charter.proximal),
         option::real("--range R", "largest change of a weight in a round; larger ones are clipped",
                      charter.range, {.least = 1e-9, .most = 1e9}),
@@ -34,7 +34,7 @@ std::vector<Option> charter_rows(federate::Charter& charter, bool& secure) {
                      "differential privacy: standard deviation of the noise, relative to --clip",
                      charter.noise),
         option::whole("--expected-sites N",
-                      "with --noise: number of sites that join, which the mean is taken over",
+                      "with --noise: number of sites that will join, used to compute the mean",
                       charter.expected_sites),
         option::real("--delta D", "delta at which epsilon is reported", charter.delta,
                      {.least = 1e-30, .most = 0.5}),
@@ -97,7 +97,7 @@ Options federate_round_options(FederateRoundTold& told) {
                      option::flag("--coordinator", "act as coordinator", told.coordinator),
                      option::required(option::path("--key FILE", "private key", told.key)),
                      option::real("--wait SECONDS",
-                                  "site: wait so long for the next phase before exiting",
+                                  "site: how long to wait for the next phase before exiting",
                                   told.wait_s, {.most = 1e7}),
                      option::texts("--accept FINGERPRINT,...",
                                    "coordinator: accept these sites, or all that have joined: all",
@@ -129,11 +129,10 @@ Options federate_simulate_options(FederateSimulateTold& told) {
                  "the job is interrupted, the same command continues.",
         .rows = {option::required(option::whole("--sites N", "number of sites", told.sites,
                                                 {.least = 1, .most = 100000})),
-                 option::real(
-                     "--dirichlet A",
-                     "draw each class's shares of the sites from a Dirichlet distribution; "
-                     "small values make sites differ; default: even shares",
-                     told.dirichlet, {.least = 0, .most = 1e6})},
+                 option::real("--dirichlet A",
+                              "draw the sites' shares of each class from a Dirichlet distribution; "
+                              "small values make sites differ; default: even shares",
+                              told.dirichlet, {.least = 0, .most = 1e6})},
         .deck_keys = true};
     std::ranges::move(charter_rows(told.charter, told.secure), std::back_inserter(options.rows));
     return options;

@@ -50,7 +50,8 @@ Options launch_options(LaunchTold& told) {
                             "single: one process; dp: one process, replicas on threads; ddp: one "
                             "rank per device",
                             choice.mode),
-             option::whole("--devices N", "ranks per host; with dp, replicas", choice.devices),
+             option::whole("--devices N", "ranks per host; with dp, number of replicas",
+                           choice.devices),
              option::flag("--oversubscribe", "allow more ranks than there are devices",
                           choice.oversubscribe),
              option::one_of("--scale-rate", {"none", "linear", "sqrt"},
@@ -92,7 +93,7 @@ void require_job_for_its_shape(launch::LaunchChoice const& choice) {
     if (choice.submit == "no" && shaped) {
         throw Error(ExitCode::usage,
                     {"options of a job, such as --nodes or --time, were given with --submit no",
-                     "no job is made", "Name hosts by --hostfile, or submit a job"});
+                     "no job is submitted", "Name hosts by --hostfile, or submit a job"});
     }
 }
 
@@ -100,7 +101,7 @@ void require_job_for_its_shape(launch::LaunchChoice const& choice) {
 void require_fit_for_search(LaunchTold const& told) {
     auto const& choice = told.choice;
     if (choice.search.empty() && !choice.search_directory.empty()) {
-        throw Error(ExitCode::usage, {"--search-directory without --search", "no search is made",
+        throw Error(ExitCode::usage, {"--search-directory without --search", "there is no search",
                                       "Name the search's SPACE file with --search"});
     }
     if (choice.search.empty()) {
@@ -113,8 +114,8 @@ void require_fit_for_search(LaunchTold const& told) {
                                               : told.force ? "--force"
                                                            : "--mode dp"),
                      submits      ? "job scripts are written for single runs"
-                     : told.force ? "trials begin or continue as they did before"
-                                  : "replicas of a trial are on ranks",
+                     : told.force ? "a search never forces changed keys on its trials"
+                                  : "the replicas of a trial run on ranks, not on threads",
                      submits ? "Start lockstep launch --yes --search in a job script of your own"
                              : "Leave it out"});
     }

@@ -43,7 +43,7 @@ std::vector<Command> commands() {
          "checks whether this machine or allocation is ready to train, and names remedies"},
         {"estimate", [](Invocation const& i) { return train_side_command("estimate", i); },
          estimate_help, "DECK [--price-per-hour P]",
-         "measures a step and the network, and predicts 1 to 1024 ranks"},
+         "measures a step and the network, and predicts training on 1 to 1024 ranks"},
         {"evaluate", [](Invocation const& i) { return train_side_command("evaluate", i); },
          evaluate_help, "DECK CHECKPOINT|RUN",
          "evaluates a checkpoint on the test (or validation) set"},

@@ -38,7 +38,7 @@ void require_running(monitor::RunRecords const& run) {
     if (run.attempts.empty() || !run.attempts.back().reason.empty()) {
         throw Error(ExitCode::no_input,
                     {concat("no timeline of ", run.name()),
-                     "the run is not running: its records tell of its end",
+                     "according to its records, the run is not running",
                      "Start it again, or set profile.steps in its deck to record some steps"});
     }
 }
@@ -59,8 +59,8 @@ monitor::ProfileRecord awaited(monitor::RunRecords& run, std::size_t before, dou
                 {concat(run.name(), " has written no timeline within ", duration_text(wait_s)),
                  "its job takes no steps, or is gone, or the disk refused the file (log.txt says "
                  "so)",
-                 "Look at the run with lockstep watch; a request that was not taken remains, and "
-                 "is taken by the next step"});
+                 "Look at the run with lockstep watch; a pending request stays, and the run's next "
+                 "step takes it"});
 }
 
 } // namespace

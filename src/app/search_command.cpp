@@ -25,14 +25,22 @@ struct SuggestTold {
     std::filesystem::path directory;
 };
 
-Options search_report_options(NothingTold&) {
+struct SearchReportTold {
+    std::optional<double> carbon;
+};
+
+Options search_report_options(SearchReportTold& told) {
     return {.command = "lockstep search report",
             .positions = {"DIR", 1, 1},
             .about =
                 "Writes search.md (a table of the trials, the best ones, the importance of "
                 "each key), pictures in plots/ (parallel coordinates, Pareto front, "
                 "importance) and best.ini, the deck of the best trial, into the directory of a "
-                "search, which may still be running."};
+                "search, which may still be running.",
+            .rows = {option::real("--carbon-intensity G_PER_KWH",
+                                  "grams of CO2 per kWh of your site's electricity: the report "
+                                  "says how much the search took",
+                                  told.carbon)}};
 }
 
 Options search_suggest_options(SuggestTold& told) {
@@ -147,7 +155,9 @@ ExitCode tell_command(Invocation const& invocation) {
 }
 
 ExitCode report_search_command(Invocation const& invocation) {
-    std::filesystem::path const directory = positions_of(search_report_options, invocation)[0];
+    SearchReportTold told;
+    std::filesystem::path const directory =
+        search_report_options(told).parse(invocation.arguments).positions[0];
     auto const study = search::Study::look_at(directory);
     std::vector<std::string> pictures;
     try {
@@ -157,7 +167,7 @@ ExitCode report_search_command(Invocation const& invocation) {
     } catch (Error const& error) {
         std::cerr << "lockstep: warning: " << error.what() << "\n";
     }
-    std::cout << search::write_report(*study, directory, pictures);
+    std::cout << search::write_report(*study, directory, {pictures, told.carbon});
     return ExitCode::ok;
 }
 

@@ -127,8 +127,8 @@ Options quantise_options(train::QuantiseOptions& told) {
                  "RUN/best.h5.",
         .rows = {option::whole("--samples N", "number of samples to calibrate with", told.samples),
                  option::one_of("--method", {"minmax", "percentile", "mse"},
-                                "range of a layer's inputs: all values, 99.99 % of them, or "
-                                "that of the least squared error",
+                                "range of a layer's inputs: of all values, of 99.99 % of them, or "
+                                "the one with the least squared error",
                                 told.method),
                  option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
         .deck_keys = true};
@@ -154,24 +154,25 @@ Options bench_step_options(BenchStepTold& told) {
 }
 
 Options export_check_options(ExportCheckTold& told) {
-    return {
-        .command = "lockstep export check",
-        .positions = {"FILE", 1, 1},
-        .about = "Runs an ONNX or C file of lockstep checkpoint export, and the checkpoint that "
-                 "it was made from, on the same samples. Exits with 1 if outputs differ by more "
-                 "than the tolerance. C files are compiled with cc; ONNX files need a python3 "
-                 "with onnxruntime.",
-        .rows = {option::required(
-                     option::text("--data SET", "samples, as data.test names them", told.data)),
-                 option::whole("--samples N", "number of samples", told.samples),
-                 option::path("--checkpoint FILE",
-                              "to compare with; default: the one that FILE names", told.checkpoint),
-                 option::real(
-                     "--tolerance D",
-                     "largest difference allowed, relative to 1 + the output's size; default: "
-                     "1e-5, or for int8 a 255th of the range of all outputs",
-                     told.tolerance)},
-        .deck_keys = true};
+    return {.command = "lockstep export check",
+            .positions = {"FILE", 1, 1},
+            .about =
+                "Runs an ONNX or C file of lockstep checkpoint export, and the checkpoint that "
+                "it was made from, on the same samples. Exits with 1 if outputs differ by more "
+                "than the tolerance. C files are compiled with cc; ONNX files need a python3 "
+                "with onnxruntime.",
+            .rows = {option::required(
+                         option::text("--data SET", "samples, as data.test names them", told.data)),
+                     option::whole("--samples N", "number of samples", told.samples),
+                     option::path("--checkpoint FILE",
+                                  "checkpoint to compare with; default: the one that FILE names",
+                                  told.checkpoint),
+                     option::real(
+                         "--tolerance D",
+                         "largest difference allowed, relative to 1 + the output's size; default: "
+                         "1e-5, or for int8 a 255th of the range of all outputs",
+                         told.tolerance)},
+            .deck_keys = true};
 }
 
 Options models_options(NothingTold&) {

@@ -136,7 +136,7 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> into) const {
             throw Error(ExitCode::data,
                         {concat(path_.string(), " ends at byte ", size()),
                          concat(into.size(), " more bytes were expected at byte ", offset),
-                         "The file was cut short: make or copy it again"});
+                         "The file was cut short: recreate it, or copy it again"});
         }
         into = into.subspan(static_cast<std::size_t>(got));
         offset += static_cast<std::uint64_t>(got);
@@ -183,7 +183,7 @@ void File::claim_space(std::uint64_t bytes) const {
             concat("no room for ", bytes_text(bytes), " in ", path_.string()), result,
             concat(
                 bytes_text(free_space(path_.parent_path())),
-                " are free there: remove files, or name another disk (for a run: run.directory)"));
+                " are free there: remove files, or use another disk (for a run: run.directory)"));
     }
 }
 
@@ -261,7 +261,7 @@ Error creation_error(std::string const& what, std::filesystem::path const& direc
                                 count_text(static_cast<std::int64_t>(info.f_files)), ")")
                        : system_text(error_number),
              no_inodes
-                 ? "Remove files that are not needed (many small ones first), or name another disk"
+                 ? "Remove files that are not needed (many small ones first), or use another disk"
                  : disk_advice}};
 }
 

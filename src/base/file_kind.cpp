@@ -27,7 +27,7 @@ constexpr char const* of_sounds =
     "Make a data set of recordings: lockstep data import speech DIRECTORY OUT.h5";
 constexpr char const* of_films =
     "Make a data set of videos: lockstep data import video DIRECTORY OUT.h5";
-constexpr char const* a_model = "It holds a model, not samples: name it as model.weights";
+constexpr char const* a_model = "It holds a model, not samples: set model.weights to it";
 
 /// What the first bytes tell.
 struct Magic {
@@ -119,12 +119,12 @@ FileKind archive(std::string_view names) {
     if (holds("archive_format") || holds("serialized_exported_program.json") ||
         holds("models/model.json")) {
         return {"a torch.export archive (PT2)",
-                "It holds a model, not samples: name it as model.file, with model.name = export",
+                "It holds a model, not samples: set model.file to it, and model.name = export",
                 python("torch", "torch.export.load('FILE').state_dict"), "Set model.name = export"};
     }
     if (holds("constants.pkl")) {
         return {"a TorchScript module",
-                "It holds a model, not samples: name it as model.file, with model.name = script",
+                "It holds a model, not samples: set model.file to it, and model.name = script",
                 python("torch", "torch.jit.load('FILE', 'cpu').state_dict()"), ""};
     }
     if (holds("data.pkl")) {
@@ -215,7 +215,7 @@ FileKind recognised(File const& file) {
         }
     }
     if (is_safetensors(head, size)) {
-        return {"a safetensors file", a_model, "Name it as model.weights", only_weights};
+        return {"a safetensors file", a_model, "Set model.weights to it", only_weights};
     }
     if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {
         return pickled("a pickle");

@@ -166,6 +166,10 @@ std::shared_ptr<Recorder> Recorder::of_this_thread() {
     return joined_here != nullptr ? joined_here->recorder_ : nullptr;
 }
 
+void Recorder::set_listener(Listener const* listener) noexcept {
+    listener_.store(listener, std::memory_order_release);
+}
+
 std::int64_t Recorder::now_ns() const noexcept {
     return monotonic_ns() + skew_ns_;
 }
@@ -235,13 +239,23 @@ Recorder::Join::~Join() {
 }
 
 Scope::Scope(std::string_view name, std::int64_t number, ScopeKind kind) noexcept
-    : ring_(joined_here != nullptr ? joined_here->ring_.get() : nullptr) {
+    : ring_(joined_here != nullptr ? joined_here->ring_.get() : nullptr),
+      listener_(ring_ != nullptr ? joined_here->recorder_->listener_.load(std::memory_order_acquire)
+                                 : nullptr) {
     if (ring_ != nullptr) {
         ring_->open(name, number, kind);
+    }
+    if (listener_ != nullptr) {
+        std::array<char, name_words * sizeof(std::uint64_t)> text{};
+        std::copy_n(name.data(), std::min(name.size(), text.size() - 1), text.data());
+        listener_->begin(text.data(), number);
     }
 }
 
 Scope::~Scope() {
+    if (listener_ != nullptr) {
+        listener_->end();
+    }
     if (ring_ != nullptr) {
         ring_->close();
     }

@@ -56,6 +56,14 @@ class Recorder {
     class Ring;
     class Join;
 
+    /// What else hears of scopes, on their threads, as they begin and end; such as a profiler of
+    /// the device's vendor. `begin` gets the name, and the number where it is not -1. Neither may
+    /// throw.
+    struct Listener {
+        void (*begin)(char const* name, std::int64_t number) = nullptr;
+        void (*end)() = nullptr;
+    };
+
     /// `skew_s`: by how much this process's clock is wrong, on purpose.
     explicit Recorder(double skew_s = 0);
     Recorder(Recorder const&) = delete;
@@ -68,6 +76,10 @@ class Recorder {
     /// CLOCK_MONOTONIC, and the skew.
     std::int64_t now_ns() const noexcept;
 
+    /// Scopes of all threads from now on; `listener` must outlive the recorder. Scopes that are
+    /// open now end unheard.
+    void set_listener(Listener const* listener) noexcept;
+
     /// Where a reader is in each ring.
     using Cursor = std::array<std::uint64_t, max_threads>;
     /// The newest scope of each ring.
@@ -78,9 +90,12 @@ class Recorder {
     std::vector<RecordedThread> read_all() const;
 
   private:
+    friend class Scope; // asks for the listener
+
     std::shared_ptr<Ring> take(std::string_view name);
 
     std::int64_t skew_ns_;
+    std::atomic<Listener const*> listener_{nullptr};
     mutable std::mutex mutex_; ///< of the list, not of its rings
     std::vector<std::shared_ptr<Ring>> rings_;
 };
@@ -116,7 +131,8 @@ class Scope {
     ~Scope();
 
   private:
-    Recorder::Ring* ring_; ///< null: nobody records
+    Recorder::Ring* ring_;               ///< null: nobody records
+    Recorder::Listener const* listener_; ///< that has heard of it; null: nobody
 };
 
 /// Records what has ended: `name` and `is_open` of `scope` do not count.

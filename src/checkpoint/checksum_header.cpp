@@ -45,7 +45,7 @@ T get(std::span<std::byte const> bytes, std::uint64_t offset) {
 Error damaged(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
             {concat(path.string(), " differs from what was recorded"), why,
-             "Use an older checkpoint, or make or copy the file again"}};
+             "Use an older checkpoint, or recreate the file, or copy it again"}};
 }
 
 } // namespace

@@ -7,7 +7,7 @@ namespace lockstep::checkpoint {
 Error not_ours(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
             {concat("cannot read ", path.string()), why,
-             "Check that it is the right file, or make or copy it again"}};
+             "Check that it is the right file, or recreate it, or copy it again"}};
 }
 
 Error lacking(std::filesystem::path const& path, std::string const& what) {

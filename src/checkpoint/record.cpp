@@ -33,7 +33,7 @@ void write_record(h5::File& file, Record const& record, std::string const& forma
     for (auto const& [name, value] : record.integers) {
         if (record.reals.contains(name)) {
             throw Error(ExitCode::software,
-                        {concat("record value ", name, " is an integer and a real"),
+                        {concat("record value ", name, " is both an integer and a real number"),
                          "a name can be only one of them", "Please report this"});
         }
         file.set_attribute(record_group, name, value);

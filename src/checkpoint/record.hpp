@@ -28,7 +28,7 @@ inline constexpr char const* model_format = "lockstep model";
 
 /// Writes the record: integers and reals as attributes of /record, texts and notes as datasets
 /// below it; and what kind of file it is as attributes of the root.
-/// Throws  Error 70 when a name is an integer and a real
+/// Throws  Error 70 when a name is both an integer and a real number
 void write_record(h5::File& file, Record const& record, std::string const& format);
 
 /// Reads it back. Throws Error 65 when the file is not of `format`.

@@ -10,11 +10,10 @@ void try_space(std::filesystem::path const& path, std::uint64_t bytes) {
     auto const file = File::create(path);
     // Asked first, so as not to fill the disk for others in order to learn that it is too small.
     if (auto const free = free_space(path.parent_path()); free < bytes) {
-        throw Error(
-            ExitCode::io,
-            {concat("no room for ", path.string()),
-             concat("it needs ", bytes_text(bytes), ", and ", bytes_text(free), " are free"),
-             "Remove files, or name another disk (for a run: run.directory)"});
+        throw Error(ExitCode::io, {concat("no room for ", path.string()),
+                                   concat("it needs ", bytes_text(bytes), ", and ",
+                                          bytes_text(free), " are free"),
+                                   "Remove files, or use another disk (for a run: run.directory)"});
     }
     file.claim_space(bytes); // quotas and limits are told by trying only
 }

@@ -30,7 +30,7 @@ using Letter = std::vector<std::byte>;
 void deliver(std::span<std::byte const> bytes, Receive& to) {
     if (bytes.size() != to.into.size()) {
         throw Error(ExitCode::software,
-                    {"a message has another length than was expected",
+                    {"a message does not have the expected length",
                      "two ranks follow different schedules", "Please report this"});
     }
     std::copy(bytes.begin(), bytes.end(), to.into.begin());

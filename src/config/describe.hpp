@@ -81,12 +81,12 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("data.bucket-by-length", deck.data.bucket_by_length, between(0, 1 << 20, fixed),
           "sort by length within this many consecutive batches; 0: off");
 
-    visit("model.name", deck.model.name, any(fixed), "the model; lockstep models lists all");
+    visit("model.name", deck.model.name, any(fixed), "the model (see lockstep models)");
     visit("model.weights", deck.model.weights, such_as(check_paths, fixed),
           "initial weights: a safetensors file, a best.h5 or a checkpoint");
     visit.own("model", deck.model.own);
 
-    visit("task.kind", deck.task.kind, any(fixed), "the task; lockstep tasks lists all");
+    visit("task.kind", deck.task.kind, any(fixed), "the task (see lockstep tasks)");
     visit("task.metric", deck.task.metric, any(),
           "metric that decides which model is best; default: the task's first metric");
     visit.own("task", deck.task.own);
@@ -109,8 +109,9 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "(*.weight); or none");
     visit("optimizer.ema", optimizer.ema, between(0, below_1, fixed),
           "decay of the averaged weights (EMA), which are evaluated and exported; 0: off");
-    visit("optimizer.proximal", optimizer.proximal, at_least(0, fixed),
-          "strength of a pull to the first weights, added to the gradient (FedProx); 0: off");
+    visit(
+        "optimizer.proximal", optimizer.proximal, at_least(0, fixed),
+        "strength of a pull towards the initial weights, added to the gradient (FedProx); 0: off");
     visit("optimizer.momentum", optimizer.momentum, between(0, below_1, fixed),
           "momentum of sgd and lars");
     visit("optimizer.nesterov", optimizer.nesterov, any(fixed), "Nesterov momentum in sgd");
@@ -132,7 +133,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("schedule.warmup-epochs", deck.schedule.warmup_epochs, between(0, max_epochs, fixed),
           "epochs of linear warm-up from 0 to the peak");
     visit("schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
-          "steps of this warm-up; the longer of the two applies");
+          "steps of linear warm-up from 0 to the peak; the longer of the two warm-ups applies");
     visit("schedule.minimum", deck.schedule.minimum, between(0, 1, fixed),
           "cosine schedule: final rate, relative to the peak");
     visit("schedule.step-epochs", deck.schedule.step_epochs, between(1, max_epochs, fixed),
@@ -154,8 +155,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
 
     auto& distill = deck.distill;
     visit("distill.teacher", distill.teacher, such_as(check_paths, fixed),
-          "file of a trained model whose outputs are learnt, too: a checkpoint, a best.h5, a "
-          "safetensors file, a TorchScript file or a program of torch.export");
+          "file of a trained model from whose outputs the model learns, too: a checkpoint, a "
+          "best.h5, a safetensors file, a TorchScript file or a program of torch.export");
     visit("distill.teacher-deck", distill.teacher_deck, such_as(check_paths, fixed),
           "deck of the teacher's model, for a safetensors file");
     visit("distill.temperature", distill.temperature, between(0.01, 1000, fixed),
@@ -170,20 +171,21 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("prune.target", prune.target, such_as(check_prune_target, fixed),
           "channels: the share of multiply-adds that stays, such as macs 0.5");
     visit("prune.multiple", prune.multiple, between(1, 1024, fixed),
-          "channels: a layer keeps a multiple of so many");
+          "channels: each layer keeps a multiple of this number");
     visit("prune.sparsity", prune.sparsity, between(0.001, 0.999, fixed),
           "unstructured: share of the weights to remove");
     visit("prune.score", prune.score, one_of({"magnitude", "taylor"}, fixed),
           "which weights stay: the largest (magnitude), or those whose removal would change the "
           "loss most by its first derivative (taylor)");
     visit("prune.scope", prune.scope, one_of({"global", "layer"}, fixed),
-          "unstructured and channels: they compete over the whole model, or within each layer");
+          "unstructured and channels: compare scores across the whole model (global), or within "
+          "each layer");
     visit("prune.except", prune.except, any(fixed),
           "weights that all stay: name patterns (*.output.weight), or none");
     visit("prune.begin", prune.begin, at_least(0, fixed), "step after which weights are removed");
     visit("prune.end", prune.end, at_least(0, fixed),
-          "unstructured and channels: step of the last removal, up to which the share grows by a "
-          "cubic schedule; default: all at prune.begin");
+          "unstructured and channels: step of the last removal; until then the removed share grows "
+          "on a cubic schedule; default: remove all at prune.begin");
     visit("prune.every", prune.every, at_least(1, fixed), "steps between removals");
 
     visit("quantise.aware", deck.quantise.aware, any(fixed),

@@ -144,7 +144,7 @@ void Column::require_within(std::uint64_t file_bytes, std::filesystem::path cons
         throw Error(ExitCode::data, {path.string(),
                                      concat(what, " of dataset ", name_,
                                             " do not end within the file's ", file_bytes, " bytes"),
-                                     "The file was cut short: make or copy it again"});
+                                     "The file was cut short: recreate it, or copy it again"});
     };
     if (form_->chunk.empty()) {
         auto const bytes =

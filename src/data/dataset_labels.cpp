@@ -5,7 +5,9 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "dataset_parts.hpp"
@@ -14,7 +16,33 @@ namespace lockstep::data {
 
 namespace {
 
-constexpr std::int64_t labels_at_once = 1 << 16;
+constexpr std::int64_t labels_at_once = 1 << 15; ///< and what is made of them, within a cache
+
+/// Adds how often each label occurs, each of which is within `counts`. Neighbours are counted
+/// apart: where they are equal, none waits for what the one before it has written.
+void count(std::span<std::int64_t const> labels, std::vector<std::int64_t>& counts) {
+    constexpr std::size_t apart = 4;
+    constexpr std::size_t few_classes = 1000;
+    if (counts.size() > few_classes) {
+        for (auto const label : labels) {
+            ++counts[static_cast<std::size_t>(label)];
+        }
+        return;
+    }
+    std::array<std::array<std::int64_t, few_classes>, apart> parts{};
+    std::size_t i = 0;
+    for (; i + apart <= labels.size(); i += apart) {
+        for (std::size_t part = 0; part < apart; ++part) {
+            ++parts[part][static_cast<std::size_t>(labels[i + part])];
+        }
+    }
+    for (; i < labels.size(); ++i) {
+        ++parts[0][static_cast<std::size_t>(labels[i])];
+    }
+    for (auto const& part : parts) {
+        std::ranges::transform(counts, part, counts.begin(), std::plus<>{});
+    }
+}
 
 } // namespace
 
@@ -27,32 +55,35 @@ void Dataset::look_through_labels(std::size_t file, Hasher& hasher) {
         return;
     }
     bool const declared = !parts_->declared_names->empty();
-    auto const count = [&](std::span<std::int64_t const> indices,
-                           std::span<std::int64_t const> labels) {
+    auto const take = [&](std::int64_t first, std::span<std::int64_t const> labels) {
         hasher.add(std::as_bytes(labels));
-        auto const largest = *std::max_element(labels.begin(), labels.end());
+        std::int64_t least = 0;
+        std::int64_t largest = -1;
+        for (auto const label : labels) {
+            least = std::min(least, label);
+            largest = std::max(largest, label);
+        }
         auto const needed =
             static_cast<std::size_t>(std::clamp<std::int64_t>(largest, -1, max_classes - 1) + 1);
         counts_.resize(std::max(counts_.size(), declared ? names_.size() : needed), 0);
-        require_labels(indices, labels);
-        for (auto const label : labels) {
-            ++counts_[static_cast<std::size_t>(label)];
+        if (least < 0 || largest >= static_cast<std::int64_t>(counts_.size())) {
+            std::vector<std::int64_t> samples(labels.size());
+            std::iota(samples.begin(), samples.end(), first);
+            require_labels(samples, labels);
         }
+        count(labels, counts_);
     };
-    for_labels(parts_->source.first_of_file[file], parts_->source.samples, count);
+    for_labels(parts_->source.first_of_file[file], parts_->source.samples, take);
 }
 
 void Dataset::for_labels(std::int64_t first, std::int64_t end, LabelVisitor const& visit) const {
     std::vector<std::int64_t> labels;
-    std::vector<std::int64_t> indices;
     Scratch scratch;
     for (auto at = first; at < end;) {
         auto const count = std::min(labels_at_once, end - at);
         labels.resize(static_cast<std::size_t>(count));
-        indices.resize(labels.size());
-        std::iota(indices.begin(), indices.end(), at);
-        parts_->targets.front().read_wholes(parts_->source, indices, labels, scratch);
-        visit(indices, labels);
+        parts_->targets.front().read_wholes(parts_->source, Span{at, count}, labels, scratch);
+        visit(at, labels);
         at += count;
     }
 }

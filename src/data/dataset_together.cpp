@@ -107,7 +107,7 @@ Dataset Dataset::open_together(DatasetOptions const& options, comm::Communicator
         if (whole.fingerprint_ != of_root) {
             throw Error(ExitCode::data,
                         {paths.front().string(),
-                         "this host's files hold other data than those of rank 0's host",
+                         "this host's files do not hold the same data as those of rank 0's host",
                          "Copy the same files to all hosts, or name files that all hosts share"});
         }
     });

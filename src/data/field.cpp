@@ -360,6 +360,21 @@ void Field::read_wholes(Source& source, std::span<std::int64_t const> indices,
     });
 }
 
+void Field::read_wholes(Source& source, Span samples, std::span<std::int64_t> into,
+                        Scratch& scratch) const {
+    auto const end = samples.first + samples.count;
+    for (auto at = samples.first; at < end;) {
+        auto const file = source.file_of(at);
+        Span const rows{at - source.first_of_file[file],
+                        std::min(end, source.end_of_file(file)) - at};
+        auto const values = static_cast<std::size_t>(rows.count) * elements_;
+        to_wholes(info_.type, read_run(source, {file, rows, at, {}, true}, scratch),
+                  into.first(values));
+        into = into.subspan(values);
+        at += rows.count;
+    }
+}
+
 void Field::read(Source& source, std::span<std::int64_t const> indices, Values& into,
                  Scratch& scratch) const {
     if (info_.ragged) {
@@ -409,7 +424,7 @@ Span Field::rows_of_sample(Source& source, std::size_t file, std::int64_t sample
                     {concat("sample ", sample, " of ", source.path_of(file).string()),
                      concat("its rows of ", info_.name, " are ", ends[0], " to ", ends[1],
                             ", which are not within the file's ", columns_[file].rows(), " rows"),
-                     "The file is damaged: make or copy it again"});
+                     "The file is damaged: recreate it, or copy it again"});
     }
     return {ends[0], ends[1] - ends[0]};
 }

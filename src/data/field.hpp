@@ -79,6 +79,9 @@ class Field {
                     Scratch& scratch) const;
     void read_wholes(Source& source, std::span<std::int64_t const> indices,
                      std::span<std::int64_t> into, Scratch& scratch) const;
+    /// The same of consecutive samples.
+    void read_wholes(Source& source, Span samples, std::span<std::int64_t> into,
+                     Scratch& scratch) const;
 
   private:
     static Column::Context context_of(Source& source);

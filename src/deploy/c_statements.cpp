@@ -445,8 +445,8 @@ std::string CStatements::of(Node const& node) {
     }
     auto const found = others.find(node.kind);
     if (found == others.end()) {
-        throw Error(ExitCode::usage, {concat("operator ", node.kind, " has no form in C"),
-                                      "the C export does not know it", "Export --format onnx"});
+        throw Error(ExitCode::usage, {concat("operator ", node.kind, " cannot be written in C"),
+                                      "the C export does not support it", "Export --format onnx"});
     }
     return (this->*found->second)(node);
 }

@@ -121,7 +121,7 @@ std::string header_of(Facts const& facts) {
                   "_H\n#include <stddef.h>\n#include <stdint.h>\n#ifdef __cplusplus\nextern \"C\" "
                   "{\n#endif\n\n#define ",
                   upper, "_INPUTS ", facts.inputs, "\n#define ", upper, "_OUTPUTS ", facts.outputs,
-                  "\n\n/* Computes the outputs of so many samples, which lie one after the other. "
+                  "\n\n/* Computes the outputs of `samples` samples, stored one after the other. "
                   "Returns 0, or 1 where\n   a whole number among the inputs is out of range. */\n"
                   "int ",
                   name, "_run(size_t samples, const ", facts.input_type,

@@ -11,8 +11,8 @@ namespace lockstep::federate {
 EncodedChange encoded_change(ModelVector const& from, ModelVector const& to,
                              ChangeForm const& form) {
     if (from.fingerprint() != to.fingerprint()) {
-        throw Error(ExitCode::data, {"the trained model is not the federation's",
-                                     "its weights have other names or shapes",
+        throw Error(ExitCode::data, {"the trained model does not fit the federation's model",
+                                     "its weights have different names or shapes",
                                      "Remove the round's run directory, and start again"});
     }
     EncodedChange change;
@@ -25,10 +25,11 @@ EncodedChange encoded_change(ModelVector const& from, ModelVector const& to,
     }
     change.norm = std::sqrt(squares);
     if (!std::isfinite(change.norm)) {
-        throw Error(ExitCode::data, {"the trained model holds a value that is not finite",
-                                     "nothing of it can be added to what others have learnt",
-                                     "Look at this site's data; a lower learning rate must be the "
-                                     "federation's"});
+        throw Error(
+            ExitCode::data,
+            {"the trained model holds a value that is not finite",
+             "it cannot be added to the changes of other sites",
+             "Check this site's data; only the whole federation can use a lower learning rate"});
     }
     auto const shrunk = form.clip > 0 && change.norm > form.clip ? form.clip / change.norm : 1.0;
     auto const& point = form.fixed_point;

@@ -49,18 +49,19 @@ void Charter::require_sound() const {
     require(!is_secure() || threshold >= 2, concat("--threshold ", threshold),
             "one site alone could unmask another", "Give at least 2");
     require(min_sites >= threshold, concat("--min-sites ", min_sites),
-            concat("a round that ", threshold, " sites must unmask cannot do with fewer"),
+            concat("only ", threshold, " sites together can unmask a round"),
             "Give at least the threshold");
     require(proximal == 0 || strategy == "fedprox", concat("--proximal ", proximal),
-            concat("it means nothing to ", strategy), "Add --strategy fedprox, or leave it out");
+            concat("it has no effect with ", strategy), "Add --strategy fedprox, or leave it out");
     require(proximal > 0 || strategy != "fedprox", "--strategy fedprox without --proximal",
-            "nothing would pull", "Add --proximal MU, such as 0.01");
+            "nothing would pull the weights to the global model",
+            "Add --proximal MU, such as 0.01");
     require(!has_controls() || clip == 0, concat("--clip ", clip, " with --strategy scaffold"),
             "a norm would be that of weights and control variates together", "Leave one out");
     require(!is_private() || clip > 0, concat("--noise ", noise),
-            "noise hides nothing where changes may have any norm", "Add --clip NORM");
+            "noise hides nothing if changes can have any norm", "Add --clip NORM");
     require(!is_private() || expected_sites > 0, concat("--noise ", noise),
-            "the mean must be over a number of sites that tells nothing of who took part",
+            "the divisor of the mean must not reveal how many sites took part",
             "Add --expected-sites N, the number of sites that will join");
     require(budget == 0 || is_private(), concat("--epsilon ", budget),
             "without noise it is infinite", "Add --noise and --clip, or leave it out");

@@ -95,7 +95,7 @@ std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fin
             auto const [place, is_new] = known.emplace(name, key);
             if (!is_new && place->second != key) {
                 throw Error(ExitCode::data,
-                            {concat("the card of ", name, " has another key than was accepted"),
+                            {concat("the card of ", name, " does not have the accepted key"),
                              "somebody else may have taken its name",
                              "Let that site join under another name"});
             }
@@ -179,12 +179,14 @@ std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
         bool const fits = message.octets("share_key").size() == sizeof(PublicKey) &&
                           message.octets("mask_key").size() == sizeof(PublicKey) &&
                           samples_of(message);
-        return fits ? "" : "its keys or its number of samples are none";
+        return fits ? "" : "its public keys or its number of samples are not valid";
     }
     auto const sites = roster(round);
     if (phase == phase::shares) {
         auto const expected = 2 * sizeof(Digest) * sites.members.size();
-        return message.octets("commitments").size() == expected ? "" : "it lacks commitments";
+        return message.octets("commitments").size() == expected
+                   ? ""
+                   : "it does not have a commitment for each share";
     }
     auto const words = message.words("change");
     auto const values = federation_.first_model(round).values.size() * charter.vectors();
@@ -222,8 +224,7 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
                     {concat("round ", round, " is refused: ", collected.messages.size(),
                             " sites have sent their ", answered),
                      concat("it needs ", least),
-                     "Wait for more sites, or give the round up "
-                     "(--abandon)"});
+                     "Wait for more sites, or abandon the round (--abandon)"});
     }
     auto list = message(round, phase);
     std::vector<std::string> names;
@@ -306,9 +307,10 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
     for (std::size_t i = 0; i < counted.size(); ++i) {
         auto const update = federation_.read_of_site(round, phase::update, counted[i]);
         if (hex_text(update.digest()) != digests.at(i)) {
-            throw Error(ExitCode::data, {concat("the update of ", counted[i], " is refused"),
-                                         concat("it is not the one that counts in round ", round),
-                                         "Ask that site to send it again"});
+            throw Error(ExitCode::data,
+                        {concat("the update of ", counted[i], " is refused"),
+                         concat("it is not the update that was accepted in round ", round),
+                         "Ask that site to send it again"});
         }
         auto const words = update.words("change");
         for (std::size_t at = 0; at < sum.size(); ++at) {
@@ -362,9 +364,10 @@ bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
         } else if (exchange_key(secret) == of.mask_key) {
             take_pair_masks(sum, of, secret, counted_members);
         } else {
-            throw Error(ExitCode::data, {concat("the shares of ", of.name, " do not give its key"),
-                                         "that site has shared another key than it announced",
-                                         "Give the round up (--abandon), and ask that site why"});
+            throw Error(ExitCode::data,
+                        {concat("the shares of ", of.name, " do not give its key"),
+                         "that site has shared a key other than the one it announced",
+                         "Abandon the round (--abandon), and ask that site why"});
         }
     }
     return true;
@@ -441,11 +444,11 @@ void Coordinator::write_result(std::int64_t round, ModelVector const& model,
 std::string Coordinator::abandon() const {
     auto const round = federation_.current_round();
     if (round > federation_.charter().rounds || !said(round, phase::plan)) {
-        throw Error(ExitCode::usage, {"there is no round to give up", "the next one has not begun",
+        throw Error(ExitCode::usage, {"there is no round to abandon", "the next one has not begun",
                                       "Leave --abandon out"});
     }
     write_result(round, federation_.first_model(round), {});
-    return concat("round ", round, " is given up: the model stays as it is");
+    return concat("round ", round, " is abandoned: the model stays as it is");
 }
 
 } // namespace lockstep::federate

@@ -26,9 +26,9 @@ std::map<std::string, PublicKey> keys_in(std::string const& text) {
         auto const words = split(line, ' ');
         auto const key = words.size() == 2 ? fixed_octets<32>(words[1]) : std::nullopt;
         if (!key) {
-            throw Error(ExitCode::data,
-                        {"the list of accepted sites cannot be read",
-                         concat("a line of it is ", line), "Ask the coordinator to copy it again"});
+            throw Error(ExitCode::data, {"the list of accepted sites cannot be read",
+                                         concat("it contains the line ", line),
+                                         "Ask the coordinator to copy it again"});
         }
         keys[words[0]] = *key;
     }
@@ -90,9 +90,10 @@ Federation::Federation(std::filesystem::path directory) : directory_(std::move(d
     charter_ = Charter::of_text(message.text("charter"));
     coordinator_ = message.signer();
     if (charter_.id != message.binding().federation || charter_.model != message.binding().model) {
-        throw Error(ExitCode::data, {concat(path.string(), " is refused"),
-                                     "it is signed for another federation than it describes",
-                                     "Ask the coordinator to copy it again"});
+        throw Error(ExitCode::data,
+                    {concat(path.string(), " is refused"),
+                     "it is signed for a federation other than the one it describes",
+                     "Ask the coordinator to copy it again"});
     }
 }
 

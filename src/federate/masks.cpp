@@ -13,9 +13,9 @@ constexpr char const* self_use = "self mask";
 Secret pair_secret(Secret const& own, Member const& other) {
     auto const secret = agreed_secret(own, other.mask_key, pair_use);
     if (!secret) {
-        throw Error(ExitCode::data, {concat("the public key of ", other.name, " is none"),
+        throw Error(ExitCode::data, {concat("the public key of ", other.name, " is not valid"),
                                      "no secret could be agreed with it",
-                                     "Give the round up (--abandon) and remove that site"});
+                                     "Abandon the round (--abandon) and remove that site"});
     }
     return *secret;
 }

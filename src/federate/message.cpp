@@ -49,7 +49,8 @@ Message::Part const& Message::part(std::string const& name, h5::Type type) const
     auto const found = parts_.find(name);
     if (found == parts_.end() || found->second.type != type) {
         throw Error(ExitCode::data, {concat(path_.string(), " has no ", name),
-                                     "its sender's program is another, or it is no such message",
+                                     "its sender runs another version of the program, or the file "
+                                     "is another kind of message",
                                      "Ask its sender which version of this program wrote it"});
     }
     return found->second;

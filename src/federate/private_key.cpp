@@ -44,7 +44,7 @@ void make_key_file(std::filesystem::path const& file, std::string const& text) {
 
 Error no_key(std::filesystem::path const& file) {
     return {ExitCode::data,
-            {concat(file.string(), " is no key of a federation"),
+            {concat(file.string(), " is not a key of a federation"),
              "it is damaged, or another kind of file", "Name the file that init or join has made"}};
 }
 
@@ -73,7 +73,7 @@ PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const
     }
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         throw Error(ExitCode::usage, {concat("others may read or write ", file.string()),
-                                      "who has a private key can speak in its owner's name",
+                                      "whoever has a private key can act as its owner",
                                       "Give it mode 0600 (chmod 600), and make a new one if others "
                                       "may have read it"});
     }
@@ -88,7 +88,7 @@ PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const
     if (lines[1] != name) {
         throw Error(ExitCode::usage,
                     {concat(file.string(), " is the key of ", lines[1]),
-                     concat("it is to be that of ", name), "Name another file with --key"});
+                     concat("the key of ", name, " is needed"), "Name another file with --key"});
     }
     return {file, name, Secret(*secret)};
 }
@@ -102,11 +102,12 @@ void PrivateKey::promise(std::string const& federation, std::string const& what,
             if (line.starts_with(begin) && line != begin + digest) {
                 throw Error(
                     ExitCode::data,
-                    {concat("another ", what, " than before"),
-                     concat(journal, " has noted that something else was said then: a second "
-                                     "answer could give secrets away"),
-                     "Bring back the files that were there before, or let the coordinator "
-                     "give the round up (--abandon)"});
+                    {concat(what, " is not the same as before"),
+                     concat(
+                         journal,
+                         " recorded different contents then: a second answer could reveal secrets"),
+                     "Restore the files that were there before, or ask the coordinator to abandon "
+                     "the round (--abandon)"});
             }
             if (line == begin + digest) {
                 return;

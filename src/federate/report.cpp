@@ -83,7 +83,7 @@ std::string report(Federation const& federation) {
         text += concat("site ", name, " ", hex_text(key),
                        same                      ? ""
                        : known == accepted.end() ? " (not accepted)"
-                                                 : " (another key than was accepted)",
+                                                 : " (not the accepted key)",
                        "\n");
     }
     for (std::int64_t round = 1; has_begun(federation, round); ++round) {
@@ -92,7 +92,7 @@ std::string report(Federation const& federation) {
         auto const counted = listed(federation, round, phase::result, "counted");
         text += concat("round ", round, ": ",
                        !over             ? "under way"
-                       : counted.empty() ? "given up"
+                       : counted.empty() ? "abandoned"
                                          : concat("over, counted ", joined(counted, ", ")),
                        "\n");
         for (auto const& site : listed(federation, round, phase::plan, "sites")) {

@@ -40,13 +40,13 @@ Roster Roster::of_text(std::string const& text) {
     for (auto const& line : lines_in(text)) {
         auto const words = split(line, ' ');
         if (words.size() != 4) {
-            throw no_roster(concat("a line of it is ", line));
+            throw no_roster(concat("it contains the line ", line));
         }
         auto const share_key = fixed_octets<32>(words[1]);
         auto const mask_key = fixed_octets<32>(words[2]);
         auto const samples = number_of<std::int64_t>(words[3]);
         if (!share_key || !mask_key || !samples || *samples < 1) {
-            throw no_roster(concat("a line of it is ", line));
+            throw no_roster(concat("it contains the line ", line));
         }
         roster.members.push_back({words[0], *share_key, *mask_key, *samples});
     }

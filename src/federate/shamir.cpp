@@ -34,8 +34,9 @@ std::uint8_t inverse(std::uint8_t a) {
 std::vector<Share> shares_of(Secret const& secret, std::size_t shared_with, std::size_t threshold,
                              Secret const& randomness) {
     if (threshold == 0 || threshold > shared_with || shared_with > 255) {
-        throw Error(ExitCode::software, {concat("a threshold of ", threshold, " of ", shared_with),
-                                         "no secret can be shared so", "Please report this"});
+        throw Error(ExitCode::software,
+                    {concat("a threshold of ", threshold, " of ", shared_with),
+                     "no secret can be shared in this way", "Please report this"});
     }
     Octets coefficients((threshold - 1) * Secret::size);
     fill_with_stream(coefficients, randomness);

@@ -60,14 +60,14 @@ std::string SignatureBlock::field(std::string const& name) const {
 SignatureBlock read_signature_block(std::filesystem::path const& path) {
     auto const file = File::open_read(path);
     if (file.size() < signed_from) {
-        throw refused(path, concat("it has ", file.size(),
-                                   " bytes: it was cut short, or is no "
-                                   "message of a federation"));
+        throw refused(path,
+                      concat("it has ", file.size(),
+                             " bytes: it was cut short, or is not a message of a federation"));
     }
     std::array<std::byte, block_bytes> bytes{};
     file.read_at(block_at, bytes);
     if (std::memcmp(bytes.data(), magic.data(), magic.size()) != 0) {
-        throw refused(path, "it has no signature: it is no message of a federation");
+        throw refused(path, "it has no signature: it is not a message of a federation");
     }
     if (auto const damages = checkpoint::verify(path); !damages.empty()) {
         auto const& first = damages.front();
@@ -80,7 +80,7 @@ SignatureBlock read_signature_block(std::filesystem::path const& path) {
     std::memcpy(block.signature.data(), bytes.data() + signature_at, block.signature.size());
     std::memcpy(&length, bytes.data() + length_at, sizeof length);
     if (length > block_bytes - text_at) {
-        throw refused(path, "what it says is signed is longer than its place");
+        throw refused(path, "the length of its signed text does not fit the file");
     }
     block.text.assign(reinterpret_cast<char const*>(bytes.data()) + text_at, length);
     block.content = digest_of_content(file);

@@ -32,7 +32,7 @@ std::string use_of_shares(std::string const& round, std::string const& from,
 Secret share_key_of(Secret const& own, Member const& other, std::string const& use) {
     auto const secret = agreed_secret(own, other.share_key, use);
     if (!secret) {
-        throw broken_share(other.name, "its public key is none");
+        throw broken_share(other.name, "its public key is not valid");
     }
     return *secret;
 }
@@ -129,46 +129,46 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
     }
     if (!said(phase::roster)) {
         if (has_sent(round, phase::announce)) {
-            return standing("announced; waits for the other sites");
+            return standing("announced; waiting for the other sites");
         }
         if (!samples) {
             return standing("counting samples", Need::samples);
         }
         announce(round, *samples);
-        return standing("announced; waits for the other sites");
+        return standing("announced; waiting for the other sites");
     }
     auto const sites = roster(round);
     if (sites.find(key_.name()) == nullptr) {
-        return standing("this site had not announced itself in time: nothing to do");
+        return standing("this site did not announce itself in time: nothing to do");
     }
     if (charter.is_secure()) {
         if (!has_sent(round, phase::shares) && !said(phase::sharers)) {
             send_shares(round);
         }
         if (!said(phase::sharers)) {
-            return standing("shares of its keys sent; waits for those of others");
+            return standing("shares of keys sent; waiting for the other sites");
         }
         if (!contains(listed(round, phase::sharers), key_.name())) {
-            return standing("this site had not sent its shares in time: nothing to do");
+            return standing("this site did not send its shares in time: nothing to do");
         }
     }
     if (!said(phase::survivors)) {
         if (has_sent(round, phase::update) || send_kept_update(round)) {
-            return standing("update sent; waits for those of others");
+            return standing("update sent; waiting for the other sites");
         }
         return standing("training", Need::training);
     }
     if (!contains(listed(round, phase::survivors), key_.name())) {
-        return standing("this site's update had not come in time: it does not count");
+        return standing("this site's update did not arrive in time, so it does not count");
     }
     if (!charter.is_secure()) {
         has_sent(round, phase::update) || send_kept_update(round);
-        return standing("update sent; waits for the coordinator");
+        return standing("update sent; waiting for the coordinator");
     }
     if (!has_sent(round, phase::unmask)) {
         send_unmasking(round);
     }
-    return standing("what the coordinator needs to unmask the sum is sent");
+    return standing("sent what the coordinator needs to unmask the sum");
 }
 
 void Site::announce(std::int64_t round, std::int64_t samples) const {
@@ -189,7 +189,7 @@ void Site::send_shares(std::int64_t round) const {
         throw Error(ExitCode::data,
                     {concat("round ", round, " is to share keys among ", count, " sites"),
                      concat("it needs ", threshold, " to 255"),
-                     "Ask the coordinator to give the round up (--abandon)"});
+                     "Ask the coordinator to abandon the round (--abandon)"});
     }
     auto const of_mask = shares_of(own.mask, count, threshold, own.coefficients_of_mask);
     auto const of_self = shares_of(own.self, count, threshold, own.coefficients_of_self);
@@ -297,7 +297,7 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
             throw Error(ExitCode::data, {concat("round ", round, " is to be masked among ",
                                                 masked.size(), " sites"),
                                          concat("it needs ", charter.threshold),
-                                         "Ask the coordinator to give the round up (--abandon)"});
+                                         "Ask the coordinator to abandon the round (--abandon)"});
         }
         add_masks(change.words, key_.name(), secrets(round), masked);
     }
@@ -344,7 +344,7 @@ void Site::send_unmasking(std::int64_t round) const {
             {concat("round ", round, " is to be unmasked for ", counted.size(), " sites"),
              all_shared ? concat("it needs ", federation_.charter().threshold)
                         : std::string("some of them have not shared their keys"),
-             "Nothing is given away. Ask the coordinator to give the round up (--abandon)"});
+             "No secret was revealed. Ask the coordinator to abandon the round (--abandon)"});
     }
     key_.promise(federation_.charter().id, concat("survivors-of-round-", round),
                  hex_text(survivors.digest()));

@@ -47,7 +47,7 @@ std::uint64_t elements(Shape const& shape) {
         if (__builtin_mul_overflow(count, extent, &count)) {
             throw Error(ExitCode::data, {"a shape with more elements than can be counted",
                                          concat("an extent is ", extent),
-                                         "The file is damaged: make or copy it again"});
+                                         "The file is damaged: recreate it, or copy it again"});
         }
     }
     return count;

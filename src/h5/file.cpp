@@ -46,7 +46,8 @@ Error not_opened(std::filesystem::path const& path, std::string const& reason) {
     auto const kind = kind_of_file(path);
     return error(kind.name.empty() ? std::string("it is not an HDF5 file, or it was cut short")
                                    : concat("it is ", kind.name),
-                 kind.data.empty() ? std::string("Make or copy the file again") : kind.data);
+                 kind.data.empty() ? std::string("Recreate the file, or copy it again")
+                                   : kind.data);
 }
 
 } // namespace

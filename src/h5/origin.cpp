@@ -49,12 +49,13 @@ Handle File::open_named(std::string const& path) const {
     auto const& reason = fault.why;
     require_links(path, 0);
     bool const newer = reason.find("version") != std::string::npos;
-    throw Error(ExitCode::data,
-                {concat("dataset ", path, " of ", path_.string(), " cannot be opened"),
-                 newer ? concat("its format is unknown to HDF5 (", reason,
-                                "): a newer HDF5 wrote it, or it is damaged")
-                       : concat("it is not a dataset, or it is damaged (", reason, ")"),
-                 newer ? for_older_hdf5 : "Name another dataset, or make or copy the file again"});
+    throw Error(
+        ExitCode::data,
+        {concat("dataset ", path, " of ", path_.string(), " cannot be opened"),
+         newer ? concat("its format is unknown to HDF5 (", reason,
+                        "): a newer HDF5 wrote it, or it is damaged")
+               : concat("it is not a dataset, or it is damaged (", reason, ")"),
+         newer ? for_older_hdf5 : "Name another dataset, or recreate the file, or copy it again"});
 }
 
 Handle File::open_to_read(std::string const& path, int depth) const {
@@ -80,8 +81,9 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
     }
     if (depth == max_views) {
         throw Error(ExitCode::data,
-                    {concat("dataset ", path, " of ", holder.string(), " is a view of views"),
-                     "the views refer to one another", "Make the file again"});
+                    {concat("dataset ", path, " of ", holder.string(), " cannot be followed"),
+                     "views are nested more than 16 deep, or refer to each other",
+                     "Recreate the file"});
     }
     std::map<std::string, File> files;
     for (auto const& source : virtual_sources(creation.id())) {
@@ -97,11 +99,11 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
         if (!file.exists(source.dataset)) {
             throw Error(ExitCode::no_input,
                         {what, concat(file.path().string(), " has no dataset ", source.dataset),
-                         "Restore that dataset, or make the view again"});
+                         "Restore that dataset, or recreate the view"});
         }
         if (!reaches(creation.id(), source.which, file.open_to_read(source.dataset, depth + 1))) {
             throw Error(ExitCode::data, {what, "its source lacks elements that the view shows",
-                                         "Restore the whole source, or make the view again"});
+                                         "Restore the whole source, or recreate the view"});
         }
     }
     if (auto const missing = unmapped(creation.id(), dataset); missing > 0) {
@@ -110,7 +112,7 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
             {concat("dataset ", path, " of ", holder.string(), " is a view"),
              concat(missing,
                     " of its elements have no source dataset: HDF5 returns fill values for them"),
-             "Make the view again, no larger than its source datasets"});
+             "Recreate the view, no larger than its source datasets"});
     }
 }
 

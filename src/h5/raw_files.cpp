@@ -44,7 +44,7 @@ void require_raw_files(std::vector<RawFile> const& files, std::uint64_t bytes,
         if (missing) {
             throw Error(ExitCode::no_input,
                         {what, missing.message(),
-                         "Bring that file back, or name its directory in HDF5_EXTFILE_PREFIX"});
+                         "Restore that file, or name its directory in HDF5_EXTFILE_PREFIX"});
         }
         auto const wanted = std::min(bytes, file.bytes);
         if (file.offset > there || wanted > there - file.offset) {
@@ -52,7 +52,7 @@ void require_raw_files(std::vector<RawFile> const& files, std::uint64_t bytes,
                         {what,
                          concat("it was cut short: it has ", there, " bytes, but ", wanted,
                                 " bytes from byte ", file.offset, " on are needed"),
-                         "Make or copy that file again"});
+                         "Recreate that file, or copy it again"});
         }
         bytes -= wanted;
     }

@@ -31,7 +31,7 @@ std::string File::read_text(std::string const& path) const {
         H5Sget_simple_extent_npoints(space.id()) != 1) {
         throw Error(ExitCode::data, {concat(path, " in ", path_.string(), " is not text"),
                                      "one fixed-length string was expected",
-                                     "Another program made the file: make it again"});
+                                     "Another program made the file: recreate it"});
     }
     std::string text(H5Tget_size(type.id()), '\0');
     check(H5Dread(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()),

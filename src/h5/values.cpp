@@ -28,10 +28,10 @@ std::uint64_t elements_of(Handle const& dataset) {
 /// Before HDF5 touches the values, of which it knows no length.
 void require_fit(std::string const& dataset, std::uint64_t elements, std::uint64_t given) {
     if (elements != given) {
-        throw Error(
-            ExitCode::data,
-            {concat(dataset, " has ", elements, " elements"), concat(given, " were expected"),
-             "The dataset does not match the others of its file: make or copy the file again"});
+        throw Error(ExitCode::data, {concat(dataset, " has ", elements, " elements"),
+                                     concat(given, " were expected"),
+                                     "The dataset does not match the others of its file: recreate "
+                                     "the file, or copy it again"});
     }
 }
 
@@ -41,7 +41,7 @@ void require_within(std::string const& dataset, std::uint64_t extent, std::uint6
         throw Error(ExitCode::data,
                     {concat(dataset, " ends at ", extent),
                      concat("positions ", first, " to ", first + count, " were expected"),
-                     "The file is damaged, or has another layout: make it again"});
+                     "The file is damaged, or has another layout: recreate it"});
     }
 }
 

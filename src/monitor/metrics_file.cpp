@@ -162,6 +162,11 @@ struct ToJson {
                              {"communication_ms", 1e3 * each.communication_s},
                              {"update_ms", 1e3 * each.update_s}});
         }
+        auto memory = Json::array();
+        for (auto const& each : e.memory) {
+            memory.push_back(
+                {{"part", each.part}, {"most_bytes", each.most}, {"at_peak_bytes", each.at_peak}});
+        }
         return {{"event", "profile"},
                 {"step", e.last},
                 {"first_step", e.first},
@@ -171,7 +176,8 @@ struct ToJson {
                 {"clock_offset_s", e.clock_offset_s},
                 {"clock_error_s", e.clock_error_s},
                 {"operators", std::move(operators)},
-                {"ranks", std::move(ranks)}};
+                {"ranks", std::move(ranks)},
+                {"memory", std::move(memory)}};
     }
     Json operator()(train::Signalled const& e) const {
         return {{"event", "signal"}, {"step", e.step}, {"signal", e.signal}, {"rank", e.rank}};

@@ -123,7 +123,8 @@ class RunRecords::Line : public JsonLine {
                               .file = text("file"),
                               .clock_error_s = number("clock_error_s"),
                               .operators = {},
-                              .ranks = {}};
+                              .ranks = {},
+                              .memory = {}};
         for (auto const& each : records("operators")) {
             profile.operators.push_back({.name = printable(each.text("name")),
                                          .on_device = each.flag("device", false),
@@ -140,6 +141,11 @@ class RunRecords::Line : public JsonLine {
                                      .communication_ms = each.number("communication_ms"),
                                      .update_ms = each.number("update_ms"),
                                      .waited_for = each.whole("waited_for", -1)});
+        }
+        for (auto const& each : records("memory")) {
+            profile.memory.push_back({.part = printable(each.text("part")),
+                                      .most = each.number("most_bytes"),
+                                      .at_peak = each.number("at_peak_bytes")});
         }
         return profile;
     }

@@ -171,7 +171,7 @@ ModelKind cnn1d_kind() {
         "convolutions along time, for samples of any number of rows: recordings of words, or their "
         "features",
         {{"channels", "64, 64, 96, 128",
-          "channels of the blocks; each but the first halves the rows"},
+          "channels of the blocks; each block except the first halves the number of rows"},
          {"kernel", "3", "kernel size of a convolution, in rows; odd"},
          {"first-kernel", "0",
           "kernel size of the first convolution, odd; 0 chooses 5 for features and 81 for "

@@ -84,7 +84,7 @@ void lower_all(deploy::Graph& graph, ValueTable& table, std::array<Recording, 2>
                                   " of the model, ", place_of(two, at, table));
         auto const found = lowerings.find(call.name);
         if (found == lowerings.end()) {
-            refuse_export(place, "exported models do not have this operator");
+            refuse_export(place, "this operator cannot be exported");
         }
         try {
             LoweredCall lowered(graph, table, call, three.calls[at]);
@@ -93,8 +93,8 @@ void lower_all(deploy::Graph& graph, ValueTable& table, std::array<Recording, 2>
             throw Error(error.code(), {concat(error.text().what, " (", place, ")"),
                                        error.text().why, error.text().next});
         } catch (std::exception const& error) { // arguments of another form than usual
-            refuse_export(place,
-                          concat("it has an unusual form: ", split(error.what(), '\n').front()));
+            refuse_export(place, concat("its arguments have an unusual form: ",
+                                        split(error.what(), '\n').front()));
         }
     }
 }
@@ -133,8 +133,8 @@ deploy::Graph export_graph(Model& model, ExportInputs const& inputs) {
     if (!std::equal(recordings[0].calls.begin(), recordings[0].calls.end(),
                     recordings[1].calls.begin(), recordings[1].calls.end(), alike) ||
         recordings[0].output != recordings[1].output) {
-        refuse_export("its forward calls other operators for other batches",
-                      "no graph can stand for it");
+        refuse_export("its forward calls different operators for different batches",
+                      "a single graph cannot represent it");
     }
     deploy::Graph graph;
     ValueTable table;

@@ -107,7 +107,6 @@ class Exported : public Model {
     bool has_loss() const { return has_loss_; }
 
     void settle_buffers() const override {
-        programs_.train.settle();
         if (compiled_) {
             compiled_->settle();
         }
@@ -116,7 +115,7 @@ class Exported : public Model {
     /// Random numbers are of one generator, which threads would share.
     bool runs_on_threads() const override { return !programs_.train.draws(); }
 
-    bool is_replayable() const override { return false; } // settle_buffers comes after each pass
+    bool is_replayable() const override { return false; } // masks are of LibTorch's generator
 
     std::uint64_t fingerprint() const override { return hash_; }
     std::string remark() const override { return remark_; }
@@ -247,7 +246,7 @@ class Exported : public Model {
         if (!has_loss_ && count != 1) {
             throw Error(ExitCode::usage,
                         {concat(file_, " returns ", count, " results"), "the task takes one tensor",
-                         loss ? "It brings a loss of its own: set task.kind = export"
+                         loss ? "It has a loss of its own: set task.kind = export"
                               : "Export a forward that returns one tensor"});
         }
     }
@@ -357,7 +356,7 @@ double exported_parameters(config::OwnValues const& values, Interface const& /*i
 std::vector<torch::Tensor> results_of(Model& model, Fields const& inputs, Fields const& targets) {
     auto* const exported = dynamic_cast<Exported*>(&model);
     if (exported == nullptr || !exported->has_loss()) {
-        throw Error(ExitCode::usage, {"task.kind = export", "the model brings no loss",
+        throw Error(ExitCode::usage, {"task.kind = export", "the model has no loss",
                                       "Set model.name = export and model.file to a file that was "
                                       "saved with a loss"});
     }

@@ -162,7 +162,7 @@ Id GraphParts::expanded(Id a, Shape const& wanted) {
     }
     static_cast<void>(rank);
     if (!(deploy::broadcast(shape(a), wanted) == wanted)) {
-        refuse_export("values of one shape are repeated to another", "the shapes do not fit");
+        refuse_export("values cannot be expanded to the other shape", "the shapes do not fit");
     }
     return graph_.add("ExpandAs", {a, graph_.input()}, {graph_[a].element, wanted},
                       {{"batch", std::int64_t{0}}});

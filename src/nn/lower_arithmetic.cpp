@@ -79,7 +79,7 @@ void lower_pow(LoweredCall& call) {
 void clip(LoweredCall& call, std::size_t low, std::size_t high) {
     constexpr double most = std::numeric_limits<float>::max();
     if (call.result_element() != Element::f32 || call.is_tensor(low) || call.is_tensor(high)) {
-        call.refuse("only real values are cut off, at fixed numbers");
+        call.refuse("only real values can be clamped, and only at fixed numbers");
     }
     call.give(call.unary("Clip", call.tensor(0),
                          {{"min", call.has(low) ? call.number(low) : -most},

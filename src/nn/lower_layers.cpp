@@ -101,7 +101,7 @@ void lower_convolution(LoweredCall& call) { // convNd
     } else if (call.text(4) == "valid") {
         padding = {0};
     } else {
-        call.refuse("its padding is a word: name numbers");
+        call.refuse("its padding is given as a word: give numbers");
     }
     convolve(call, call.wholes_of(3), padding, call.wholes_of(5), call.whole(6));
 }
@@ -321,7 +321,7 @@ Lowering upsample(std::size_t dimensions) {
         Wholes factors;
         for (auto i = to.size() - dimensions; i < to.size(); ++i) {
             if (to[i].count % call.shape(x)[i].count != 0) {
-                call.refuse("its factor is not whole");
+                call.refuse("its factor is not a whole number");
             }
             factors.push_back(to[i].count / call.shape(x)[i].count);
         }

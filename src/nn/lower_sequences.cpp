@@ -17,7 +17,7 @@ void lower_attention(LoweredCall& call) {
     auto const key = call.tensor(1);
     auto const rank = call.shape(query).size();
     if (rank != call.shape(key).size() || call.flag(7)) {
-        call.refuse("its heads of queries and keys differ in number");
+        call.refuse("it has different numbers of query and key heads");
     }
     std::vector<std::int64_t> order(rank);
     for (std::size_t i = 0; i < rank; ++i) {

@@ -21,7 +21,7 @@ Extent extent_of(std::int64_t two, std::int64_t three) {
     }
     auto const each = three - two;
     if (two != each * LoweredCall::batches[0]) {
-        refuse_export("a size is no multiple of the batch",
+        refuse_export("a size is not a multiple of the batch",
                       concat("it is ", two, " for 2 samples and ", three, " for 3"));
     }
     return {each, true};
@@ -71,7 +71,8 @@ torch::Tensor without_batch(torch::Tensor tensor, Shape const& shape) {
 
 Shape shape_of(torch::Tensor const& two, torch::Tensor const& three) {
     if (two.dim() != three.dim()) {
-        refuse_export("a tensor has other dimensions for other batches", "it cannot be described");
+        refuse_export("a tensor has different dimensions for different batches",
+                      "it cannot be described");
     }
     Shape shape;
     for (std::int64_t i = 0; i < two.dim(); ++i) {
@@ -114,7 +115,7 @@ Id LoweredCall::constant(torch::Tensor const& two, torch::Tensor const& three) {
     auto const shape = shape_of(two, three);
     auto const a = without_batch(two, shape);
     if (!torch::equal(a, without_batch(three, shape))) {
-        refuse_export("a constant has other values for other batches",
+        refuse_export("a constant has different values for different batches",
                       "each sample must be computed by itself");
     }
     auto const name = table_.names.find(key);
@@ -136,7 +137,7 @@ Id LoweredCall::any(torch::Tensor const& two, torch::Tensor const& three, std::s
     }
     auto const id = table_.values.at(*value);
     if (id == ValueTable::absent) {
-        refuse("it uses a result of an operator that exported models do not have");
+        refuse("it uses a result of an operator that cannot be exported");
     }
     return id;
 }
@@ -206,7 +207,8 @@ double LoweredCall::number(std::size_t at) const {
     };
     auto const two = of(two_.arguments.at(at));
     if (two != of(three_.arguments.at(at))) {
-        refuse("a number depends on the batch");
+        refuse(concat("its argument ", two_.schema->arguments().at(at).name(),
+                      " depends on the batch"));
     }
     return two;
 }

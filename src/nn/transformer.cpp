@@ -92,7 +92,7 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
             refuse("model.max-positions is too small",
                    length > 0 ? concat("samples have ", length, " positions")
                               : std::string("samples have any number of positions"),
-                   "Set it to the most that a sample has");
+                   "Set it to the length of the longest sample");
         }
     } else if (positions != "none") {
         refuse(concat("model.positions = ", positions), "expected rotary, learnt or none",
@@ -192,7 +192,7 @@ class Transformer : public Model, public Decoder {
             if (first + given.size(1) > plan_.positions) {
                 refuse(concat("a sample of ", given.size(1), " positions"),
                        concat("the model has ", plan_.positions),
-                       "Set model.max-positions to the most that a sample has");
+                       "Set model.max-positions to the length of the longest sample");
             }
             values = values + positions_(places);
         }

@@ -76,7 +76,7 @@ void BlockAgain::require_unchanged() const {
             auto const& node = graph_->nodes[block_.first];
             throw Error(ExitCode::usage,
                         {"precision.gradient-checkpointing: a block cannot be run again",
-                         concat("what it is given was changed in place after it",
+                         concat("its input was changed in place after it had run",
                                 node.origin.empty() ? "" : concat("; it begins at ", node.origin)),
                          "Do not change that tensor in place, or switch "
                          "precision.gradient-checkpointing off"});

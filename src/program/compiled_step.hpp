@@ -42,7 +42,8 @@ class CompiledStep {
     /// Throws  Error 65 where it returns something else than its file says
     std::vector<at::Tensor> run(std::vector<at::Tensor> const& inputs);
 
-    /// As `Program::settle`.
+    /// Gives buffers the values that `run` has returned for them. After backward, which may need
+    /// those that they had.
     void settle() const;
 
   private:

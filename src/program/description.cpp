@@ -83,17 +83,13 @@ Input input_of(Json const& json, Json const& tensors) {
     return input;
 }
 
-std::optional<std::string> output_of(Json const& json) {
-    auto const& kind = member_name(json);
-    if (kind == "buffer_mutation") {
-        return member(json).at("buffer_name").get<std::string>();
-    }
-    if (kind != "user_output") {
+/// Programs for training change their buffers by operators of their graphs.
+void require_output_of_forward(Json const& json) {
+    if (auto const& kind = member_name(json); kind != "user_output") {
         refuse(concat("the exported program has an output of kind ", kind),
                "programs for training return what forward returns",
                "Export with torch.export.export(model, inputs), without decompositions");
     }
-    return std::nullopt;
 }
 
 void require_training_dialect(Json const& json) {
@@ -110,7 +106,7 @@ void require_training_dialect(Json const& json) {
     if (!trains) {
         refuse("the exported program is decomposed",
                concat("its dialect is ", json.at("verifiers").dump(),
-                      ", with operators that have no derivative, or a different one"),
+                      ", not TRAINING: its operators may have no derivative, or a different one"),
                "Save what torch.export.export returns, without run_decompositions");
     }
 }
@@ -127,8 +123,7 @@ Description read_description(Archive const& archive, std::string const& name) {
     auto const json = Json::parse(archive.text(concat("models/", name, ".json")));
     require_training_dialect(json);
     auto const& module = json.at("graph_module");
-    Description result{
-        archive.path().string(), read_graph(module.at("graph")), {}, {}, {}, {}, {}, {}};
+    Description result{archive.path().string(), read_graph(module.at("graph")), {}, {}, {}, {}, {}};
     for (auto const& [symbol, range] : json.at("range_constraints").items()) {
         auto& bounds = result.bounds[symbol];
         auto const set = [&](char const* key, std::int64_t& bound) {
@@ -144,11 +139,12 @@ Description read_description(Archive const& archive, std::string const& name) {
     for (auto const& each : signature.at("input_specs")) {
         result.inputs.push_back(input_of(each, module.at("graph").at("tensor_values")));
     }
-    for (auto const& each : signature.at("output_specs")) {
-        result.outputs.push_back(output_of(each));
+    auto const& outputs = signature.at("output_specs");
+    for (auto const& each : outputs) {
+        require_output_of_forward(each);
     }
     if (result.inputs.size() != result.graph->inputs.size() ||
-        result.outputs.size() != result.graph->outputs.size()) {
+        outputs.size() != result.graph->outputs.size()) {
         archive.damaged("its signature does not fit its graph");
     }
     note_mode(*result.graph, result.mode);

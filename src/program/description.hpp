@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,7 +45,6 @@ struct Description {
     std::vector<Input> inputs;
     std::map<std::string, Bounds> bounds;
     std::vector<std::string> guards;
-    std::vector<std::optional<std::string>> outputs; ///< a buffer's name, or the user's
     Mode mode;
 
     /// How many inputs the caller gives.

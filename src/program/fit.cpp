@@ -53,12 +53,13 @@ class Fit {
   private:
     void require_type(Input const& input, at::Tensor const& tensor) const {
         if (tensor.scalar_type() != input.type) {
-            throw Error(
-                ExitCode::usage,
-                {concat(description_.name, " takes ", c10::toString(input.type), " as its input ",
-                        input.name),
-                 concat("it is given ", c10::toString(tensor.scalar_type())),
-                 "Data sets give float32 (Float) and int64 (Long): export it with such inputs"});
+            throw Error(ExitCode::usage,
+                        {concat(description_.name, " takes ", c10::toString(input.type),
+                                " as its input ", input.name),
+                         concat("it is given ", c10::toString(tensor.scalar_type())),
+                         "Data sets give int64 (Long) where they hold it, else float32 (Float): "
+                         "let forward "
+                         "take these and convert them, as in mask.bool(), and export it again"});
         }
     }
 

@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "aliases.hpp"
 #include "description.hpp"
 #include "execute.hpp"
 #include "fit.hpp"
@@ -35,12 +36,36 @@ bool same_form(at::Tensor const& a, at::Tensor const& b) {
     return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type();
 }
 
+/// Of a type that no checkpoint holds, and never changed: a mask, or a table of complex numbers.
+void make_constants(Description& description, Tensors const& tensors) {
+    auto const& graph = *description.graph;
+    Aliases const aliases(graph);
+    std::set<std::size_t> changed;
+    for (auto const& node : graph.nodes) {
+        for (auto const slot : Aliases::changed_by(node)) {
+            changed.insert(aliases.memory_of(slot));
+        }
+    }
+    for (std::size_t at = 0; at < graph.inputs.size(); ++at) {
+        auto& input = description.inputs[at];
+        auto const tensor = tensors.find(input.name);
+        if (input.kind == Input::Kind::buffer && tensor != tensors.end() &&
+            tensor->second.scalar_type() != c10::ScalarType::Float &&
+            tensor->second.scalar_type() != c10::ScalarType::Long &&
+            !changed.contains(aliases.memory_of(graph.inputs[at]))) {
+            input.kind = Input::Kind::constant;
+        }
+    }
+}
+
 } // namespace
 
 Program::Program(Archive const& archive, std::string const& name, Tensors tensors) {
     auto own = read_tensors(archive, name);
     try {
-        description_ = std::make_shared<Description>(read_description(archive, name));
+        auto description = std::make_shared<Description>(read_description(archive, name));
+        make_constants(*description, own);
+        description_ = std::move(description);
     } catch (Json::exception const& error) {
         archive.damaged(error.what());
     } catch (c10::Error const& error) {
@@ -93,11 +118,7 @@ std::size_t Program::inputs() const {
 }
 
 std::size_t Program::outputs() const {
-    std::size_t count = 0;
-    for (auto const& output : description_->outputs) {
-        count += output ? 0 : 1;
-    }
-    return count;
+    return description_->graph->outputs.size();
 }
 
 bool Program::draws() const {
@@ -145,28 +166,8 @@ std::vector<c10::IValue> Program::run(std::vector<at::Tensor> const& inputs) {
     }
     bool const in_blocks = !description_->blocks.empty() && c10::GradMode::is_enabled();
     auto const& graph = description_->graph;
-    auto const all = in_blocks
-                         ? execute_in_blocks(graph, description_->blocks, std::move(values), device)
-                         : execute(*graph, std::move(values), device);
-    std::vector<c10::IValue> results;
-    settled_.clear();
-    for (std::size_t at = 0; at < all.size(); ++at) {
-        auto const& buffer = description_->outputs[at];
-        if (buffer) {
-            settled_.emplace_back(tensors_.at(*buffer), all[at].toTensor().detach());
-        } else {
-            results.push_back(all[at]);
-        }
-    }
-    return results;
-}
-
-void Program::settle() const {
-    c10::AutoGradMode const no_grad(false);
-    for (auto const& [buffer, value] : settled_) {
-        at::Tensor(buffer).copy_(value);
-    }
-    settled_.clear();
+    return in_blocks ? execute_in_blocks(graph, description_->blocks, std::move(values), device)
+                     : execute(*graph, std::move(values), device);
 }
 
 } // namespace lockstep::program

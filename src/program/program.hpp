@@ -29,7 +29,8 @@ class Program {
     ///         operator, the line of Python and what to do
     Program(Archive const& archive, std::string const& name, Tensors tensors);
 
-    /// One of each set of tied weights, by their first name; buffers by their names.
+    /// One of each set of tied weights, by their first name; buffers by their names, but for those
+    /// that are neither float32 nor int64 and that it never changes.
     std::vector<std::pair<std::string, at::Tensor>> parameters() const;
     std::vector<std::pair<std::string, at::Tensor>> buffers() const;
 
@@ -62,14 +63,9 @@ class Program {
     /// Throws  Error 64 where it would not, and why
     void require_fit(std::vector<at::Tensor> const& inputs) const;
 
-    /// Gives buffers the values that `run` has returned for them. After backward, which may need
-    /// those that they had.
-    void settle() const;
-
   private:
     std::shared_ptr<Description const> description_;
     Tensors tensors_;
-    std::vector<std::pair<at::Tensor, at::Tensor>> mutable settled_; ///< buffers and new values
 };
 
 } // namespace lockstep::program

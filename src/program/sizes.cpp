@@ -29,7 +29,7 @@ double real(c10::IValue const& value) {
 std::int64_t divisor(c10::IValue const& value) {
     if (whole(value) == 0) {
         throw Error(ExitCode::usage, {"the exported program divides a size by zero",
-                                      "the batch has another shape than it was made for",
+                                      "it was not made for the shape of this batch",
                                       "Export it with dynamic_shapes that allow this batch"});
     }
     return whole(value);

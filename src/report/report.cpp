@@ -152,12 +152,24 @@ std::string profile_tables(monitor::RunRecords const& run, monitor::ProfileRecor
     }
     if (!profile.operators.empty()) {
         text += concat("\n",
-                       row({"operator of rank 0", "calls", "by itself (ms)", "with what it calls"}),
+                       row({"operator of rank 0", "calls", "itself (ms)", "with its callees (ms)"}),
                        "|---|---:|---:|---:|\n");
     }
     for (auto const& each : profile.operators) {
         text += row({concat(cell(each.name), each.on_device ? " (device)" : ""),
                      count_text(each.calls), ms(each.self_ms), ms(each.total_ms)});
+    }
+    if (!profile.memory.empty()) {
+        text += concat(
+            "\n",
+            row({"memory that rank 0 allocated in", "at its most", "when all together was most"}),
+            "|---|---:|---:|\n");
+    }
+    auto const size = [](double bytes) {
+        return bytes >= 0 ? bytes_text(static_cast<std::uint64_t>(bytes)) : "–";
+    };
+    for (auto const& each : profile.memory) {
+        text += row({cell(each.part), size(each.most), size(each.at_peak)});
     }
     return text;
 }

@@ -32,11 +32,11 @@ nlohmann::json checked(std::string const& line, std::int64_t number,
     }
     auto const body = line.substr(0, line.size() - tail_bytes);
     if (line.substr(body.size() + sum_key.size(), 16) != hex(hash64(body))) {
-        refuse("its checksum is that of another text");
+        refuse("its checksum does not match its text");
     }
     auto record = nlohmann::json::parse(body + "}", nullptr, false);
     if (!record.is_object() || !record.contains("seq") || record["seq"] != number) {
-        refuse("lines before it are missing, or it stands twice");
+        refuse("lines before it are missing, or it occurs twice");
     }
     return record;
 }

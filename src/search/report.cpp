@@ -88,7 +88,42 @@ std::string importance_text(Study const& study) {
     return text;
 }
 
-std::string cost_text(Study const& study) {
+/// What ranks used, over all starts that came to an end.
+struct Used {
+    double processor_s = 0;
+    double joules = 0;
+    bool has_energy = false;
+};
+
+Used used_by(Study const& study) {
+    Used used;
+    for (auto const& note : study.notes()) {
+        auto const found = note.find("resources");
+        if (note.value("event", "") != "usage" || found == note.end() || !found->is_object()) {
+            continue;
+        }
+        used.processor_s += found->value("user_s", 0.0) + found->value("system_s", 0.0);
+        for (char const* const key : {"processor_joules", "device_joules"}) {
+            used.joules += found->value(key, 0.0);
+            used.has_energy = used.has_energy || found->contains(key);
+        }
+    }
+    return used;
+}
+
+std::string energy_text(Used const& used, std::optional<double> carbon) {
+    if (!used.has_energy) {
+        return carbon ? "energy and CO2 not measured" : "energy not measured";
+    }
+    constexpr double joules_per_kwh = 3.6e6;
+    auto const kwh = used.joules / joules_per_kwh;
+    auto const text = concat("energy ", fixed(kwh, 4), " kWh");
+    return carbon ? concat(text, ", ", fixed(kwh * *carbon, 2), " g CO2 at ", fixed(*carbon, 0),
+                           " g/kWh")
+                  : text;
+}
+
+std::string cost_text(Study const& study, std::optional<double> carbon) {
     std::int64_t steps = 0;
     double all = 0;
     double busy = 0;
@@ -102,10 +137,10 @@ std::string cost_text(Study const& study) {
         }
     }
     return concat("Steps of all trials: ", count_text(steps),
-                  ". Time of ranks, over all starts that "
-                  "came to an end: ",
-                  duration_text(all), ", of which ",
-                  all > 0 ? fixed(100 * (1 - busy / all), 1) : "0", " % without a trial.\n");
+                  ". Time of all ranks, over all starts that ended: ", duration_text(all),
+                  ", of which ", all > 0 ? fixed(100 * (1 - busy / all), 1) : "0",
+                  " % without a trial; ", fixed(used_by(study).processor_s / 3600, 3),
+                  " core-hours, ", energy_text(used_by(study), carbon), ".\n");
 }
 
 /// The trial's deck, but for what belongs to the trial alone.
@@ -136,9 +171,9 @@ void write_best(Study const& study, std::filesystem::path const& directory) {
 } // namespace
 
 std::string write_report(Study const& study, std::filesystem::path const& directory,
-                         std::vector<std::string> const& pictures) {
+                         ReportOptions const& options) {
     std::string shown;
-    for (auto const& picture : pictures) {
+    for (auto const& picture : options.pictures) {
         shown +=
             concat("![", std::filesystem::path(picture).stem().string(), "](", picture, ")\n\n");
     }
@@ -149,7 +184,7 @@ std::string write_report(Study const& study, std::filesystem::path const& direct
         several ? "Pareto front" : "Best trial", "\n\n", best_text(study), "\n", shown,
         "## Importance of keys\n\nPermutation importance on a random forest, for ",
         study.settings().goals.front().metric, ".\n\n", importance_text(study), "\n## Cost\n\n",
-        cost_text(study), "\n## Trials\n\n", table_of(study));
+        cost_text(study, options.carbon), "\n## Trials\n\n", table_of(study));
     write_text_durably(directory / "search.md", text);
     write_best(study, directory);
     return text;

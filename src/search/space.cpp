@@ -78,7 +78,7 @@ void take_bounds(Dimension& dimension, config::Written const& written,
         refuse("the first number must be below the second");
     }
     if (!std::isfinite(*most - *least)) {
-        refuse("the two numbers are too far from each other");
+        refuse("the two numbers are too far apart");
     }
     if (dimension.logarithmic && *least <= 0) {
         refuse("logarithmic values must be above 0");
@@ -116,7 +116,11 @@ void take_spec(Dimension& dimension, config::Written const& written, std::string
         return;
     }
     if (!spec.ends_with(')')) {
-        refuse_value(dimension.key, written, "its bracket is not closed", forms);
+        refuse_value(dimension.key, written,
+                     spec.find(')') == std::string::npos
+                         ? "its bracket is not closed"
+                         : "after its bracket only a condition may follow: if KEY = VALUE",
+                     forms);
     }
     std::tie(dimension.kind, dimension.logarithmic) = found->second;
     auto words = listed(spec.substr(open + 1, spec.size() - open - 2), dimension.key, written);
@@ -266,7 +270,7 @@ void Space::check_constraints(std::string const& origin) const {
                 continue;
             }
             throw Error(ExitCode::usage, {concat("search.constraints (", origin, ")"),
-                                          concat(key, known ? " has values that are no numbers"
+                                          concat(key, known ? " has values that are not numbers"
                                                             : " is not a key of [space]"),
                                           "Constrain keys of [space] that are numbers"});
         }

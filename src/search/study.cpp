@@ -156,7 +156,7 @@ void Study::replay(std::vector<Json> const& records) {
             }
         }
     } catch (Json::exception const&) {
-        throw_foreign("a line of it lacks what it should have");
+        throw_foreign("one of its lines is incomplete");
     }
     // In their order: one that begins with another's checkpoint comes before that one continues.
     auto left = open_;

@@ -56,8 +56,7 @@ void Connection::answer_requests(Gate const& gate, RunList const& runs) {
         auto const request = parsed_request(std::string_view(input_).substr(0, bytes));
         input_.erase(0, bytes);
         if (!request) {
-            output_ +=
-                wire_text(refusal(400, "This is no request that can be understood."), false, true);
+            output_ += wire_text(refusal(400, "This request cannot be understood."), false, true);
             ends_after_output_ = true;
             return;
         }

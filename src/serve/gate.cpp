@@ -85,10 +85,12 @@ bool Gate::knows_token(Request const& request) const {
 
 std::optional<Response> Gate::stopped(Request const& request) const {
     if (!is_this_machine(request.header("host"))) {
-        return refusal(403, "This server answers to localhost, 127.0.0.1 and [::1] alone.");
+        return refusal(403,
+                       "This server answers only to the names localhost, 127.0.0.1 and [::1].");
     }
     if (!is_of_this_page(request)) {
-        return refusal(403, "This server answers to its own page alone: type its address.");
+        return refusal(403,
+                       "This server answers only requests from its own page: type its address.");
     }
     if (request.method != "GET" && request.method != "HEAD") {
         return Response{.status = 405,

@@ -42,6 +42,15 @@ std::string_view whole_lines(std::string_view text) {
     return end == std::string_view::npos ? std::string_view{} : text.substr(0, end + 1);
 }
 
+/// By which a file is known again: its first record holds the time and the attempt, while the
+/// number of an inode is soon used again.
+std::string beginning_of(int file) {
+    std::string bytes(beginning_bytes, '\0');
+    auto const got = ::pread(file, bytes.data(), bytes.size(), 0);
+    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return bytes;
+}
+
 std::string text_of(Json const& record, char const* key) {
     auto const found = record.find(key);
     return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -86,9 +95,11 @@ bool Run::read(std::size_t max_bytes) {
         return false;
     }
     auto const size = static_cast<std::uint64_t>(info.st_size);
-    if (size < offset_ || !begins_as_before(file.get())) {
+    auto beginning = beginning_of(file.get());
+    if (size < offset_ || !beginning.starts_with(beginning_)) {
         forget();
     }
+    beginning_ = std::move(beginning);
     size_ = size;
     auto const rest = static_cast<std::size_t>(size - offset_);
     auto const most = std::min(rest, std::max(max_bytes, max_line));
@@ -116,19 +127,6 @@ bool Run::read(std::size_t max_bytes) {
     }
     take_lines(lines);
     return text.size() < rest;
-}
-
-/// Whether the file is the one that was read, or nothing was: its first record holds the time and
-/// the attempt, while the number of an inode is soon used again.
-bool Run::begins_as_before(int file) {
-    std::string bytes(beginning_bytes, '\0');
-    auto const got = ::pread(file, bytes.data(), bytes.size(), 0);
-    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    bool const same = bytes.starts_with(beginning_);
-    if (same || offset_ == 0) {
-        beginning_ = std::move(bytes);
-    }
-    return same;
 }
 
 void Run::forget() {

@@ -57,7 +57,6 @@ class Run {
     Overview overview() const;
 
   private:
-    bool begins_as_before(int file);
     void forget();
     void take_lines(std::string_view lines);
     bool take_parsed(std::string_view line);

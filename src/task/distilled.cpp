@@ -14,11 +14,10 @@ bool learns_classes(std::string const& kind) {
         return true;
     }
     if (kind != "regression") {
-        throw Error(ExitCode::usage,
-                    {concat("distill.teacher with task.kind = ", kind),
-                     "a teacher's outputs are learnt by classification, segmentation, language and "
-                     "regression only",
-                     "Remove distill.teacher, or choose one of these tasks"});
+        throw Error(ExitCode::usage, {concat("distill.teacher with task.kind = ", kind),
+                                      "only classification, segmentation, language and regression "
+                                      "can learn from a teacher's outputs",
+                                      "Remove distill.teacher, or choose one of these tasks"});
     }
     return false;
 }
@@ -112,7 +111,7 @@ class Distilled : public Task {
                         {"the outputs of distill.teacher",
                          concat("they are ", nn::sizes_text(teacher.sizes()),
                                 ", but the model's are ", nn::sizes_text(student.sizes())),
-                         "Choose a teacher that gives what the model gives"});
+                         "Choose a teacher whose outputs have the model's shape"});
         }
         // As much of the step's sum as the targets' part.
         auto const distance = distance_to(teacher, student, lesson_) * loss.weight;

@@ -30,7 +30,8 @@ constexpr std::int64_t max_tokens = std::int64_t{1} << 24; // numbers that a flo
 }
 
 [[noreturn]] void damaged(std::string const& from, std::string const& what) {
-    throw Error(ExitCode::data, {concat("the tokenizer ", from), what, "Fetch or make it again"});
+    throw Error(ExitCode::data,
+                {concat("the tokenizer ", from), what, "Download it again, or train a new one"});
 }
 
 bool is_set(Json const& json, char const* name) {
@@ -124,7 +125,7 @@ Tokenizer Tokenizer::of_json(std::string const& json, std::string const& from) {
         made.json_ = json;
         auto const take = [&](std::string const& bytes, std::int64_t number) {
             if (number < 0 || number >= max_tokens) {
-                damaged(from, concat("a token has the number ", number));
+                damaged(from, concat("a token has the invalid id ", number));
             }
             auto const at = static_cast<std::size_t>(number);
             if (at >= made.bytes_.size()) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <unordered_map>
 
@@ -14,8 +15,8 @@ namespace lockstep::trace {
 
 namespace {
 
+constexpr std::int64_t main_row = 0;
 constexpr std::int64_t shortest_arrow_ns = 20'000; ///< of a wait for another rank
-constexpr std::int64_t within_ns = 2;              ///< from the border of a slice, an arrow's end
 
 /// A number that no other arrow has, in all ranks: Perfetto takes no text.
 std::int64_t arrow_id(int rank, std::int64_t arrow) {
@@ -74,7 +75,9 @@ void add_bucket_arrows(TraceText& text, RankActivity const& activity, int rank,
     }
 }
 
-/// From the rank that came last to this one, where it waited for that.
+/// From what the rank that came last computed to where this one could go on. Perfetto turns arrows
+/// round that lead to a slice which began earlier, such as the wait for that rank. Both ends are
+/// times of their own rank, which differ by the clocks' error.
 void add_late_arrows(TraceText& text, int rank, std::vector<StepTimes> const& steps,
                      std::vector<LastToArrive> const& last) {
     for (std::size_t at = 0; at < steps.size() && at < last.size(); ++at) {
@@ -82,10 +85,11 @@ void add_late_arrows(TraceText& text, int rank, std::vector<StepTimes> const& st
         if (last[at].rank < 0 || last[at].rank == rank || step.waited < shortest_arrow_ns) {
             continue;
         }
+        auto const begin = last[at].computed_ns - 1;
+        auto const end = std::max(step.arrived + step.waited, begin) + 1;
         text.add_arrow(concat("rank ", last[at].rank, " is late"),
                        arrow_id(rank, 2 * static_cast<std::int64_t>(at) + 1),
-                       {last[at].rank, TraceText::communication_row, last[at].time_ns + within_ns},
-                       {rank, TraceText::communication_row, step.arrived + step.waited - 1});
+                       {last[at].rank, main_row, begin}, {rank, TraceText::communication_row, end});
     }
 }
 
@@ -154,31 +158,41 @@ class MemoryKinds {
     std::vector<RecordedScope const*> parts_;
 };
 
-void add_memory(TraceText& text, RankActivity const& activity) {
+using MemoryBytes = std::array<std::int64_t, MemoryKinds::names.size()>;
+
+/// Tells `each` what is allocated after a change, and when.
+void follow_memory(RankActivity const& activity,
+                   std::function<void(std::int64_t time_ns, MemoryBytes const&)> const& each) {
     struct Block {
         std::size_t kind = 0;
         std::int64_t bytes = 0;
     };
     MemoryKinds const kinds(activity);
-    std::array<double, MemoryKinds::names.size()> bytes{};
+    MemoryBytes bytes{};
     std::unordered_map<std::uint64_t, Block> blocks;
     for (auto const& change : activity.memory) {
         if (change.bytes > 0) {
             auto const kind = kinds.of(change.time_ns);
             blocks[change.address] = {kind, change.bytes};
-            bytes[kind] += static_cast<double>(change.bytes);
+            bytes[kind] += change.bytes;
         } else if (auto const block = blocks.find(change.address); block != blocks.end()) {
-            bytes[block->second.kind] -= static_cast<double>(block->second.bytes);
+            bytes[block->second.kind] -= block->second.bytes;
             blocks.erase(block);
         } else {
             continue; // of before
         }
+        each(change.time_ns, bytes);
+    }
+}
+
+void add_memory(TraceText& text, RankActivity const& activity) {
+    follow_memory(activity, [&text](std::int64_t time_ns, MemoryBytes const& bytes) {
         std::vector<std::pair<std::string, double>> values;
         for (std::size_t kind = 0; kind < bytes.size(); ++kind) {
-            values.emplace_back(MemoryKinds::names[kind], bytes[kind]);
+            values.emplace_back(MemoryKinds::names[kind], static_cast<double>(bytes[kind]));
         }
-        text.add_counter("allocated since the first step", change.time_ns, values);
-    }
+        text.add_counter("allocated since the first step", time_ns, values);
+    });
 }
 
 } // namespace
@@ -210,6 +224,26 @@ TraceText rank_trace(TraceText::Of const& of, RankActivity const& activity,
     add_late_arrows(text, of.rank, steps, last);
     add_memory(text, activity);
     return text;
+}
+
+std::vector<PartMemory> memory_by_part(RankActivity const& activity) {
+    std::array<PartMemory, MemoryKinds::names.size()> parts{};
+    std::int64_t most_of_all = 0;
+    follow_memory(activity, [&](std::int64_t /*time_ns*/, MemoryBytes const& bytes) {
+        auto const all = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+        for (std::size_t kind = 0; kind < bytes.size(); ++kind) {
+            parts[kind].most = std::max(parts[kind].most, bytes[kind]);
+            parts[kind].at_peak = all > most_of_all ? bytes[kind] : parts[kind].at_peak;
+        }
+        most_of_all = std::max(most_of_all, all);
+    });
+    std::vector<PartMemory> told;
+    for (std::size_t kind = 0; kind < parts.size(); ++kind) {
+        if (parts[kind].most > 0) {
+            told.push_back({MemoryKinds::names[kind], parts[kind].most, parts[kind].at_peak});
+        }
+    }
+    return told;
 }
 
 std::vector<OperatorTotal> top_operators(std::vector<Operator> operators, std::size_t most) {

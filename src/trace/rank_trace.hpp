@@ -44,19 +44,30 @@ struct RankActivity {
 /// All times as the clock has them that `clock` corrects to.
 void correct(RankActivity& activity, ClockCorrection const& clock);
 
-/// Which rank came last to the exchange of a step, and when.
+/// Which rank came last to the exchange of a step, and when it had computed.
 struct LastToArrive {
     int rank = -1;
-    std::int64_t time_ns = 0;
+    std::int64_t computed_ns = 0;
 };
 
 /// The timeline of a rank: its scopes, with the rank that it waited for, LibTorch's operators, at
 /// most `max_operators` (the longest), memory by the part of the step that allocated it, and
-/// arrows: from each bucket to its exchange, and from the rank that came last to this one.
+/// arrows: from each bucket to its exchange, and from the rank that came last to this one, where it
+/// goes on.
 ///
 /// `last`: by step, like `steps`.
 TraceText rank_trace(TraceText::Of const& of, RankActivity const& activity,
                      std::vector<LastToArrive> const& last, std::size_t max_operators);
+
+/// Bytes that a part of the step had allocated since the first step.
+struct PartMemory {
+    char const* part = "";
+    std::int64_t most = 0;    ///< at its highest
+    std::int64_t at_peak = 0; ///< when all parts together had most
+};
+
+/// By part, those that allocated nothing left out.
+std::vector<PartMemory> memory_by_part(RankActivity const& activity);
 
 /// Operators by name.
 struct OperatorTotal {

@@ -18,6 +18,7 @@ void count(StepTimes& times, RecordedScope const& scope) {
         times.compute -= spent; // it is a part of it
     } else if (is(comm::Phase::compute)) {
         times.compute += spent;
+        times.computed = scope.end_ns;
     } else if (is(comm::Phase::update)) {
         times.update += spent;
     } else if (scope.kind == ScopeKind::imbalance) {

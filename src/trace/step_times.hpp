@@ -14,6 +14,7 @@ struct StepTimes {
     std::int64_t end = 0;
     std::int64_t data = 0;          ///< waiting for batches
     std::int64_t compute = 0;       ///< forward and backward
+    std::int64_t computed = 0;      ///< when forward and backward had ended
     std::int64_t arrived = 0;       ///< when it had computed, and began to wait for others
     std::int64_t waited = 0;        ///< for ranks that still computed
     std::int64_t communication = 0; ///< exposed

@@ -48,6 +48,8 @@ char const* number_name(ScopeKind kind) {
     }
 }
 
+constexpr std::int64_t beyond_processes = 10'000'000; ///< numbers that no rank has
+
 } // namespace
 
 std::string json_text(std::string_view text) {
@@ -73,9 +75,11 @@ TraceText::TraceText(Of of) : of_(std::move(of)) {
 
 void TraceText::begin_event(std::string_view name, char kind, int rank, std::int64_t row) {
     text_ += text_.empty() ? "" : ",\n";
-    // Perfetto takes 0 for a process that is not known, and mixes its threads with others.
-    text_ += concat("{\"name\":", json_text(name), ",\"ph\":\"", kind, "\",\"pid\":", rank + 1,
-                    ",\"tid\":", row);
+    // Perfetto takes 0 for a process that is not known, and a thread that has the number 0 or that
+    // of its process for this one's main thread.
+    std::int64_t const process = std::int64_t{rank} + 1;
+    text_ += concat("{\"name\":", json_text(name), ",\"ph\":\"", kind, "\",\"pid\":", process,
+                    ",\"tid\":", row == 0 ? process : beyond_processes + row);
 }
 
 /// Microseconds with three digits behind the point: nanoseconds, none of them lost.

@@ -105,7 +105,7 @@ std::optional<std::vector<LearntScales>> learnt_scales(nn::LayerGraph const& gra
         if (!fits) {
             throw Error(ExitCode::data,
                         {concat(weights.path().string(), ": the scales of ", layer.weight),
-                         "some are missing, or are no scales",
+                         "some are missing, or are not valid scales",
                          "Train the model again, or quantise one that was trained without "
                          "quantise.aware"});
         }

@@ -30,7 +30,7 @@ struct LearntScales {
 
 /// Those in a file, of all layers; nothing where it has none.
 ///
-/// Throws  Error 65 where some are missing, or are no scales
+/// Throws  Error 65 where some are missing, or are not valid scales
 std::optional<std::vector<LearntScales>> learnt_scales(nn::LayerGraph const& graph,
                                                        checkpoint::Weights const& weights);
 

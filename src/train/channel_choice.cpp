@@ -122,9 +122,9 @@ std::vector<char> kept_channels(config::Prune const& prune, nn::ChannelGraph con
     if (left > macs) {
         throw Error(ExitCode::usage,
                     {concat("prune.target = ", prune.target, " cannot be met"),
-                     concat("with all channels gone that may go, ", static_cast<std::int64_t>(left),
-                            " multiply-adds of a sample stay; the "
-                            "target is ",
+                     concat("after removing every channel that may be removed, ",
+                            static_cast<std::int64_t>(left),
+                            " multiply-adds per sample remain; the target is ",
                             static_cast<std::int64_t>(macs)),
                      "Raise it, lower prune.multiple, or exempt fewer weights in prune.except"});
     }

@@ -42,7 +42,7 @@ void require_backend(std::string const& backend, comm::CollectiveLibrary const* 
                      "Set communication.backend = auto, or run.device to the GPUs' kind"});
     }
     if (wanted != library) {
-        throw Error(ExitCode::unavailable, {what, "it does not serve the devices of run.device",
+        throw Error(ExitCode::unavailable, {what, "it does not support the devices of run.device",
                                             "Set communication.backend = auto"});
     }
 }

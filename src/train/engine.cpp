@@ -182,12 +182,11 @@ std::vector<nn::Model*> Engine::make_instances(Parts const& parts) {
         parts.another && parts.model.runs_on_threads() &&
         (parts.deck.run.mode == "dp" || communication_.sync_batch_norm || parts.devices.size() > 1);
     if (communication_.sync_batch_norm && !concurrent && replicas_ > world_.size()) {
-        throw Error(
-            ExitCode::usage,
-            {"communication.sync-batch-norm with several replicas on a rank",
-             "they must run concurrently, and the model draws random numbers (dropout) from "
-             "one generator of LibTorch's",
-             "Start as many ranks as run.replicas, or export the model without dropout"});
+        throw Error(ExitCode::usage,
+                    {"communication.sync-batch-norm with several replicas on a rank",
+                     "they must run concurrently, and the model draws random numbers (dropout) "
+                     "from LibTorch's global generator",
+                     "Start as many ranks as run.replicas, or export the model without dropout"});
     }
     arena_.adopt(parts.model);
     auto const devices =

@@ -99,7 +99,7 @@ std::vector<nn::IntegerWeights> read_integers(checkpoint::ModelFile const& file,
     auto const found = file.record().notes.find(layers_note);
     if (found == file.record().notes.end() || found->second != layers_text(graph)) {
         throw Error(ExitCode::data, {"the layers of the quantised model are not the deck's",
-                                     "their names or shapes are others",
+                                     "their names or shapes are different",
                                      "Name the deck that this file's model was trained with"});
     }
     std::vector<nn::WeightLayer> layers;

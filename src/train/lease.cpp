@@ -157,7 +157,7 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
         throw Error(ExitCode::cannot_create,
                     {concat("run directory ", directory.string()),
                      concat("its ", file_name, " is not a file: something else has that name"),
-                     "Remove it: each start makes it again"});
+                     "Remove it: each start creates it again"});
     }
     auto const before = read_claim(file_);
     auto const job = job_id();

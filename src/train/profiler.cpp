@@ -6,6 +6,7 @@
 #include "lockstep/base/error.hpp"
 #include "train/device.hpp"
 #include "train/kineto.hpp"
+#include "train/nvtx.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -91,7 +92,11 @@ struct Profiler::Window {
 
 Profiler::Profiler(Parts const& parts)
     : parts_(parts), recorder_(Recorder::of_this_thread()),
-      wanted_(config::steps_of(parts.run.deck().profile.steps)) {}
+      wanted_(config::steps_of(parts.run.deck().profile.steps)) {
+    if (recorder_) {
+        mark_nvtx_ranges(*recorder_, parts.run.device);
+    }
+}
 
 Profiler::~Profiler() = default;
 
@@ -183,9 +188,15 @@ Profiler::last_to_arrive(std::vector<trace::StepTimes> const& steps) const {
         ranks.push_back(steps[at].arrived == latest[at] ? world.rank() : world.size());
     }
     comm::all_reduce(world, std::span(ranks), comm::Reduce::minimum);
+    auto& computed = latest; // by the rank that came last
+    for (std::size_t at = 0; at < computed.size(); ++at) {
+        computed[at] = ranks[at] == world.rank() ? steps[at].computed
+                                                 : std::numeric_limits<std::int64_t>::min();
+    }
+    comm::all_reduce(world, std::span(computed), comm::Reduce::maximum);
     std::vector<trace::LastToArrive> last;
-    for (std::size_t at = 0; at < latest.size(); ++at) {
-        last.push_back({world.size() == 1 ? -1 : ranks[at], latest[at]});
+    for (std::size_t at = 0; at < computed.size(); ++at) {
+        last.push_back({world.size() == 1 ? -1 : ranks[at], computed[at]});
     }
     return last;
 }
@@ -296,6 +307,9 @@ Profiled Profiler::told_of(Window const& window) const {
     for (auto const& each : trace::top_operators(window.activity.operators, max_told_operators)) {
         profiled.operators.push_back({each.name, each.calls, seconds_of(each.total_ns),
                                       seconds_of(each.self_ns), each.on_device});
+    }
+    for (auto const& each : trace::memory_by_part(window.activity)) {
+        profiled.memory.push_back({each.part, each.most, each.at_peak});
     }
     return profiled;
 }

@@ -79,7 +79,7 @@ void require_rest(config::Prune const& prune, Entry const& entry, PruneMask cons
         throw Error(ExitCode::usage,
                     {concat("prune.sparsity = ", prune.sparsity, " cannot be met"),
                      concat("all ", entry.count, " weights of ", entry.name,
-                            " would go, so that nothing passes that layer"),
+                            " would be removed, so nothing would pass that layer"),
                      "Lower it, set prune.scope = layer, or name that weight in prune.except"});
     }
 }
@@ -123,7 +123,7 @@ std::vector<std::size_t> pruned_entries(config::Prune const& prune, Layout const
     if (found.empty()) {
         throw Error(ExitCode::usage,
                     {concat("prune.pattern = ", prune.pattern, " cannot be met"),
-                     "no weight of the model has that many inputs, or all are exempt",
+                     "no weight has enough inputs for this pattern, or all such weights are exempt",
                      "Choose another pattern, or exempt fewer weights in prune.except"});
     }
     return found;

@@ -24,7 +24,7 @@ PruneSchedule::PruneSchedule(config::Prune const& prune)
         throw Error(ExitCode::usage,
                     {"prune.score = taylor with prune.begin = 0",
                      "its scores are gathered from gradients, of which there are none yet",
-                     "Set prune.begin to a number of steps, such as an epoch's"});
+                     "Set prune.begin to a number of steps, such as those of an epoch"});
     }
 }
 
@@ -42,11 +42,11 @@ double PruneSchedule::share_at(std::int64_t steps) const {
 
 void PruneSchedule::require_within(std::int64_t total_steps) const {
     if (last_ >= total_steps) {
-        throw Error(ExitCode::usage,
-                    {concat("the last weights go after step ", last_, " (prune.begin, prune.end)"),
-                     concat("the run ends after step ", total_steps,
-                            ", so that its target would never be met and trained with"),
-                     "Train for longer, or lower prune.begin and prune.end"});
+        throw Error(ExitCode::usage, {concat("the last weights are removed after step ", last_,
+                                             " (prune.begin, prune.end)"),
+                                      concat("the run ends after step ", total_steps,
+                                             ", so it would never train with all of them removed"),
+                                      "Train for longer, or lower prune.begin and prune.end"});
     }
 }
 

@@ -47,12 +47,12 @@ void require_same_results(nn::Model& model, nn::LayerGraph const& graph,
             same = false; // a shape of the traced batch stands in the graph
         }
         if (!same) {
-            throw Error(ExitCode::usage,
-                        {"this model cannot be quantised",
-                         concat("its forward depends on the batch: its trace gives other results "
-                                "for ",
-                                some.size(0), " samples"),
-                         "Choose a model whose forward is the same for every batch"});
+            throw Error(
+                ExitCode::usage,
+                {"this model cannot be quantised",
+                 concat("its forward depends on the batch: its trace gives different results for ",
+                        some.size(0), " samples"),
+                 "Choose a model whose forward is the same for every batch"});
         }
     }
 }

@@ -28,9 +28,10 @@ bool is_first_with(comm::Communicator const& world, std::string const& device) {
 } // namespace
 
 ResourceTracker::ResourceTracker(comm::Communicator const& world, comm::Topology const& topology,
-                                 AttemptTotals const& totals, Stopwatch since)
+                                 AttemptTotals const& totals, Since const& since)
     : world_(world), totals_(totals), hosts_(static_cast<int>(topology.hosts.size())),
-      speaks_for_host_(topology.local_rank == 0), since_start_(since), since_last_(since) {
+      speaks_for_host_(topology.local_rank == 0), before_(since.used), since_start_(since.watch),
+      since_last_(since.watch) {
     gauge_.look_at(world.device());
     speaks_for_device_ = is_first_with(world, gauge_.uuid());
     network_at_start_ = host_network_bytes();
@@ -51,11 +52,11 @@ void ResourceTracker::sample() {
 ResourceTracker::Values ResourceTracker::counters() {
     auto const used = process_usage();
     Values own{};
-    own[user] = used.user_s;
-    own[system] = used.system_s;
+    own[user] = used.user_s - before_.user_s;
+    own[system] = used.system_s - before_.system_s;
     own[memory] = used.memory_peak;
-    own[read] = used.disk_read;
-    own[written] = used.disk_written;
+    own[read] = used.disk_read - before_.disk_read;
+    own[written] = used.disk_written - before_.disk_written;
     own[exchanged] = static_cast<double>(totals_.exchanged_bytes);
     if (speaks_for_host_) {
         auto const joules = package_.joules();

@@ -19,11 +19,15 @@ namespace lockstep::train {
 /// kernel counts; its counters are read once per epoch, a device's load and energy at logged steps.
 class ResourceTracker {
   public:
-    /// `since`: the attempt's start.
-    ///
+    /// When the attempt began, and what its process had used by then for others.
+    struct Since {
+        Stopwatch watch;
+        Usage used{};
+    };
+
     /// Collective  over `world`
     ResourceTracker(comm::Communicator const& world, comm::Topology const& topology,
-                    AttemptTotals const& totals, Stopwatch since);
+                    AttemptTotals const& totals, Since const& since);
 
     /// Looks at how busy the device is, and at the energy counters. Not collective.
     void sample();
@@ -33,7 +37,8 @@ class ResourceTracker {
     /// Collective  over the world
     Resources since_last();
     /// What was used by the attempt so far: processor time and bytes from the start of its
-    /// processes on, energy and network from this object's.
+    /// processes on, or from when these were through with others; energy and network from this
+    /// object's.
     ///
     /// Collective  over the world
     Resources in_all();
@@ -68,6 +73,7 @@ class ResourceTracker {
     bool speaks_for_device_; ///< of those that share one
     PackageEnergy package_;
     DeviceGauge gauge_;
+    Usage before_; ///< used by this process for others
     double network_at_start_ = 0;
     double device_joules_at_start_ = 0;
     double busy_sum_ = 0; ///< per cent, over samples

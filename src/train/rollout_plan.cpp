@@ -26,7 +26,7 @@ RolloutPlan::RolloutPlan(config::Deck const& deck, task::PpoOptions const& optio
             ExitCode::usage,
             {concat("data.batch = ", batch_, " with optimizer.accumulate = ", accumulate_),
              concat("a replica collects task.environments x task.rollout-steps = ", transitions_,
-                    " transitions, not a multiple of the step's ", batch_ * accumulate_),
+                    " transitions, which is not a multiple of the step's ", batch_ * accumulate_),
              concat("Set data.batch to a divisor of ", transitions_ / accumulate_)});
     }
 }

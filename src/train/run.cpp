@@ -45,6 +45,7 @@ std::unique_ptr<Run> Run::start(comm::Communicator const& world, RunOptions opti
 Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests const& signals,
          comm::Topology topology, RunSetup setup)
     : world_(world), options_(std::move(options)),
+      used_before_(options_.place ? process_usage() : Usage{}),
       walltime_(world.is_root() ? Walltime(options_.seconds_left, options_.seconds_of_job)
                                 : Walltime()),
       opened_(world, std::move(topology), std::move(setup)),
@@ -58,7 +59,7 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
           watch_),
       best_({opened_, state_, checkpoints_, progress_, observers_}),
       evaluation_({opened_, best_, departure_, progress_, observers_}),
-      resources_(world_, opened_.topology, totals_, watch_),
+      resources_(world_, opened_.topology, totals_, {watch_, used_before_}),
       records_({opened_, progress_, totals_, walltime_, observers_, resources_}, watch_),
       loop_({opened_, progress_, observers_, departure_, records_, evaluation_, checkpoints_},
             options_.stepped) {

@@ -49,6 +49,7 @@ class Run {
 
     comm::Communicator const& world_;
     RunOptions options_;
+    Usage used_before_; ///< by this process, for other runs
     Stopwatch watch_;
     Walltime walltime_;
     Progress progress_;

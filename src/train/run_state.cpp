@@ -66,17 +66,16 @@ void RunState::require_same_code(checkpoint::Record const& record) const {
                     {concat("the file of the model (model.name = ", run_.deck().model.name,
                             ") is not the one that this run began with"),
                      "its contents have changed",
-                     "Bring the old file back, allow it with --force, or start over with "
+                     "Restore the old file, allow it with --force, or start over with "
                      "--checkpoint.resume none"});
     }
     if (auto const teacher = run_.work.teacher;
         integer_of(record, "teacher", teacher) != teacher && !options_.force) {
-        throw Error(ExitCode::usage,
-                    {concat("distill.teacher = ", run_.deck().distill.teacher,
-                            " is not the model that this run began with"),
-                     "its weights have changed",
-                     "Bring the old file back, allow it with --force, or start over with "
-                     "--checkpoint.resume none"});
+        throw Error(ExitCode::usage, {concat("distill.teacher = ", run_.deck().distill.teacher,
+                                             " is not the model that this run began with"),
+                                      "its weights have changed",
+                                      "Restore the old file, allow it with --force, or start over "
+                                      "with --checkpoint.resume none"});
     }
 }
 

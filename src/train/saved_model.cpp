@@ -41,7 +41,7 @@ nn::ExportInputs inputs_of(Workload const& work, std::int64_t rows) {
         throw Error(ExitCode::usage,
                     inputs.front().ragged
                         ? ErrorText{"--rows is not set",
-                                    "samples of this model have a number of rows each, and an "
+                                    "samples of this model differ in their number of rows, but an "
                                     "exported model takes samples of one size",
                                     "Add --rows N"}
                         : ErrorText{concat("--rows ", rows),
@@ -80,7 +80,7 @@ std::unique_ptr<data::Dataset> samples_for(SavedModel const& saved, config::Data
         inputs.front().type != own.type || inputs.front().ragged != own.ragged) {
         throw Error(ExitCode::usage,
                     {concat("--data ", files), "its inputs are not those of the model",
-                     "Name a set that was imported as the one that the model was trained on"});
+                     "Name a set that was imported in the same way as the model's training set"});
     }
     set->scale_as(saved.inputs.mean, saved.inputs.std);
     return set;

@@ -17,16 +17,18 @@ void require_channels_can_go(config::Deck const& deck, Workload const& work) {
     if (work.environment || work.samples.inputs.size() != 1 || work.samples.inputs.front().whole ||
         work.samples.inputs.front().ragged) {
         refuse(concat("model.name = ", deck.model.name),
-               "channels are followed through models of one input of real values, all of one shape",
+               "channels can be traced only through models with one input of real values, all of "
+               "the same shape",
                "Choose another model, or prune.pattern = unstructured");
     }
     if (deck.quantise.aware) {
-        refuse("quantise.aware", "layers that are rounded for int8 are not followed",
+        refuse("quantise.aware",
+               "channels cannot be traced through layers that are rounded for int8",
                "Remove channels first, then train the smaller model for int8");
     }
     if (deck.communication.compression == "powersgd") {
         refuse("communication.compression = powersgd",
-               "its errors are kept by the weights of the whole model",
+               "it stores its error feedback for the weights of the whole model",
                "Set communication.compression to none, fp16 or bf16");
     }
     if (!deck.communication.broadcast_buffers) {

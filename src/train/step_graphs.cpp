@@ -79,7 +79,7 @@ StepGraphs::Recording* StepGraphs::recording_of(Pass const& pass) {
         return found->second.failed ? nullptr : &found->second;
     }
     if (recordings_.size() == max_forms) {
-        refuse(concat("batches of other shapes than the first ", max_forms, " run eagerly"));
+        refuse(concat("batches of any shape but the first ", max_forms, " run eagerly"));
         return nullptr;
     }
     return &recordings_[form];
@@ -174,12 +174,13 @@ void StepGraphs::record(Recording& recording, Pass const& pass) {
 
 ChosenGraphs choose_graphs(nn::Model const& model, torch::Device device, bool concurrent) {
     auto recorder = device.is_cpu() ? nullptr : make_graph_recorder(device);
-    std::string const why = device.is_cpu() ? "only accelerators have graphs"
-                            : concurrent    ? "replicas that run concurrently have none"
-                            : !model.is_replayable()
-                                ? "a model of a file may compute otherwise from batch to batch"
-                            : recorder == nullptr ? "this program has none for such devices"
-                                                  : "";
+    std::string const why =
+        device.is_cpu() ? "only accelerators have graphs"
+        : concurrent    ? "replicas that run concurrently have none"
+        : !model.is_replayable()
+            ? "a model that comes from a file may compute differently from batch to batch"
+        : recorder == nullptr ? "this program has none for such devices"
+                              : "";
     if (!why.empty()) {
         return {.remark = concat("run.graphs = true changes nothing: ", why)};
     }

@@ -69,7 +69,7 @@ void require_no_plugin(config::Deck const& deck, config::Deck const& teacher) {
     if (nn::names_plugin(teacher.model.name) && teacher.model.name != deck.model.name) {
         throw no_teacher(deck,
                          concat("its model is ", teacher.model.name,
-                                ", code that only a deck of yours may name"),
+                                ": this is code, which only your own deck may name"),
                          "Name the teacher's deck in distill.teacher-deck, or export the teacher "
                          "with lockstep checkpoint export --format torchscript");
     }
@@ -97,7 +97,7 @@ std::string remark_on_scale(checkpoint::Record const& record, Workload const& wo
     bool const same = !scale || !work.train ||
                       (scale->first == work.train->mean() && scale->second == work.train->std());
     return same ? ""
-                : "warning: distill.teacher was trained on inputs with another mean and std than "
+                : "warning: distill.teacher was trained on inputs whose mean and std differ from "
                   "those of data.train";
 }
 
@@ -222,7 +222,7 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
         if (work.teacher != roots) {
             throw Error(ExitCode::no_input,
                         {concat("distill.teacher = ", deck.distill.teacher),
-                         "this rank's file holds another model than rank 0's",
+                         "this rank's file does not hold the same model as rank 0's",
                          "Put the same file on all hosts, or on a file system that they share"});
         }
     });

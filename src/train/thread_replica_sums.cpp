@@ -16,7 +16,7 @@ void ThreadReplicaSums::sum(int replica, std::span<double> values) {
     auto const failed = [] {
         return Error(ExitCode::rank_lost,
                      {"one replica has left a layer that spans all replicas",
-                      "that replica has failed, or runs other layers than this one",
+                      "that replica has failed, or runs different layers",
                       "See that replica's message; every replica must run the same layers"});
     };
     std::unique_lock lock(mutex_);

@@ -89,10 +89,11 @@ void take_datasets(config::Deck const& deck, Datasets datasets, Workload& work) 
     for (auto const& [key, other] : {std::pair{"data.validation", work.validation.get()},
                                      std::pair{"data.test", work.test.get()}}) {
         if (other != nullptr && !fits(*other, *work.train)) {
-            throw Error(ExitCode::data,
-                        {concat(key, " does not fit data.train"),
-                         "its samples have another shape, or it has classes that data.train lacks",
-                         "Import all sets in the same way"});
+            throw Error(
+                ExitCode::data,
+                {concat(key, " does not fit data.train"),
+                 "its samples have a different shape, or it has classes that data.train lacks",
+                 "Import all sets in the same way"});
         }
         if (other != nullptr) {
             other->measure_as(*work.train);

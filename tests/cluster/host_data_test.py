@@ -69,4 +69,4 @@ with Scratch() as scratch, Hosts(3) as hosts:
 
     on_host2("cp", scratch / "others/part-5.h5", local / "part-5.h5")
     text = job("other", "host1:1,host2:2", local, 65).text
-    check("(host2, cpu)" in text and "other data than those of rank 0's host" in text, text)
+    check("(host2, cpu)" in text and "not hold the same data as those of rank 0's host" in text, text)

@@ -122,9 +122,9 @@ def pruned(scratch):
     train(scratch / "at-once", *SHORT, "--model.weights", plain / "best.h5", "--prune.pattern", "2:4").expect(
         0, "pruned after step 0")
     for wrong, phrase in some(((("2:2",), "N:M"), (("0:4",), "N:M"), (("2:400",), "N:M"), (("some",), "N:M"),
-                          (("16:32",), "cannot be met"), (("unstructured", "--prune.begin", 8), "would never be met"),
+                          (("16:32",), "cannot be met"), (("unstructured", "--prune.begin", 8), "would never train"),
                           (("unstructured", "--prune.score", "taylor"), "prune.begin"),
-                          (("unstructured", "--prune.sparsity", 0.999), "would go"),
+                          (("unstructured", "--prune.sparsity", 0.999), "would be removed"),
                           (("unstructured", "--prune.sparsity", 1.5), "prune.sparsity"),
                           (("2:4", "--prune.except", "wait*"), "matches no parameter")), 2):
         if wrong[0] == "16:32":

@@ -71,6 +71,23 @@ class Words(Net):
         return super().forward(x) + self.words((x[:, 0] > 0).long())
 
 
+class Tables(Net):
+    """A mask and complex numbers, as attention and rotary positions have them; with `changed`, one that is not kept."""
+
+    def __init__(self, changed=False):
+        super().__init__()
+        self.register_buffer("mask", torch.tril(torch.ones(10, 10, dtype=torch.bool)))
+        self.register_buffer("turns", torch.polar(torch.ones(5), torch.arange(5.0)))
+        self.changed = changed
+
+    def forward(self, x):
+        x = super().forward(x)
+        if self.changed:
+            self.mask.logical_not_()
+        x = torch.view_as_real(torch.view_as_complex(x.unflatten(1, (5, 2))) * self.turns).flatten(1)
+        return x.unsqueeze(1).masked_fill(~self.mask, 0).sum(2)
+
+
 def replaced(self, x):
     self.calls = self.calls + 1
     return x + self.calls
@@ -100,9 +117,18 @@ def check_refused(scratch, train):
     train().expect(0)
     torch.export.save(exported(Net()), scratch / "plain.pt2")
     train("--model.file", scratch / "plain.pt2").expect(0)  # torch's own file, of a model without modes
+    torch.export.save(exported(Tables()), scratch / "tables.pt2")
+    train("--model.file", scratch / "tables.pt2").expect(0)
+    case(exported(Tables(True)), "buffer mask", "of type Bool", "float32 or int64")
     case(exported(Dropping()), "one program", "aten.dropout", "exported_files_test.py, line", "lockstep_export.save")
     case(exported(Net(), None), "cannot take a batch", "dimension 0 is 2; exported for 4 only", "dynamic_shapes")
     case(exported(Net()).run_decompositions({}), "decomposed", "run_decompositions")
+    records = lockstep_export._read_records(scratch / "plain.pt2")
+    text = json.loads(records["models/model.json"])
+    returned = text["graph_module"]["signature"]["output_specs"]
+    returned[0] = {"buffer_mutation": {"arg": returned[0]["user_output"]["arg"]["as_tensor"], "buffer_name": "calls"}}
+    lockstep_export._write_records(scratch / "case.pt2", records | {"models/model.json": json.dumps(text).encode()})
+    train("--model.file", scratch / "case.pt2").expect(64, "an output of kind buffer_mutation", "without decompositions")
     case(exported(Net(outputs=7)), "returns shape [2, 7]", "[2, 10]")
     case(exported(Net(lambda self, x: torch.cond(x.sum() > 0, lambda y: y * 2, lambda y: y * 3, (x,)))),
          "operator torch.ops.higher_order.cond cannot be run", "higher-order")

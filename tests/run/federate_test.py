@@ -168,7 +168,7 @@ with Scratch() as scratch:
     for site in SITES[:2]:
         simple.site(site).expect(0, "announced")
     simple.coordinate("--close").expect(0, "without site-00003", "waits for site-00001, site-00002")
-    simple.site(SITES[0], "--optimizer.learning-rate", 1).expect(64, "keys that are the federation's")
+    simple.site(SITES[0], "--optimizer.learning-rate", 1).expect(64, "keys that the federation fixes")
     simple.site(SITES[0], ranks=2).expect(0, "update sent", "scaled to 0.01")
     update = simple.directory / "rounds/0001/update/site-00001.h5"
     flip(update, 9000)
@@ -185,7 +185,7 @@ with Scratch() as scratch:
     run(["federate", "round", simple.directory, "--coordinator", "--key", simple.keys / SITES[0]]).expect(64)
     (simple.keys / SITES[2]).chmod(0o640)
     simple.site(SITES[2]).expect(64, "others may read")
-    simple.coordinate("--abandon").expect(0, "round 1 is given up")
+    simple.coordinate("--abandon").expect(0, "round 1 is abandoned")
     run(["federate", "join", simple.directory, "--site", "x", "--key", simple.keys / "x", "--coordinator", "ab"]).expect(65)
     run(["federate", "join", simple.directory, "--site", "a/b", "--key", simple.keys / "x"]).expect(64)
     run(["federate", "info", scratch / "nothing"]).expect(66, "no federation in")

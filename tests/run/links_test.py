@@ -156,7 +156,7 @@ with Scratch() as scratch:
                ("of-part.h5", "x", "65", "short.h5", "lacks elements that the view shows"),
                ("of-less.h5", "x", "65", "of its elements have no source dataset"),
                ("of-nothing.h5", "x", "66", "short.h5 has no dataset nothing"),
-               ("ring-a.h5", "x", "65", "view of views"),
+               ("ring-a.h5", "x", "65", "refer to each other"),
                ("no-object.h5", "x", "66", "short.h5 has no", "it has x"),
                ("itself.h5", "x", "65", "itself.h5", "links form a cycle"),
                ("circle-a.h5", "x", "65", "circle-", "links form a cycle"),

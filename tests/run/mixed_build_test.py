@@ -22,4 +22,4 @@ for odd in FILES[1:]:
         mixed = subprocess.run([scratch / "lockstep", "models"], capture_output=True, text=True)
         check(mixed.returncode == 69, f"a mixture with another {odd} ends with 69, not "
               f"{mixed.returncode}: {mixed.stdout}")
-        check("from another build" in mixed.stderr, f"it says why: {mixed.stderr}")
+        check("from a different build" in mixed.stderr, f"it says why: {mixed.stderr}")

@@ -11,7 +11,13 @@ sys.path.insert(0, str(harness.SOURCE / "tests/support"))
 import trace_processor  # noqa: E402
 
 RANKS, FIRST, LAST = 4, 3, 8
+COMPUTING = ("forward", "backward", "forward and backward", "bucket to the exchange", "sum of a bucket")
 OF_RANK = "slice s join thread_track t on s.track_id = t.id join thread using (utid) join process p using (upid)"
+
+# A slice, its rank's process, and the step of this process in which it began.
+FLOW_END = f"""select s.id, s.name, s.ts, p.pid, (select max(n.name) from slice n join thread_track nt on n.track_id = nt.id
+               join thread nh using (utid) where nh.upid = p.upid and n.name glob 'ProfilerStep#*' and n.ts <= s.ts
+               and s.ts <= n.ts + n.dur) as step from {OF_RANK}"""
 
 
 def rows(processor, query):
@@ -35,15 +41,21 @@ def check_by_sql(processor, events, steps):
     recorded = sum(record["communication_ms"] for record in steps if FIRST <= record["step"] <= LAST)
     print(f"exposed communication of rank 0: {shown:.4f} ms by SQL, {recorded:.4f} ms recorded")
     check(abs(shown - recorded) <= 0.05 * recorded + 0.05 * (LAST - FIRST + 1), f"{shown} ms shown, {recorded} recorded")
-    flows = rows(processor, "select a.name as begun, b.name as ended from flow f join slice a on f.slice_out = a.id "
-                            "join slice b on f.slice_in = b.id")
+    flows = rows(processor, "select a.name as from_name, a.pid as from_pid, b.name as to_name, b.pid as to_pid, "
+                            f"a.step as from_step, b.step as to_step, b.ts as arrived from flow f join ({FLOW_END}) a "
+                            f"on f.slice_out = a.id join ({FLOW_END}) b on f.slice_in = b.id")
     arrows = sum(e["ph"] == "s" and e["name"].startswith("bucket") for e in events)
-    shown = flows.count(("bucket to the exchange", "sum of a bucket"))
-    check(shown == arrows, f"{shown} arrows of buckets are shown, {arrows} were written: {set(flows)}")
-    late = sum(e["ph"] == "s" and e["name"].endswith("is late") for e in events)
-    shown = sum(any(name.startswith("waiting for rank") for name in names) for names in flows)
-    print(f"{shown} of {late} arrows from late ranks are shown")
-    check(shown > 0, f"from a late rank to who waits: {set(flows)}")
+    buckets = [flow for flow in flows if flow[1] == flow[3]]
+    check(len(buckets) == arrows and all((flow[0], flow[2]) == ("bucket to the exchange", "sum of a bucket") for flow in buckets),
+          f"{len(buckets)} arrows of buckets are shown, {arrows} were written: {buckets}")
+    # Whoever waited has an arrow to where the wait ended, from what the rank that it waited for did in the same step.
+    waits = rows(processor, f"select p.pid, s.ts + s.dur as ended, s.name from {OF_RANK} where s.name glob 'waiting for rank *' "
+                            "and s.dur >= 20000 order by 1, 2")
+    late = [flow for flow in flows if flow[1] != flow[3]]
+    print(f"{len(late)} of {len(waits)} arrows from late ranks are shown")
+    shown = sorted((flow[3], flow[6], f"waiting for rank {flow[1] - 1}") for flow in late)
+    check(waits and shown == waits, f"arrows from late ranks: {shown}, waits: {waits}")
+    check(all(flow[0] in COMPUTING and flow[2] == "exposed exchange" and flow[4] == flow[5] for flow in late), f"ends: {late}")
 
 
 def main():

@@ -64,13 +64,12 @@ with Scratch() as scratch:
         options = [*SHORT, *options, "--checkpoint.every-steps", 3]
         first = scratch / f"{name}-1"
         train(deck, first, *options).expect(0, "finished")
-        for ranks in (2, 4):
-            other = scratch / f"{name}-{ranks}"
-            train(deck, other, *options, ranks=ranks).expect(0, "finished")
-            check_same(first, other, f"{name}: 1 and {ranks} ranks agree")
-            check(episodes(first) == episodes(other), f"{name}: and tell the same")
-            check([each["return"] for each in records(first, "validation")] ==
-                  [each["return"] for each in records(other, "validation")], "validation as well")
+        other = scratch / f"{name}-4"
+        train(deck, other, *options, ranks=4).expect(0, "finished")
+        check_same(first, other, f"{name}: 1 and 4 ranks agree")
+        check(episodes(first) == episodes(other), f"{name}: and tell the same")
+        check([each["return"] for each in records(first, "validation")] ==
+              [each["return"] for each in records(other, "validation")], "validation as well")
         killed = scratch / f"{name}-killed"
         ended = train(deck, killed, *options, ranks=2,
                       env={"LOCKSTEP_INJECT": "kill:rank=1:step=17"})

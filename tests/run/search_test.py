@@ -41,6 +41,8 @@ def check_refused(scratch):
     for text, phrases in (
             ("[space]\noptimizer.learning-rate = log-uniform(0, 1)\n", ("wrong.ini:2", "above 0")),
             ("[space]\noptimizer.learning-rat = uniform(0.1, 1)\n", ("wrong.ini:2", "optimizer.learning-rate")),
+            ("[space]\nrun.seed = list(1, 2) if\n", ("wrong.ini:2", "only a condition may follow")),
+            ("[space]\nrun.directory = choice(a, b)\n", ("wrong.ini:2", "the search sets it itself")),
             ("[space]\noptimizer.learning-rate = list(fast)\n", ("wrong.ini:2", "expected")),
             ("[search]\ntrails = 3\n[space]\nrun.seed = list(1, 2)\n", ("wrong.ini:2", "search.trials")),
             ("[search]\nstrategy = hyperband\n", ("no keys to search",))):
@@ -106,6 +108,13 @@ def check_report(done):
     check("directory =" not in best.read_text(), "best.ini has the trial's directory")
     run(["plan", best, "--run.directory", done / "again"]).expect(0, "parameters")
     run(["watch", done / "trials/0001", "--once"]).expect(0)
+    # The trials used one process after each other: each tells its own time alone.
+    all_of = lines(done, "usage")[0]["resources"]["user_s"]
+    ends = [json.loads(line)["resources"]["user_s"] for trial in sorted((done / "trials").iterdir())
+            for line in (trial / "history.jsonl").read_text().splitlines()]
+    check(len(ends) == 6 and 0 < sum(ends) <= all_of, f"trials used {ends} s of processors, the search {all_of} s")
+    check(0.3 * all_of < sum(ends), f"trials used {ends} s of processors, the search {all_of} s")
+    run(["search", "report", done, "--carbon-intensity", 300]).expect(0, "core-hours", "CO2")
 
 
 def check_suggest(scratch):

@@ -13,7 +13,7 @@ import struct
 from harness import BUILD, LONG, SEED, Scratch, check, check_same, run, together
 from small_models import MODELS, deck_of, write_data
 
-STEPS, DRAWN = 4, 400 if LONG else 6
+STEPS, DRAWN = 4, 400 if LONG else 4
 SIM = str(BUILD / "tests/liblockstep_sim.so")
 TABLE = {
     "precision.compute": ("fp32", "bf16", "fp16"),

@@ -18,13 +18,18 @@ def root_cause(result):
     return lines[0]
 
 
-def fails(fault, *phrases, ranks=3, codes=(76,), options=()):
+BUSY_DISK = "its process waits for a disk"  # of this machine, for so long: true, and not what is tested
+
+
+def fails(fault, *phrases, ranks=3, codes=(76,), options=(), tries=3):
     with Scratch() as scratch:
         result = train(scratch / "run", "--communication.timeout-seconds", TIMEOUT, *options,
                        ranks=ranks, env={"LOCKSTEP_INJECT": fault})
         ended = time.time()
         check(result.code in codes, f"{fault}: exit code {result.code}\n{result.text}")
         line = root_cause(result)
+        if BUSY_DISK in line and tries > 1:
+            return fails(fault, *phrases, ranks=ranks, codes=codes, options=options, tries=tries - 1)
         for phrase in phrases:
             check(phrase in line, f"{fault}: missing {phrase!r} in {line}")
         log = (scratch / "run/log.txt").read_text()

@@ -197,8 +197,8 @@ class Dataset {
     /// Numbers in the files; `own` itself where all samples are ours.
     std::span<std::int64_t const> numbers_in_files(std::span<std::int64_t const> own,
                                                    std::vector<std::int64_t>& buffer) const;
-    using LabelVisitor = std::function<void(std::span<std::int64_t const> indices,
-                                            std::span<std::int64_t const> labels)>;
+    using LabelVisitor =
+        std::function<void(std::int64_t first, std::span<std::int64_t const> labels)>;
     void for_labels(std::int64_t first, std::int64_t end, LabelVisitor const& visit) const;
     void require_labels(std::span<std::int64_t const> indices,
                         std::span<std::int64_t const> labels) const;

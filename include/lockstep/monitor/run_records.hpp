@@ -95,6 +95,12 @@ struct ProfileRecord {
         double update_ms = unknown;
         std::int64_t waited_for = -1; ///< most of it; -1: none
     };
+    /// Bytes of a part of rank 0's steps.
+    struct Memory {
+        std::string part;
+        double most = unknown;
+        double at_peak = unknown; ///< when all parts together had most
+    };
 
     std::int64_t step = 0; ///< the last
     std::int64_t first_step = 0;
@@ -102,6 +108,7 @@ struct ProfileRecord {
     double clock_error_s = unknown;
     std::vector<Operator> operators;
     std::vector<Rank> ranks; ///< that waited longest
+    std::vector<Memory> memory;
 };
 
 /// One attempt of the run.

@@ -218,12 +218,20 @@ struct Profiled {
         double update_s = 0;
     };
 
+    /// Bytes that a part of rank 0's steps had allocated since the first of them.
+    struct Memory {
+        std::string part; ///< "activations (forward)", ...
+        std::int64_t most = 0;
+        std::int64_t at_peak = 0; ///< when all parts together had most
+    };
+
     std::int64_t first = 0;
     std::int64_t last = 0;
     std::string file;                     ///< in the run's directory
     double seconds = 0;                   ///< that profiling took beside the steps
     std::vector<Operator> operators{};    ///< that took longest
     std::vector<RankTimes> rank_times{};  ///< that waited longest
+    std::vector<Memory> memory{};         ///< with profile.memory
     std::vector<double> clock_offset_s{}; ///< by rank, of few: against rank 0's, corrected
     double clock_error_s = 0;             ///< half of the longest of the shortest round trips
 };

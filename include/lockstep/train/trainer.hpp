@@ -53,7 +53,8 @@ struct RunOptions {
     /// What asks this rank to leave besides signals and the walltime, with a signal's number; 0:
     /// nothing. Called before each step.
     std::function<int()> asked{};
-    /// Where several runs share a host: this rank's place among all ranks of the host, of all runs.
+    /// Where several runs share a host, and processes do one after the other: this rank's place
+    /// among all ranks of the host, of all runs. What the process has used before does not count.
     std::optional<PlaceOnHost> place{};
     /// What the run resumes from instead of what the deck says: a checkpoint that ranks hold in
     /// memory. Null on all ranks: as the deck says.

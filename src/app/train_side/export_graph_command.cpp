@@ -52,7 +52,7 @@ void write_c(deploy::Graph const& graph, std::filesystem::path const& out) {
 std::string latency_text(std::filesystem::path const& out, nn::ExportInputs const& inputs,
                          std::int64_t parameters) {
     if (out.extension() == ".c" && parameters > max_compiled_parameters) {
-        return "not measured: so many weights take long to compile";
+        return "not measured: this many weights would take long to compile";
     }
     try {
         return concat(fixed(export_latency(out, inputs) * 1e3, 3), " ms");

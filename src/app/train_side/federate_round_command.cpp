@@ -42,10 +42,11 @@ config::Deck site_deck(std::string const& printed, Words const& words, std::stri
     source.take_options(words.keys);
     auto deck = source.parse();
     if (auto const changes = config::forbidden_changes(whole, deck); !changes.empty()) {
-        throw Error(ExitCode::usage,
-                    {concat("keys that are the federation's: ", joined(changes, "; ")),
-                     "every site must train alike; its own are its data and where it runs",
-                     "Leave them out"});
+        throw Error(
+            ExitCode::usage,
+            {concat("keys that the federation fixes: ", joined(changes, "; ")),
+             "all sites must train in the same way; a site chooses only its data and where it runs",
+             "Leave them out"});
     }
     if (deck.run.directory == whole.run.directory) {
         deck.run.directory = concat("runs/federate-", site);

@@ -48,7 +48,7 @@ class Simulation {
             if (federation_->charter().text() != charter.text()) {
                 throw Error(ExitCode::usage,
                             {concat(directory_.string(), " has another simulation"),
-                             "its deck or its options are others",
+                             "its deck or its options are different",
                              "Name another run.directory, or remove that one"});
             }
         } else {

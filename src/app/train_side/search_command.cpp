@@ -7,8 +7,10 @@
 #include "lockstep/base/signals.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "monitor/resource_text.hpp"
 #include "monitor/watchdog.hpp"
 #include "train/lease.hpp"
+#include "train/resource_tracker.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -70,6 +72,17 @@ SearchTask read_search(comm::Communicator const& world, Words const& words,
             told.directory.empty() ? std::filesystem::path("runs") / name : told.directory};
 }
 
+/// Refuses keys that the search itself sets in each trial's deck.
+void require_free_key(search::Dimension const& dimension) {
+    for (auto const* const own : {"run.directory", "run.name", "checkpoint.resume"}) {
+        if (dimension.key == own) {
+            throw Error(ExitCode::usage,
+                        {concat(own, " (", dimension.origin, ")"),
+                         "the search sets it itself for each trial", "Remove it from [space]"});
+        }
+    }
+}
+
 search::Identity identity_of(SearchTask const& task) {
     search::Identity identity{.space = {}, .deck = {}, .version = build::version};
     for (auto const& [key, written] : task.space.values()) {
@@ -110,10 +123,11 @@ std::optional<TrialEnd> trained_together(TrialSetting const& setting, RankOrder 
 }
 
 /// This rank's work, until the search ends.
-void work(TrialSetting const& setting) {
+void work(TrialSetting const& setting, train::ResourceTracker& resources) {
     auto const pause = nap * std::max(setting.context.world.size() / ranks_of_nap, 1);
     std::optional<TrialEnd> end;
     while (true) {
+        resources.sample();
         auto const signal = setting.signals.pending();
         auto const order = order_of(setting.desk->ask(
             0, text_of(RankReport{.end = std::move(end),
@@ -208,11 +222,14 @@ ExitCode search_together(TrialSetting const& setting, SearchTask const& task) {
                 .announce = [&] { desk.announce(); }});
         }
     });
-    work(own);
+    train::AttemptTotals const none;
+    train::ResourceTracker resources(world, own.topology, none, {own.since_start});
+    work(own, resources);
+    auto const used = resources.in_all();
     bool interrupted = false;
     comm::agree(world, "ending the search", [&] {
         if (world.is_root()) {
-            head.coordinator->finish();
+            head.coordinator->finish(monitor::resources_json(used));
             interrupted = head.coordinator->was_interrupted();
             if (interrupted) {
                 std::cout << concat("interrupted by ", head.coordinator->interrupted(),
@@ -257,6 +274,7 @@ ExitCode search_run_command(Invocation const& invocation) {
                                           settings.constraints_origin);
                 search::make_strategy(settings, space);
                 for (auto const& dimension : space.dimensions()) {
+                    require_free_key(dimension);
                     setting.origins[dimension.key] = dimension.origin;
                 }
                 // Mistakes of the deck are told before anything is made.

@@ -354,7 +354,7 @@ void SearchCoordinator::put_by_parent(search::Job const& job) const {
     }
 }
 
-void SearchCoordinator::finish() {
+void SearchCoordinator::finish(nlohmann::json resources) {
     if (failure_) {
         throw Error(*failure_);
     }
@@ -362,7 +362,8 @@ void SearchCoordinator::finish() {
                        {"ranks", parts_.ranks},
                        {"rank_seconds", watch_.seconds() * parts_.ranks},
                        {"busy_rank_seconds", busy_s_},
-                       {"interrupted", interrupted_}});
+                       {"interrupted", interrupted_},
+                       {"resources", std::move(resources)}});
 }
 
 } // namespace lockstep::app

@@ -2,6 +2,8 @@
 
 #include "base/clock.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -39,7 +41,7 @@ class SearchCoordinator {
     /// Writes down how much of the ranks' time trials had. After the last answer.
     ///
     /// Throws  Error of the search: one of the journal, or what a trial ran into
-    void finish();
+    void finish(nlohmann::json resources);
 
     bool was_interrupted() const noexcept { return !interrupted_.empty(); }
     std::string const& interrupted() const noexcept { return interrupted_; }

@@ -77,7 +77,7 @@ struct Fetch {
         if (reply.size() != into.size()) {
             throw Error(ExitCode::software,
                         {concat("the state of trial ", which.first + 1),
-                         concat("rank ", place.holder, " keeps it no more"), "Please report this"});
+                         concat("rank ", place.holder, " no longer has it"), "Please report this"});
         }
         std::memcpy(into.data(), reply.data(), into.size());
     }

@@ -206,6 +206,8 @@ export function history(state, element) {
         details.history.map((each) => [String(each.attempt ?? ""), each.start ? clock(Date.parse(each.start) / 1000) : "–",
           String(each.ranks ?? "–"), `${each.first_step ?? "–"} – ${each.last_step ?? ""}`, duration(each.productive_s),
           duration(each.lost_s), duration(each.checkpoint_s), each.reason ?? "runs"])));
+      const used = resources(details.events);
+      if (used) box.append(make("h2", "Used by all attempts"), table(used.map(([head]) => head), [used.map(([, words]) => words)]));
       box.append(make("h2", "Newest checkpoints"), table(["step", "file", "size", "written in", "training paused"],
         saved.slice(-20).reverse().map((each) => [String(each.step), (each.file ?? "").split("/").at(-1), bytes(each.bytes), duration(each.seconds),
           duration(each.stall_s)])));
@@ -213,6 +215,27 @@ export function history(state, element) {
   };
   update();
   return update;
+}
+
+/// What the attempts used together, with the words for each: an attempt's end tells it all, its epochs what was used by then.
+function resources(events) {
+  const attempts = [];
+  for (const { event, resources: used } of events) {
+    if (event === "start") attempts.push({});
+    if (!used || !attempts.length) continue;
+    const last = attempts[attempts.length - 1];
+    for (const [name, value] of Object.entries(used).filter(([, value]) => typeof value === "number")) {
+      last[name] = event === "end" ? value : (last[name] ?? 0) + value;
+    }
+  }
+  const sum = (name) => attempts.some((each) => name in each) ? attempts.reduce((all, each) => all + (each[name] ?? 0), 0) : NaN;
+  if (!attempts.some((each) => "user_s" in each)) return null;
+  const joules = [sum("processor_joules"), sum("device_joules")].filter(Number.isFinite);
+  return [["processor time", duration(sum("user_s") + sum("system_s"))],
+    ["core-hours", ((sum("user_s") + sum("system_s")) / 3600).toFixed(3)],
+    ["read from disk", bytes(sum("disk_read_bytes"))], ["written to disk", bytes(sum("disk_written_bytes"))],
+    ["exchanged by ranks", bytes(sum("exchanged_bytes"))], ["network of hosts", bytes(sum("network_bytes"))],
+    ["energy", joules.length ? `${(joules.reduce((a, b) => a + b) / 3.6e6).toFixed(4)} kWh` : "not measured"]];
 }
 
 export function log(state, element) {

@@ -1,7 +1,9 @@
 #include "base/recorder.hpp"
 
 #include <atomic>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "catch.hpp"
 
@@ -36,6 +38,27 @@ TEST_CASE("scopes are recorded as they end, with those within them before") {
     CHECK(scopes[1].begin_ns <= scopes[0].begin_ns);
     CHECK(scopes[0].begin_ns <= scopes[0].end_ns);
     CHECK(scopes[0].end_ns <= scopes[1].end_ns);
+}
+
+TEST_CASE("a listener hears of scopes as they begin and end, with their numbers") {
+    static std::vector<std::string> heard;
+    heard.clear();
+    constexpr Recorder::Listener listener{[](char const* name, std::int64_t number) {
+                                              heard.push_back(name + std::string(" ") +
+                                                              std::to_string(number));
+                                          },
+                                          [] { heard.emplace_back("end"); }};
+    auto const recorder = std::make_shared<Recorder>();
+    Recorder::Join const joined(recorder, "main");
+    {
+        Scope const before("before");
+        recorder->set_listener(&listener);
+        Scope const outer("step", 7, ScopeKind::step);
+        Scope const inner(std::string(100, 'x'));
+    }
+    recorder->set_listener(nullptr);
+    Scope const after("after");
+    CHECK(heard == std::vector<std::string>{"step 7", std::string(31, 'x') + " -1", "end", "end"});
 }
 
 TEST_CASE("a scope that is open is told as such, and its name is cut") {

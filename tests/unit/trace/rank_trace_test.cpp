@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 
 #include "catch.hpp"
@@ -63,6 +64,7 @@ TEST_CASE("a step's time is told by its parts") {
     CHECK(steps[0].end - steps[0].begin == 1000 * us);
     CHECK(steps[0].data == 50 * us);
     CHECK(steps[0].compute == 355 * us);
+    CHECK(steps[0].computed == 510 * us);
     CHECK(steps[0].arrived == 520 * us);
     CHECK(steps[0].waited == 100 * us);
     CHECK(steps[0].communication == 180 * us);
@@ -78,7 +80,7 @@ TEST_CASE("a rank's timeline is JSON with arrows from buckets and from late rank
                                   .begin_ns = 70 * us,
                                   .end_ns = 90 * us});
     auto const text = trace::rank_trace({.rank = 2, .host = "here"}, activity,
-                                        {{.rank = 5, .time_ns = 519 * us}}, 100);
+                                        {{.rank = 5, .computed_ns = 519 * us}}, 100);
     auto const events = events_of(text);
     REQUIRE(named(events, "waiting for rank 5").size() == 1);
     auto const wait = named(events, "waiting for rank 5")[0];
@@ -96,7 +98,12 @@ TEST_CASE("a rank's timeline is JSON with arrows from buckets and from late rank
     auto const late = named(events, "rank 5 is late");
     REQUIRE(late.size() == 2);
     CHECK(late[0].at("pid") == 6);
+    CHECK(late[0].at("tid") == 6); // what it was at
     CHECK(late[1].at("pid") == 3);
+    CHECK(late[1].at("tid") == wait.at("tid"));
+    CHECK(late[0].at("ts") < 519.0);
+    CHECK(late[1].at("ts") > 520.0); // where the wait ends
+    CHECK(late[1].at("ts") < 521.0);
     CHECK(named(events, "ProfilerStep#7").size() == 1);
     for (auto const& event : events) {
         CHECK((event.at("ph") != "X" || event.at("dur") >= 0.0));
@@ -106,9 +113,42 @@ TEST_CASE("a rank's timeline is JSON with arrows from buckets and from late rank
 TEST_CASE("nobody waits for a rank where this one was the last, and short waits have no arrow") {
     trace::RankActivity const activity{.threads = {step(7, 0)}, .operators = {}, .memory = {}};
     auto const own = events_of(
-        trace::rank_trace({.rank = 2}, activity, {{.rank = 2, .time_ns = 420 * us}}, 100));
+        trace::rank_trace({.rank = 2}, activity, {{.rank = 2, .computed_ns = 420 * us}}, 100));
     CHECK(named(own, "waiting for slower ranks").size() == 1);
     CHECK(named(own, "rank 2 is late").empty());
+}
+
+TEST_CASE("an arrow does not lead back in time where clocks are not exact") {
+    trace::RankActivity const activity{.threads = {step(7, 0)}, .operators = {}, .memory = {}};
+    auto const late =
+        named(events_of(trace::rank_trace({.rank = 2}, activity,
+                                          {{.rank = 5, .computed_ns = 523 * us}}, 100)),
+              "rank 5 is late");
+    REQUIRE(late.size() == 2);
+    CHECK(late[0].at("ts") < late[1].at("ts"));
+}
+
+TEST_CASE("no thread but the main one has its process's number") {
+    for (int const rank : {0, 1, 3, 89, 99, 9999}) {
+        trace::TraceText text({.rank = rank, .host = "h"});
+        for (std::size_t const index : {0, 1, 2, 4}) {
+            text.add(RecordedThread{.name = "thread",
+                                    .index = index,
+                                    .scopes = {scope(std::to_string(index), ScopeKind::part, 1, 2),
+                                               scope("wait", ScopeKind::imbalance, 1, 2),
+                                               scope("away", ScopeKind::travelling, 1, 2, 0)}});
+        }
+        text.add({.name = "operator",
+                  .category = "cpu_op",
+                  .row = trace::TraceText::operators_row,
+                  .begin_ns = 1,
+                  .end_ns = 2});
+        for (auto const& event : events_of(text)) {
+            bool const is_main = event.at("ph") == "X" && event.at("name") == "0";
+            CHECK(event.at("tid") != 0);
+            CHECK((event.at("ph") != "X" || (event.at("tid") == rank + 1) == is_main));
+        }
+    }
 }
 
 TEST_CASE("of too many operators the longest stay") {
@@ -167,6 +207,11 @@ TEST_CASE("memory is told by the part of the step that allocated it") {
                    {.time_ns = 270 * us, .bytes = -7, .address = 99}}}; // of before
     auto const counters =
         named(events_of(trace::rank_trace({}, activity, {}, 10)), "allocated since the first step");
+    auto const parts = trace::memory_by_part(activity);
+    REQUIRE(parts.size() == 2);
+    CHECK(std::string(parts[0].part) == "activations (forward)");
+    CHECK(parts[0].most == 1000);
+    CHECK(parts[1].at_peak == 50);
     REQUIRE(counters.size() == 3);
     CHECK(counters[1].at("args").at("activations (forward)") == 1000);
     CHECK(counters[1].at("args").at("gradients (backward)") == 50);
@@ -183,7 +228,10 @@ TEST_CASE("an open scope, a name that is no UTF-8 and a travelling bucket make v
     auto const whole = nlohmann::json::parse(text.whole_of_rank({{"a", "b"}}, 4));
     CHECK(whole.at("distributedInfo").at("world_size") == 4);
     CHECK(whole.at("otherData").at("a") == "b");
-    CHECK(named(whole.at("traceEvents"), "away")[0].at("tid") ==
-          trace::TraceText::travelling_row + 4);
+    auto const away = named(whole.at("traceEvents"), "away")[0].at("tid");
+    auto const rows = named(whole.at("traceEvents"), "thread_name");
+    CHECK(std::ranges::any_of(rows, [&](auto const& row) {
+        return row.at("tid") == away && row.at("args").at("name") == "bucket 4";
+    }));
     CHECK(named(whole.at("traceEvents"), "open")[0].at("args").at("open") == true);
 }
