@@ -2,13 +2,12 @@
 
 #include "base/file.hpp"
 #include "lockstep/base/error.hpp"
+#include "monitor/resource_text.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <fstream>
-
-#include "resource_text.hpp"
 
 namespace lockstep::monitor {
 

@@ -4,10 +4,9 @@
 #include "base/device_gauge.hpp"
 #include "base/file.hpp"
 #include "base/memory.hpp"
+#include "monitor/resource_text.hpp"
 
 #include <nlohmann/json.hpp>
-
-#include "resource_text.hpp"
 
 namespace lockstep::monitor {
 
@@ -165,7 +164,7 @@ struct ToJson {
         auto memory = Json::array();
         for (auto const& each : e.memory) {
             memory.push_back(
-                {{"part", each.part}, {"most_bytes", each.most}, {"at_peak_bytes", each.at_peak}});
+                {{"part", each.part}, {"max_bytes", each.most}, {"at_peak_bytes", each.at_peak}});
         }
         return {{"event", "profile"},
                 {"step", e.last},

@@ -1,4 +1,4 @@
-#include "resource_text.hpp"
+#include "monitor/resource_text.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -144,7 +144,7 @@ class RunRecords::Line : public JsonLine {
         }
         for (auto const& each : records("memory")) {
             profile.memory.push_back({.part = printable(each.text("part")),
-                                      .most = each.number("most_bytes"),
+                                      .most = each.number("max_bytes"),
                                       .at_peak = each.number("at_peak_bytes")});
         }
         return profile;

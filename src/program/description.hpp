@@ -13,6 +13,7 @@
 #include "blocks.hpp"
 #include "program/archive.hpp"
 #include "program/graph.hpp"
+#include "schema.hpp"
 
 namespace lockstep::program {
 

@@ -75,9 +75,9 @@ void add_bucket_arrows(TraceText& text, RankActivity const& activity, int rank,
     }
 }
 
-/// From what the rank that came last computed to where this one could go on. Perfetto turns arrows
-/// round that lead to a slice which began earlier, such as the wait for that rank. Both ends are
-/// times of their own rank, which differ by the clocks' error.
+/// From what the rank that came last computed to where this one could continue. Perfetto turns
+/// arrows round that lead to a slice which began earlier, such as the wait for that rank. Both ends
+/// are times of their own rank, which differ by the clocks' error.
 void add_late_arrows(TraceText& text, int rank, std::vector<StepTimes> const& steps,
                      std::vector<LastToArrive> const& last) {
     for (std::size_t at = 0; at < steps.size() && at < last.size(); ++at) {
@@ -228,14 +228,14 @@ TraceText rank_trace(TraceText::Of const& of, RankActivity const& activity,
 
 std::vector<PartMemory> memory_by_part(RankActivity const& activity) {
     std::array<PartMemory, MemoryKinds::names.size()> parts{};
-    std::int64_t most_of_all = 0;
+    std::int64_t max_total = 0;
     follow_memory(activity, [&](std::int64_t /*time_ns*/, MemoryBytes const& bytes) {
         auto const all = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
         for (std::size_t kind = 0; kind < bytes.size(); ++kind) {
             parts[kind].most = std::max(parts[kind].most, bytes[kind]);
-            parts[kind].at_peak = all > most_of_all ? bytes[kind] : parts[kind].at_peak;
+            parts[kind].at_peak = all > max_total ? bytes[kind] : parts[kind].at_peak;
         }
-        most_of_all = std::max(most_of_all, all);
+        max_total = std::max(max_total, all);
     });
     std::vector<PartMemory> told;
     for (std::size_t kind = 0; kind < parts.size(); ++kind) {

@@ -53,7 +53,7 @@ struct LastToArrive {
 /// The timeline of a rank: its scopes, with the rank that it waited for, LibTorch's operators, at
 /// most `max_operators` (the longest), memory by the part of the step that allocated it, and
 /// arrows: from each bucket to its exchange, and from the rank that came last to this one, where it
-/// goes on.
+/// continues.
 ///
 /// `last`: by step, like `steps`.
 TraceText rank_trace(TraceText::Of const& of, RankActivity const& activity,

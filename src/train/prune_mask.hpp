@@ -33,7 +33,7 @@ struct PruneMask {
 /// arguments alone.
 ///
 /// Shape   scores [layout.size]; `share` counts for prune.pattern = unstructured
-/// Throws  Error 64 when all weights of an entry would go
+/// Throws  Error 64 when all weights of an entry would be removed
 PruneMask prune_mask(config::Prune const& prune, Layout const& layout,
                      std::span<float const> scores, double share);
 

@@ -173,7 +173,7 @@ with Scratch() as scratch:
     update = simple.directory / "rounds/0001/update/site-00001.h5"
     flip(update, 9000)
     simple.coordinate().expect(0, "site-00001.h5 is refused", "waits for site-00001")
-    simple.site(SITES[0]).expect(0, "waits for")  # sent again
+    simple.site(SITES[0]).expect(0, "waiting for the other sites")  # sent again
     before = update.read_bytes()
     update.write_bytes((simple.directory / "rounds/0001/announce/site-00001.h5").read_bytes())
     simple.coordinate().expect(0, "it is signed for phase announce, not for update")

@@ -1,16 +1,15 @@
 """On simulated accelerators, whose memory the host cannot touch and whose streams work later, training gets the
-CPU's bits: every model × precision × exchange × update × ranks, a run resumed elsewhere too. A wait between streams
-that is left out is found. LOCKSTEP_LONG=1 walks a larger part of the table, and leaves out every wait.
+CPU's bits: every model × precision × exchange × update × ranks, a run resumed elsewhere too. LOCKSTEP_LONG=1 walks a
+larger part of the table.
 """
 import argparse
 import itertools
-import json
 import pathlib
 import random
 import shutil
 import struct
 
-from harness import BUILD, LONG, SEED, Scratch, check, check_same, run, together
+from harness import BUILD, LONG, SEED, Scratch, check, check_same, run
 from small_models import MODELS, deck_of, write_data
 
 STEPS, DRAWN = 4, 400 if LONG else 4
@@ -119,97 +118,6 @@ def other_ways(scratch):
         check_same(scratch / f"way-{at}", scratch / f"way-{at}-sim", f"{model} {settings}")
 
 
-def graphs(scratch):
-    """Forward and backward as graphs: the bits of the eager run, resumed elsewhere, too. Batches of 5 and, at the end of an
-    epoch, of 4; of each form two passes run eagerly before it is recorded."""
-    rows = [
-        # 2 replicas on a rank write to different places: forms (5, first), (5, second), (4, first), (4, second).
-        ("cnn", {"run.device": "sim:0"}, 1, 12),
-        ("transformer", {"precision.compute": "bf16"}, 2, 6),
-        ("resnet", {"train.steps": 4, "data.batch": 2}, 2, 2),
-        ("cnn", {"task.class-weights": "balanced", "run.device": "sim:0", "train.steps": 4}, 1, 0),  # the host waits for their sum
-        ("cnn", {"train.steps": 4}, 1, 0),  # concurrent replicas on two devices
-    ]
-    if LONG:
-        rows += [("cnn", {"run.replicas": 4, "data.batch": 3, "precision.gradient-checkpointing": "true",
-                          "optimizer.accumulate": 2}, 2, None),
-                 ("vit", {"run.device": "sim:0", "precision.compute": "fp16"}, 1, 12), ("unet", {}, 2, None), ("mlp", {"optimizer.ema": 0.9}, 2, 6),
-                 ("cnn1d", {"run.device": "sim:0"}, 1, None), ("cnn3d", {}, 2, None), ("lmu-asr", {}, 1, 0), ("script", {}, 1, 0),
-                 ("export", {}, 1, 0)]
-
-    def row(at, model, settings, ranks, replayed):
-        deck = deck_of(scratch, model, STEPS)
-        settings = {"run.replicas": 2, "data.batch": 5, "train.validate-every": 5, **SMALL_BUCKETS, "train.steps": 10,
-                    **settings}
-        steps = settings.pop("train.steps")
-
-        def train(name, ranks, steps, graphs):
-            words = words_of(deck, scratch / f"{name}-{at}", {**settings, "run.graphs": graphs}, "sim", steps)
-            return simulated(words, ranks, SEED).expect(0).text
-
-        train("eager", ranks, steps, "false")
-        said = train("graphs", ranks, steps, "true")
-        check_same(scratch / f"eager-{at}", scratch / f"graphs-{at}", f"graphs of {model} {settings}")
-        found = [json.loads(line) for line in (scratch / f"graphs-{at}/metrics.jsonl").read_text().splitlines()]
-        count = sum(record.get("graph_replays", 0) for record in found)
-        check(count == replayed if replayed is not None else count > 0, f"{model} {settings}: {count} replays: {said}")
-        check(count > 0 or "run.graphs" in said, f"{model}: no graphs, and no word of it: {said}")
-        if at == 0 or LONG:
-            train("parts", ranks, steps // 2, "true")
-            settings["run.device"] = "sim:0" if ranks == 2 else "sim"
-            train("parts", 3 - ranks, steps, "true")
-            check_same(scratch / f"eager-{at}", scratch / f"parts-{at}", f"graphs of {model} {settings}, resumed")
-
-    together([lambda at=at, each=each: row(at, *each) for at, each in enumerate(rows)], 2)
-
-
-def host_waits(scratch):
-    """A step holds the host up 5 times, and once for each bucket, at most. More do models that speak with the host in
-    the middle of a step (a policy, losses and statistics that are summed there), and replicas that keep buffers."""
-    for name, ranks, settings, more in (
-            ("cnn", 2, {}, {}), ("unet", 2, {}, {}), ("cnn", 2, {}, {"devices": 1}),
-            *((("cnn1d", 2, {}, {}), ("mlp", 1, {"precision.compute": "fp16"}, {})) if LONG else ())):
-        counted = []
-        for steps in (2, 8):
-            counts = scratch / f"waits-{steps}"
-            words = words_of(deck_of(scratch, name, STEPS), scratch / "waited", {
-                "run.replicas": 4, "monitor.weight-hash": "off", **settings, "train.validate-every": 0}, "sim", steps)
-            simulated(words, ranks, counts=counts, **more).expect(0)
-            counted.append(max(each["host_waits"] for each in counts_of(counts)))
-            shutil.rmtree(counts)
-            shutil.rmtree(scratch / "waited")
-        waits = (counted[1] - counted[0]) / 6
-        check(waits <= 6, f"{name} {settings} {more}: the host waits {waits:.1f} times per step")
-
-
-def waits_left_out(scratch):
-    """Each wait of a stream orders something: without it a race is found, or nothing depends on it."""
-    deck = deck_of(scratch, "cnn", STEPS)
-    settings = {"run.replicas": 4, **SMALL_BUCKETS}
-    whole = scratch / "whole"
-    simulated(words_of(deck, whole, settings, "sim"), 2, counts=scratch / "counts", route="halving").expect(0)
-    waits = min(each["waits"] for each in counts_of(scratch / "counts"))
-    check(waits > 10 * STEPS / 2, f"{waits} waits")
-    dropped = range(waits) if LONG else random.Random(SEED).sample(range(waits), 6)
-    caught = []
-
-    def without(wait):
-        directory = scratch / f"without-{wait}"
-        result = simulated(words_of(deck, directory, settings, "sim"), 2, drop=wait, route="halving")
-        if "sim: race: " in result.text:
-            # Which code ends it depends on who meets the race: a batch's first step, an exchange, or neither.
-            check(result.code in (64, 70, 76), f"without wait {wait}: {result.code} {result.text}")
-            caught.append(wait)
-        else:
-            result.expect(0)
-            check_same(whole, directory, f"without wait {wait}, no race")
-        shutil.rmtree(directory, ignore_errors=True)
-
-    together([lambda wait=wait: without(wait) for wait in dropped], 2)
-    print(f"{len(caught)} of {len(dropped)} waits left out were races, nothing depended on the others")
-    check(len(caught) * 2 > len(dropped), f"most waits are needed: {sorted(caught)} of {list(dropped)}")
-
-
 def what_goes_wrong(scratch):
     """The right exit code, with the device's name."""
     settings = {"run.replicas": 4, "communication.timeout-seconds": 20}
@@ -242,10 +150,7 @@ def main():
         write_data(scratch)
         along_the_tree(scratch)
         other_ways(scratch)
-        graphs(scratch)
-        host_waits(scratch)
         what_goes_wrong(scratch)
-        waits_left_out(scratch)
         trained = 0
         # In float16 a CPU's convolutions take a minute for the millions of a resnet's parameters.
         models = [name for name in MODELS if LONG or name != "resnet"]

@@ -58,7 +58,7 @@ PLACES = {
     "world": (r"\bMPI_COMM_WORLD\b", ["src/comm/session.cpp"]),
     "hdf5": (r"\bH5[A-Z]{1,2}[a-z]\w*\s*\(|#include <hdf5", ["src/h5/"]),
     "vendor": (r"(?i)cuda|\bhip[A-Z]|amdhip",
-               ["src/base/vendors", "src/base/nvml", "src/comm/nccl", "src/train/cuda_graphs", "src/config/describe.hpp"]),
+               ["src/base/vendors", "src/base/nvml", "src/comm/nccl", "src/train/cuda_graphs", "src/train/nvtx", "src/config/describe.hpp"]),
     "nccl": (r"\b(one)?n?ccl[A-Z]\w*\s*\(|#include <(nccl|rccl|oneapi|cuda_runtime|hip)",
              ["src/comm/nccl", "src/comm/oneccl"]),
 }

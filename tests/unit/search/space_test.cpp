@@ -67,7 +67,7 @@ TEST_CASE("what is no space is refused with file, line and key") {
              {{{"space.a.b", "choice()"}}, "1 to 1000 values"},
              {{{"space.a.b", "choice(1, 1)"}}, "twice"},
              {{{"space.a.b", "choice(\"1, 2)"}}, "quote"},
-             {{{"space.a.b", "list(1, 2) if"}, good}, "not closed"},
+             {{{"space.a.b", "list(1, 2) if"}, good}, "only a condition may follow"},
              {{{"space.a.b", "list(1, 2) if x"}, good}, "no condition"},
              {{{"space.a.b", "list(1, 2) if a.c = 1"}, good}, "names no key"},
              {{{"space.a.b", "list(1, 2) if a.a = 3"}, good}, "is never 3"},

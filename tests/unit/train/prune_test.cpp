@@ -107,7 +107,7 @@ TEST_CASE("scores decide over all weights or within each layer") {
     scores[137] = 1;
     auto const error = test::error_of([&] { prune_mask(prune, layout, scores, 10.0 / 58); });
     CHECK(error.code() == ExitCode::usage);
-    CHECK(test::says(error, "would go"));
+    CHECK(test::says(error, "would be removed"));
     prune.scope = "layer";
     auto const by_layer = prune_mask(prune, layout, scores, 0.5);
     CHECK(std::ranges::count(by_layer.removed.begin(), by_layer.removed.begin() + 48, 1) == 24);
