@@ -51,6 +51,12 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
                      "Set optimizer.name = sgd, optimizer.momentum = 0, schedule.name = constant, "
                      "no warm-up, and not precision.compute = fp16"});
     }
+    if (deck.privacy.is_on()) {
+        throw Error(ExitCode::usage,
+                    {"privacy.noise in a federation's deck",
+                     "each round is a run of its own, and epsilon would be that of one round",
+                     "Leave it out; --noise and --clip hide whole sites"});
+    }
     deck.model.weights.clear(); // of each round, the global model
     charter.deck = config::to_text(deck);
     charter.model = first.fingerprint();
