@@ -198,8 +198,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "the sum of gradients gets, relative to privacy.clip; 0: off");
     visit("privacy.clip", privacy.clip, between(1e-9, 1e9, fixed),
           "L2 norm to which each sample's gradient is clipped");
-    visit("privacy.delta", privacy.delta, between(1e-30, 0.5),
-          "delta at which epsilon is reported");
+    visit("privacy.delta", privacy.delta, between(1e-30, 1), "delta at which epsilon is reported");
     visit("privacy.epsilon", privacy.epsilon, at_least(0),
           "end training before epsilon exceeds this; 0: no limit");
     visit("privacy.key", privacy.key, such_as(check_paths),
