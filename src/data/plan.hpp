@@ -1,13 +1,13 @@
 #pragma once
 
 #include "data/order.hpp"
+#include "data/poisson_draw.hpp"
 #include "data/span.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "poisson_draw.hpp"
 #include "weighted_order.hpp"
 
 namespace lockstep::data {

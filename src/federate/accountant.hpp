@@ -24,6 +24,6 @@ double renyi_divergence(SampledGaussian const& round, double order);
 double epsilon_of(SampledGaussian const& round, std::int64_t rounds, double delta);
 
 /// The most rounds, up to 2^40, whose epsilon at `delta` is at most `epsilon`; 0: not even one.
-std::int64_t most_rounds(SampledGaussian const& round, double epsilon, double delta);
+std::int64_t max_rounds(SampledGaussian const& round, double epsilon, double delta);
 
 } // namespace lockstep::federate

@@ -39,7 +39,7 @@ std::int64_t private_steps(config::Deck const& deck, std::int64_t samples) {
         return 0;
     }
     auto const steps =
-        federate::most_rounds(private_step(deck, samples), privacy.epsilon, privacy.delta);
+        federate::max_rounds(private_step(deck, samples), privacy.epsilon, privacy.delta);
     if (steps == 0) {
         throw Error(ExitCode::usage,
                     {concat("privacy.epsilon = ", privacy.epsilon),
