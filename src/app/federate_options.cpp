@@ -10,7 +10,7 @@ namespace {
 /// What a federation is founded on.
 std::vector<Option> charter_rows(federate::Charter& charter, bool& secure) {
     return {
-        option::one_of("--strategy", {"fedavg", "fedprox", "fedadam"},
+        option::one_of("--strategy", {"fedavg", "fedprox", "fedadam", "scaffold"},
                        "how the mean change updates the global model", charter.strategy),
         option::whole("--rounds N", "number of rounds", charter.rounds),
         option::whole("--min-sites N", "fewest sites that make a round", charter.min_sites),

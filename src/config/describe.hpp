@@ -192,6 +192,19 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "train with weights and inputs of layers rounded as in int8, and learn the scales; for "
           "checkpoint quantise");
 
+    auto& privacy = deck.privacy;
+    visit("privacy.noise", privacy.noise, between(0, 1e6, fixed),
+          "differential privacy of training samples (DP-SGD): standard deviation of the noise that "
+          "the sum of gradients gets, relative to privacy.clip; 0: off");
+    visit("privacy.clip", privacy.clip, between(1e-9, 1e9, fixed),
+          "L2 norm to which each sample's gradient is clipped");
+    visit("privacy.delta", privacy.delta, between(1e-30, 1), "delta at which epsilon is reported");
+    visit("privacy.epsilon", privacy.epsilon, at_least(0),
+          "end training before epsilon exceeds this; 0: no limit");
+    visit("privacy.key", privacy.key, such_as(check_paths),
+          "file of the secret key that noise and samples are drawn from, made where it is missing; "
+          "default: privacy.key in run.directory");
+
     visit("communication.backend", deck.communication.backend,
           one_of({"auto", "mpi", "nccl", "oneccl"}), "library that exchanges gradients");
     auto& communication = deck.communication;

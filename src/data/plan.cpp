@@ -44,7 +44,16 @@ TrainPlan::TrainPlan(PlanOptions const& options)
     }
     steps_ = learnt_ / step_samples_;
     auto const rest = learnt_ % step_samples_;
-    if (options.drop_last) {
+    if (options.drawn) {
+        if (steps_ == 0) {
+            throw Error(ExitCode::usage,
+                        {concat("each step would draw ", step_samples_, " of ", options.samples,
+                                " samples"),
+                         "with privacy.noise, a step draws each sample at most once",
+                         "Lower data.batch, optimizer.accumulate or run.replicas"});
+        }
+        learnt_ -= rest;
+    } else if (options.drop_last) {
         learnt_ -= rest;
         if (steps_ == 0) {
             throw Error(ExitCode::usage,
@@ -78,7 +87,19 @@ Span TrainPlan::part(std::int64_t step, int micro, int replica) const {
 }
 
 std::vector<std::int64_t> TrainPlan::indices(std::int64_t epoch, Span positions) const {
+    if (options_.drawn) {
+        return of_draw(epoch, positions);
+    }
     return options_.bucket > 0 ? in_buckets(epoch, positions) : in_order(epoch, positions);
+}
+
+/// Of all samples that the step draws, the share that these positions are of the step's.
+std::vector<std::int64_t> TrainPlan::of_draw(std::int64_t epoch, Span positions) const {
+    auto const drawn = options_.drawn->draw(epoch * steps_ + positions.first / step_samples_);
+    auto const count = static_cast<std::int64_t>(drawn.size());
+    auto const first = positions.first % step_samples_;
+    return {drawn.begin() + count * first / step_samples_,
+            drawn.begin() + count * (first + positions.count) / step_samples_};
 }
 
 std::vector<std::int64_t> TrainPlan::in_buckets(std::int64_t epoch, Span positions) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "data/order.hpp"
+#include "data/poisson_draw.hpp"
 #include "data/span.hpp"
 
 #include <cstdint>
@@ -29,11 +30,15 @@ struct PlanOptions {
     std::shared_ptr<std::vector<std::int64_t> const> lengths{}; ///< by sample; where bucket > 0
     /// Draws an epoch's samples, as many as it has positions, instead of `shuffle`; null: none.
     std::shared_ptr<WeightedOrder const> weighted{};
+    /// Draws each step's samples, about as many as it has positions, instead of `shuffle`; null:
+    /// none.
+    std::shared_ptr<PoissonDraw const> drawn{};
     std::uint64_t seed = 0;
 };
 
 /// Which sample is learnt by which replica in which step: arithmetic on (seed, epoch, step), the
-/// same on any number of ranks; every sample exactly once an epoch, unless weights say otherwise.
+/// same on any number of ranks; every sample exactly once an epoch, unless weights say otherwise,
+/// or each step draws its own.
 ///
 /// A step takes replicas * batch * accumulate positions of the epoch's order. The last step takes
 /// what is left: full micro-batches first, the rest dealt evenly. A rest of fewer than two samples
@@ -41,8 +46,8 @@ struct PlanOptions {
 class TrainPlan {
   public:
     /// Throws  Error 64 when there are fewer than two samples for each replica, when drop_last
-    ///         leaves no step, for buckets in an order by blocks, or for weights in any but
-    ///         the full one
+    ///         leaves no step, when a step would draw more than there are, for buckets in an order
+    ///         by blocks, or for weights in any but the full one
     explicit TrainPlan(PlanOptions const& options);
 
     std::int64_t steps_per_epoch() const noexcept { return steps_; }
@@ -53,10 +58,12 @@ class TrainPlan {
     /// The positions of a replica in a micro-batch; may be none.
     Span part(std::int64_t step, int micro, int replica) const;
 
-    /// The samples at these positions of the epoch's order.
+    /// The samples at these positions of the epoch's order; of drawn ones their share, which may
+    /// be more or fewer.
     std::vector<std::int64_t> indices(std::int64_t epoch, Span positions) const;
 
   private:
+    std::vector<std::int64_t> of_draw(std::int64_t epoch, Span positions) const;
     std::vector<std::int64_t> in_order(std::int64_t epoch, Span positions) const;
     std::vector<std::int64_t> in_buckets(std::int64_t epoch, Span positions) const;
     std::vector<std::int64_t> window(std::int64_t epoch, Span positions) const;

@@ -128,4 +128,14 @@ double epsilon_of(SampledGaussian const& round, std::int64_t rounds, double delt
     return std::max(0.0, smallest);
 }
 
+std::int64_t max_rounds(SampledGaussian const& round, double epsilon, double delta) {
+    std::int64_t within = 0;
+    for (std::int64_t more = std::int64_t{1} << 39; more > 0; more /= 2) {
+        if (epsilon_of(round, within + more, delta) <= epsilon) {
+            within += more;
+        }
+    }
+    return within;
+}
+
 } // namespace lockstep::federate

@@ -4,10 +4,11 @@
 
 namespace lockstep::federate {
 
-/// One round of a federation, as the accountant sees it: each site takes part with a probability,
-/// independently of others, and the sum of changes of a norm of at most 1 gets Gaussian noise.
+/// One round of a federation, or one step of DP-SGD, as the accountant sees it: each site, or each
+/// sample, takes part with a probability, independently of others, and the sum of changes, or of
+/// gradients, of a norm of at most 1 gets Gaussian noise.
 struct SampledGaussian {
-    double rate = 1;  ///< that a site takes part with, in (0, 1]
+    double rate = 1;  ///< that each takes part with, in (0, 1]
     double noise = 0; ///< standard deviation over the largest norm
 };
 
@@ -18,8 +19,11 @@ struct SampledGaussian {
 double renyi_divergence(SampledGaussian const& round, double order);
 
 /// The epsilon of so many rounds at `delta`, the least over 156 orders from 1.1 to 1024, for
-/// neighbours that differ in one site; after Canonne, Kamath, Steinke, "The discrete Gaussian for
-/// differential privacy" (arXiv 2004.00010), proposition 12.
+/// neighbours that differ in one site, or one sample; after Canonne, Kamath, Steinke, "The discrete
+/// Gaussian for differential privacy" (arXiv 2004.00010), proposition 12.
 double epsilon_of(SampledGaussian const& round, std::int64_t rounds, double delta);
+
+/// The most rounds, up to 2^40, whose epsilon at `delta` is at most `epsilon`; 0: not even one.
+std::int64_t max_rounds(SampledGaussian const& round, double epsilon, double delta);
 
 } // namespace lockstep::federate

@@ -56,6 +56,8 @@ void Charter::require_sound() const {
     require(proximal > 0 || strategy != "fedprox", "--strategy fedprox without --proximal",
             "nothing would pull the weights to the global model",
             "Add --proximal MU, such as 0.01");
+    require(!has_controls() || clip == 0, concat("--clip ", clip, " with --strategy scaffold"),
+            "a norm would be that of weights and control variates together", "Leave one out");
     require(!is_private() || clip > 0, concat("--noise ", noise),
             "noise hides nothing if changes can have any norm", "Add --clip NORM");
     require(!is_private() || expected_sites > 0, concat("--noise ", noise),

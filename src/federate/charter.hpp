@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -10,7 +11,7 @@ struct Charter {
     std::string id;                  ///< random, 32 hexadecimal digits
     std::string deck;                ///< the deck that every site trains with, its own files apart
     std::string model;               ///< fingerprint of the weights' names and shapes
-    std::string strategy = "fedavg"; ///< fedavg, fedprox, fedadam
+    std::string strategy = "fedavg"; ///< fedavg, fedprox, fedadam, scaffold
     double server_rate = 1;          ///< of the mean change
     double server_epsilon = 1e-3;    ///< fedadam's tau
     double proximal = 0;             ///< fedprox: strength of the pull to the round's first weights
@@ -27,6 +28,10 @@ struct Charter {
 
     bool is_secure() const noexcept { return threshold > 0; }
     bool is_private() const noexcept { return noise > 0; }
+    bool has_controls() const noexcept { return strategy == "scaffold"; }
+    /// Vectors as long as the model in a site's update: the change of its weights, and with
+    /// controls that of its control variate.
+    std::size_t vectors() const noexcept { return has_controls() ? 2 : 1; }
 
     /// Throws  Error 64 for values that contradict each other
     void require_sound() const;

@@ -11,6 +11,7 @@
 #include "federate/change.hpp"
 #include "federate/masks.hpp"
 #include "federate/noise.hpp"
+#include "federate/scaffold.hpp"
 #include "federate/server_step.hpp"
 
 namespace lockstep::federate {
@@ -139,6 +140,7 @@ void Coordinator::plan(std::int64_t round) const {
     std::ranges::sort(sites);
     auto plan = message(round, phase::plan);
     plan.add_text("sites", lines_of(sites));
+    plan.add_text("accepted", std::to_string(federation_.accepted().size()));
     plan.add_text("model", ModelVector::read(federation_.global_file(round - 1)).digest());
     say(plan);
 }
@@ -187,7 +189,7 @@ std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
                    : "it does not have a commitment for each share";
     }
     auto const words = message.words("change");
-    auto const values = federation_.first_model(round).values.size();
+    auto const values = federation_.first_model(round).values.size() * charter.vectors();
     if (charter.is_secure()) { // masked: nothing can be seen but its length
         return words.size() == values ? ""
                                       : concat("it has ", words.size(), " values, not ", values);
@@ -300,7 +302,8 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
     auto const counted = lines_in(survivors.text("sites"));
     auto const digests = lines_in(survivors.text("digests"));
     auto model = federation_.first_model(round);
-    std::vector<std::uint32_t> sum(model.values.size(), 0);
+    auto const& charter = federation_.charter();
+    std::vector<std::uint32_t> sum(model.values.size() * charter.vectors(), 0);
     for (std::size_t i = 0; i < counted.size(); ++i) {
         auto const update = federation_.read_of_site(round, phase::update, counted[i]);
         if (hex_text(update.digest()) != digests.at(i)) {
@@ -314,10 +317,18 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
             sum[at] += words[at];
         }
     }
-    if (federation_.charter().is_secure() && !unmask(round, sum, progress)) {
+    if (charter.is_secure() && !unmask(round, sum, progress)) {
         return false;
     }
-    apply_change(model, mean_change(round, sum), federation_.charter());
+    auto const change = mean_change(round, sum);
+    auto const values = model.values.size();
+    apply_change(model, std::span(change).first(values), charter);
+    if (charter.has_controls()) {
+        auto const accepted =
+            number_of<double>(federation_.read_of_coordinator(round, phase::plan).text("accepted"));
+        move_control(model, std::span(change).subspan(values),
+                     static_cast<double>(counted.size()) / accepted.value());
+    }
     write_result(round, model, counted);
     progress.lines.push_back(concat("round ", round, " is over: ", counted.size(), " sites, ",
                                     federation_.global_file(round).string()));

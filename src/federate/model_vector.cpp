@@ -13,6 +13,8 @@ namespace {
 
 constexpr char const* first_name = "server/exp_avg";
 constexpr char const* second_name = "server/exp_avg_sq";
+constexpr char const* control_name = "server/control";
+constexpr char const* state_note = "server_state";
 
 bool is_real(checkpoint::Weights::Entry const& entry) {
     return entry.type == h5::Type::f32;
@@ -23,9 +25,10 @@ std::string model_path(std::string name) {
     return "model/" + name;
 }
 
-std::vector<double> moment(checkpoint::ModelFile const& file, char const* name,
+template <class Real>
+std::vector<Real> state_in(checkpoint::ModelFile const& file, char const* name,
                            std::size_t expected) {
-    std::vector<double> values(expected);
+    std::vector<Real> values(expected);
     file.read(name, std::as_writable_bytes(std::span(values)));
     return values;
 }
@@ -49,12 +52,29 @@ ModelVector ModelVector::read(std::filesystem::path const& path) {
             weights->read(stored, model.wholes_.emplace_back(entry.bytes()));
         }
     }
-    if (model.record_.notes.contains("server_state")) {
+    auto const& notes = model.record_.notes;
+    if (auto const found = notes.find(state_note); found != notes.end()) {
         checkpoint::ModelFile const state(file);
-        model.first_moment = moment(state, first_name, model.values.size());
-        model.second_moment = moment(state, second_name, model.values.size());
+        auto const count = model.values.size();
+        if (found->second == "scaffold") {
+            model.control = state_in<float>(state, control_name, count);
+        } else {
+            model.first_moment = state_in<double>(state, first_name, count);
+            model.second_moment = state_in<double>(state, second_name, count);
+        }
     }
     return model;
+}
+
+void ModelVector::for_statistics(std::function<void(std::size_t, std::size_t)> const& use) const {
+    std::size_t first = 0;
+    for (auto const& entry : entries_) {
+        auto const count = is_real(entry) ? h5::elements(entry.shape) : 0;
+        if (entry.name.ends_with("running_mean") || entry.name.ends_with("running_var")) {
+            use(first, first + count);
+        }
+        first += count;
+    }
 }
 
 std::string ModelVector::fingerprint() const {
@@ -76,6 +96,7 @@ std::string ModelVector::digest() const {
     }
     digester.add(std::as_bytes(std::span(first_moment)));
     digester.add(std::as_bytes(std::span(second_moment)));
+    digester.add(std::as_bytes(std::span(control)));
     return hex_text(digester.digest());
 }
 
@@ -94,9 +115,9 @@ void ModelVector::write(std::filesystem::path const& path, std::int64_t round) c
     record.integers = {{"federated_rounds", round}};
     record.reals.clear();
     record.history.clear();
-    record.notes.erase("server_state");
+    record.notes.erase(state_note);
     if (!first_moment.empty()) {
-        record.notes["server_state"] = "fedadam";
+        record.notes[state_note] = "fedadam";
         arrays.push_back({first_name,
                           h5::Type::f64,
                           {first_moment.size()},
@@ -105,6 +126,11 @@ void ModelVector::write(std::filesystem::path const& path, std::int64_t round) c
                           h5::Type::f64,
                           {second_moment.size()},
                           std::as_bytes(std::span(second_moment))});
+    }
+    if (!control.empty()) {
+        record.notes[state_note] = "scaffold";
+        arrays.push_back(
+            {control_name, h5::Type::f32, {control.size()}, std::as_bytes(std::span(control))});
     }
     checkpoint::write_model(path, arrays, record);
 }

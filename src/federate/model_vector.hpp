@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ class ModelVector {
     /// Of fedadam, each as long as `values`; or empty.
     std::vector<double> first_moment;
     std::vector<double> second_moment;
+    /// Of scaffold, the mean of the sites' control variates, as long as `values`; or empty.
+    std::vector<float> control;
+
+    /// Calls use(first, last) for the values of each tensor that is a statistic of batch norm.
+    void for_statistics(std::function<void(std::size_t, std::size_t)> const& use) const;
 
     /// A hash of the names and shapes.
     std::string fingerprint() const;

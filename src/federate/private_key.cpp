@@ -1,14 +1,9 @@
 #include "federate/private_key.hpp"
 
-#include "base/descriptor.hpp"
 #include "base/file.hpp"
+#include "base/secret_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-
-#include <cerrno>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace lockstep::federate {
 
@@ -16,30 +11,8 @@ namespace {
 
 constexpr char const* key_format = "lockstep federation key 1";
 
-std::string directory_of(std::filesystem::path const& file) {
-    return file.has_parent_path() ? file.parent_path().string() : ".";
-}
-
 std::string key_text(std::string const& name, Secret const& secret) {
     return concat(key_format, "\n", name, "\n", hex_text(secret.bytes()), "\n");
-}
-
-/// Nobody else may read it, not even before it is complete.
-void make_key_file(std::filesystem::path const& file, std::string const& text) {
-    make_directories(directory_of(file));
-    auto const partial = file.string() + concat(".partial-", ::getpid());
-    {
-        Descriptor const made(
-            ::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-        if (!made.is_open()) {
-            throw creation_error(concat("cannot make ", partial), directory_of(file), errno);
-        }
-        if (::write(made.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-            ::fsync(made.get()) != 0) {
-            throw system_error(concat("cannot write ", partial), errno, "Check the disk");
-        }
-    }
-    rename_durably(partial, file);
 }
 
 Error no_key(std::filesystem::path const& file) {
@@ -52,7 +25,7 @@ Error no_key(std::filesystem::path const& file) {
 
 PrivateKey PrivateKey::open_or_make(std::filesystem::path const& file, std::string const& name) {
     if (!std::filesystem::exists(file)) {
-        make_key_file(file, key_text(name, Secret::random()));
+        write_secret_text(file, key_text(name, Secret::random()));
     }
     return open(file, name);
 }
@@ -60,27 +33,14 @@ PrivateKey PrivateKey::open_or_make(std::filesystem::path const& file, std::stri
 PrivateKey PrivateKey::simulated(std::filesystem::path const& file, std::string const& name,
                                  Secret const& secret) {
     if (!std::filesystem::exists(file)) {
-        make_key_file(file, key_text(name, secret));
+        write_secret_text(file, key_text(name, secret));
     }
     return open(file, name);
 }
 
 PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const& name) {
-    struct stat status {};
-    if (::stat(file.c_str(), &status) != 0) {
-        throw system_error(concat("cannot read ", file.string()), errno,
-                           "Name the file that init or join has made with --key");
-    }
-    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-        throw Error(ExitCode::usage, {concat("others may read or write ", file.string()),
-                                      "whoever has a private key can act as its owner",
-                                      "Give it mode 0600 (chmod 600), and make a new one if others "
-                                      "may have read it"});
-    }
-    if (status.st_size > 4096) {
-        throw no_key(file);
-    }
-    auto const lines = split(read_text(file), '\n');
+    auto const lines =
+        split(read_secret_text(file, "Name the file that init or join has made with --key"), '\n');
     auto const secret = lines.size() == 4 ? fixed_octets<Secret::size>(lines[2]) : std::nullopt;
     if (!secret || lines[0] != key_format) {
         throw no_key(file);

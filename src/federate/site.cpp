@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "federate/change.hpp"
+#include "federate/scaffold.hpp"
 
 namespace lockstep::federate {
 
@@ -237,13 +238,57 @@ bool Site::send_kept_update(std::int64_t round) const {
     }
 }
 
-std::string Site::send_update(std::int64_t round, ModelVector const& trained) const {
+std::filesystem::path Site::control_file(std::int64_t round) const {
+    return run_directory(round) / "control.h5";
+}
+
+/// That of the last round in which this site counted; at first 0. The coordinator knows no other.
+std::vector<float> Site::control_before(std::int64_t round) const {
+    for (auto before = round - 1; before > 0; --before) {
+        auto const result = federation_.read_of_coordinator(before, phase::result);
+        if (contains(lines_in(result.text("counted")), key_.name())) {
+            return ModelVector::read(control_file(before)).values;
+        }
+    }
+    return std::vector<float>(federation_.first_model(round).values.size(), 0);
+}
+
+std::filesystem::path Site::write_correction(std::int64_t round) const {
+    auto const model = federation_.first_model(round);
+    auto const file = run_directory(round) / "correction.h5";
+    make_directories(run_directory(round));
+    auto correction = correction_of(model, model.control, control_before(round));
+    correction.control.clear();
+    correction.write(file, round);
+    return file;
+}
+
+/// Keeps the site's next control variate, and gives by how much it changes.
+EncodedChange Site::control_change(std::int64_t round, ModelVector const& trained, double rates,
+                                   ChangeForm const& form) const {
+    auto before = federation_.first_model(round);
+    auto const own = control_before(round);
+    auto after = before;
+    after.values = next_control(before, trained, own, rates);
+    before.values = own;
+    auto const change = encoded_change(before, after, form);
+    after.control.clear();
+    make_directories(run_directory(round));
+    after.write(control_file(round), round);
+    return change;
+}
+
+std::string Site::send_update(std::int64_t round, ModelVector const& trained, double rates) const {
     auto const& charter = federation_.charter();
     auto const sites = roster(round);
     auto const& own = *sites.find(key_.name());
-    auto change =
-        encoded_change(federation_.first_model(round), trained,
-                       {sites.fixed_point(charter), sites.weight_of(own, charter), charter.clip});
+    ChangeForm const form{sites.fixed_point(charter), sites.weight_of(own, charter), charter.clip};
+    auto change = encoded_change(federation_.first_model(round), trained, form);
+    if (charter.has_controls()) {
+        auto const control = control_change(round, trained, rates, form);
+        change.words.insert(change.words.end(), control.words.begin(), control.words.end());
+        change.clipped += control.clipped;
+    }
     if (charter.is_secure()) {
         auto const sharers = federation_.read_of_coordinator(round, phase::sharers);
         key_.promise(charter.id, concat("sharers-of-round-", round), hex_text(sharers.digest()));

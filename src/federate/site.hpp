@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "federate/change.hpp"
 #include "federate/federation.hpp"
 #include "federate/masks.hpp"
 
@@ -43,12 +44,18 @@ class Site {
     /// Where the round's training has its run.
     std::filesystem::path run_directory(std::int64_t round) const;
 
-    /// Sends what was learnt: `trained` is the model after the round's training. Returns a sentence
-    /// on it.
+    /// With control variates: writes what the round's training adds to its gradients, as a model
+    /// file in the round's directory.
+    ///
+    /// Throws  Error 66 where the site's control variate of an earlier round is not there any more
+    std::filesystem::path write_correction(std::int64_t round) const;
+
+    /// Sends what was learnt: `trained` is the model after the round's training, `rates` the sum of
+    /// the learning rates of its steps, which control variates need. Returns a sentence on it.
     ///
     /// Throws  Error 65 for a model that is not finite or not the federation's, or where another
     ///         update was sent in this round
-    std::string send_update(std::int64_t round, ModelVector const& trained) const;
+    std::string send_update(std::int64_t round, ModelVector const& trained, double rates = 0) const;
 
   private:
     bool has_sent(std::int64_t round, std::string const& phase) const;
@@ -61,6 +68,10 @@ class Site {
     void announce(std::int64_t round, std::int64_t samples) const;
     void send_shares(std::int64_t round) const;
     bool send_kept_update(std::int64_t round) const;
+    std::vector<float> control_before(std::int64_t round) const;
+    std::filesystem::path control_file(std::int64_t round) const;
+    EncodedChange control_change(std::int64_t round, ModelVector const& trained, double rates,
+                                 ChangeForm const& form) const;
     void send_unmasking(std::int64_t round) const;
     Digest share_from(std::int64_t round, Member const& from, bool counts) const;
 

@@ -24,6 +24,20 @@ torch::Tensor Field::padded() const {
     return padded;
 }
 
+Fields Fields::sample(std::int64_t at) const {
+    std::vector<Field> fields;
+    for (auto const& [values, lengths] : fields_) {
+        if (lengths.defined()) {
+            auto const first = lengths.narrow(0, 0, at).sum().item<std::int64_t>();
+            auto const rows = lengths.narrow(0, at, 1);
+            fields.push_back({values.narrow(0, first, rows.item<std::int64_t>()), rows});
+        } else {
+            fields.push_back({values.narrow(0, at, 1), {}});
+        }
+    }
+    return Fields(std::move(fields));
+}
+
 Fields zeros(std::vector<data::FieldInfo> const& infos, std::int64_t samples,
              torch::Device device) {
     constexpr std::int64_t rows = 64;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "privacy_rules.hpp"
 #include "step_batches.hpp"
 #include "train_plan.hpp"
 
@@ -33,7 +34,8 @@ class LoaderBatches : public BatchSource {
 } // namespace
 
 DatasetModule::DatasetModule(DataModuleParts const& parts)
-    : parts_(parts), plan_(train_plan(parts.deck, *parts.work.train)),
+    : parts_(parts), plan_(train_plan(parts.deck, *parts.work.train, parts.privacy)),
+      max_steps_(private_steps(parts.deck, parts.work.train->samples())),
       augmentation_(augmentation_of(parts.deck, parts.work.samples)) {}
 
 std::unique_ptr<BatchSource> DatasetModule::batches(std::int64_t first_step,

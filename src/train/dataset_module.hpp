@@ -23,6 +23,7 @@ class DatasetModule : public DataModule {
     int micro_batches(std::int64_t in_epoch) const override {
         return plan_.micro_batches(in_epoch);
     }
+    std::int64_t max_steps() const override { return max_steps_; }
     std::uint64_t fingerprint() const override { return parts_.work.train->fingerprint(); }
     std::unique_ptr<BatchSource> batches(std::int64_t first_step,
                                          std::int64_t total_steps) override;
@@ -42,6 +43,7 @@ class DatasetModule : public DataModule {
 
     DataModuleParts parts_;
     data::TrainPlan plan_;
+    std::int64_t max_steps_; ///< that privacy.epsilon allows; 0: any number
     data::Augmentation augmentation_;
 };
 

@@ -106,6 +106,14 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
         auto comparable = deck;
         settle_batch(comparable);
         decided.forced = config::forbidden_changes(before, comparable);
+        if (!decided.forced.empty() && (deck.privacy.is_on() || before.privacy.is_on())) {
+            throw Error(
+                ExitCode::usage,
+                {concat("the deck of run ", deck.run.directory, " was changed, with privacy.noise"),
+                 concat(joined(decided.forced, "; "),
+                        "; epsilon is that of one deck from the first step on"),
+                 "Change it back, or start over with --checkpoint.resume none"});
+        }
         decided.shares_state = share_state(before.optimizer.name, deck.optimizer.name);
         if (!decided.forced.empty() && !force) {
             throw Error(ExitCode::usage,

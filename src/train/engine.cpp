@@ -1,6 +1,7 @@
 #include "train/engine.hpp"
 
 #include "base/clock.hpp"
+#include "base/hash.hpp"
 #include "base/random.hpp"
 #include "base/recorder.hpp"
 #include "base/text.hpp"
@@ -101,6 +102,15 @@ double compression_scale(config::Deck const& deck) {
                : 1;
 }
 
+ChosenGraphs no_graphs(bool wanted) {
+    ChosenGraphs none;
+    if (wanted) {
+        none.remark =
+            "run.graphs has no effect: with privacy.noise samples are computed one by one";
+    }
+    return none;
+}
+
 } // namespace
 
 Engine::Engine(Parts parts)
@@ -120,20 +130,31 @@ Engine::Engine(Parts parts)
       updated_(exchange_->sums_everywhere() ? std::vector<Range>{{0, layout_.size}}
                                             : exchange_->partition().owned(world_.rank())),
       instances_(make_instances(parts)), sums_(make_sums()),
-      graphs_(parts.deck.run.graphs
+      graphs_(parts.privacy ? no_graphs(parts.deck.run.graphs)
+              : parts.deck.run.graphs
                   ? choose_graphs(parts.model, parts.device, instances_.size() > 1)
                   : ChosenGraphs()),
       optimizer_(options_, layout_, arena_.parameters(), updated_),
-      pruning_(make_pruning(parts.deck.prune)),
+      pruning_(make_pruning(parts.deck.prune)), privacy_(parts.privacy),
       local_({instances_, parts.task, layout_, buffers_, kept_buffers_,
               nodes_[static_cast<std::size_t>(world_.rank())], parts.device, *exchange_, world_,
               parts.deck.precision, sums_.get(), rounding_of(communication_),
-              std::move(graphs_.graphs)}),
+              std::move(graphs_.graphs), privacy_ ? privacy_->clip() : 0}),
       loss_scale_(parts.deck.precision), compression_scale_(compression_scale(parts.deck)),
       state_({layout_, arena_, buffers_, parts.model, optimizer_,
               exchange_->partition().owned(world_.rank()), world_.is_root(), exchange_->carried(),
               kept_buffers_, nodes_[static_cast<std::size_t>(world_.rank())].first, replicas_,
               pruning_ ? pruning_->state() : ReplicaState::MoreState{}}) {}
+
+void Engine::set_correction(nn::Model const& model) {
+    torch::NoGradGuard const no_grad;
+    auto const named = model.named_parameters();
+    auto const flat = torch::zeros({layout_.size});
+    for (auto const& entry : layout_.entries) {
+        flat.narrow(0, entry.first, entry.count).copy_(named[entry.name].reshape(-1));
+    }
+    optimizer_.set_correction(flat.to(arena_.parameters().device()));
+}
 
 std::unique_ptr<Pruning> Engine::make_pruning(config::Prune const& prune) const {
     std::unique_ptr<Pruning> pruning;
@@ -227,6 +248,7 @@ StepOutcome Engine::step(StepInput const& input) {
         outcome.pruned = prune(input.step);
     }
     auto const scale = loss_scale_.value() * compression_scale_;
+    auto const buffers_before = privacy_ ? hash64(buffers_.bytes()) : 0;
     exchange_->set_unit(static_cast<double>(input.samples) * scale);
     exchange_->begin();
     copy_parameters();
@@ -274,7 +296,12 @@ StepOutcome Engine::step(StepInput const& input) {
     if (!std::isfinite(outcome.loss_sum)) {
         throw_bad_loss(input.step + 1);
     }
-    settle_unused(sums, input.step + 1);
+    if (privacy_) {
+        require_same_buffers(buffers_before, input.step + 1);
+    }
+    if (outcome.weight > 0) { // a step that has drawn no sample says nothing of parameters
+        settle_unused(sums, input.step + 1);
+    }
 
     Stopwatch watch;
     comm::PhaseScope const phase(world_, comm::Phase::update);
@@ -282,7 +309,8 @@ StepOutcome Engine::step(StepInput const& input) {
     auto const squares = exchange_->squares();
     // Divided once, by the weight of all replicas and the loss scale, after the sum; the update
     // does it in passing.
-    double const divisor = outcome.weight * scale;
+    // With privacy by what is drawn on average: how many samples were drawn is a secret.
+    double const divisor = (privacy_ ? static_cast<double>(input.samples) : outcome.weight) * scale;
     outcome.grad_norm = std::sqrt(comm::tree_sum({squares.begin(), squares.end()})) / divisor;
     bool const finite = std::isfinite(outcome.grad_norm);
     outcome.loss_scale = loss_scale_.value();
@@ -293,6 +321,9 @@ StepOutcome Engine::step(StepInput const& input) {
     // Skipped steps do not count for the rule's bias correction.
     auto const step = input.step + 1 - loss_scale_.skipped() - steps_of_others_;
     loss_scale_.update(finite);
+    if (finite && privacy_) {
+        privacy_->add_noise(local_.gradients(), layout_, updated_, input.step);
+    }
     if (finite && input.histograms) {
         outcome.gradients =
             gradient_histograms(world_, {.layout = layout_,

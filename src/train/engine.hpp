@@ -9,6 +9,7 @@
 #include "train/choose_exchange.hpp"
 #include "train/loss_scale.hpp"
 #include "train/optimizer.hpp"
+#include "train/privacy.hpp"
 
 #include <functional>
 #include <memory>
@@ -75,17 +76,22 @@ class Engine {
         std::vector<comm::TreeNode> nodes{};
         /// Where replicas compute concurrently, `device` first; empty: all on `device`.
         std::vector<torch::Device> devices{};
+        /// Null: gradients are neither clipped by sample nor get noise.
+        std::shared_ptr<Privacy const> privacy{};
     };
 
     /// Collective  over the world
     /// Throws      AgreedError 64 for more ranks than replicas, or when a rank's model differs
     explicit Engine(Parts parts);
 
+    /// Adds a model's parameters to the mean gradient in every step from now on.
+    void set_correction(nn::Model const& model);
+
     struct StepInput {
         BatchSource& batches;
         std::int64_t step = 0; ///< steps done before
         int micro_batches = 1;
-        std::int64_t samples = 1; ///< of all replicas in this step
+        std::int64_t samples = 1; ///< of all replicas in this step; drawn ones on average
         double rate = 0;
         int signal = 0;              ///< this rank was asked to end by it, 0: none
         bool minutes_passed = false; ///< counts on rank 0 only
@@ -170,6 +176,7 @@ class Engine {
     void find_signal(int own, StepOutcome& outcome) const;
     [[noreturn]] void throw_bad_loss(std::int64_t step) const;
     void settle_unused(StepSums& sums, std::int64_t step);
+    void require_same_buffers(std::uint64_t before, std::int64_t step) const;
     std::unique_ptr<Pruning> make_pruning(config::Prune const& prune) const;
     std::string prune(std::int64_t steps);
     GatherSums gather_sums() const;
@@ -200,6 +207,7 @@ class Engine {
     ChosenGraphs graphs_;                            ///< handed on; the remark stays
     SliceOptimizer optimizer_;
     std::unique_ptr<Pruning> pruning_; ///< null: no weights are removed
+    std::shared_ptr<Privacy const> privacy_;
     LocalStep local_;
     LossScale loss_scale_;
     double compression_scale_; ///< of gradients as they travel

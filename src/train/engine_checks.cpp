@@ -82,6 +82,17 @@ void Engine::throw_not_finite(std::int64_t step) const {
                    concat("the gradient of parameter ", entry->name, " is not finite"));
 }
 
+/// Of no model that our rules know: they refuse batch norm.
+void Engine::require_same_buffers(std::uint64_t before, std::int64_t step) const {
+    if (hash64(buffers_.bytes()) != before) {
+        throw AgreedError(ExitCode::usage,
+                          {"the model's buffers have changed with privacy.noise",
+                           "they hold something of the training samples, without noise",
+                           "Use a model that leaves its buffers as they are while it trains"},
+                          0, concat(comm::place_of_rank(world_, 0), " in training at step ", step));
+    }
+}
+
 /// Entry by entry, since what lies between them is nobody's, and last the buffers.
 std::vector<std::span<std::byte const>> Engine::weights_of(torch::Tensor const& parameters) const {
     auto const values = std::as_bytes(

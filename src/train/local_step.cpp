@@ -10,6 +10,7 @@
 #include "train/autocast.hpp"
 #include "train/batch_source.hpp"
 #include "train/buffers.hpp"
+#include "train/privacy.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -31,6 +32,8 @@ struct LocalStep::ModelInstance {
     nn::Model& model;
     torch::Device device;
     GradientSink sink;
+    torch::Tensor sample{};          ///< the gradient of one, where samples are clipped
+    torch::Tensor sum{};             ///< where clipped ones go
     std::vector<OfReplica> losses{}; ///< of the micro-batches of this step
 };
 
@@ -69,6 +72,11 @@ LocalStep::LocalStep(Parts parts)
             new ModelInstance{*model,
                               device_of(*model, parts_.device),
                               {*model, parts_.layout, parts_.exchange.partition()}}));
+        if (parts_.clip > 0) {
+            auto const& instance = *instances_.back();
+            instances_.back()->sample =
+                torch::zeros_like(gradients_, gradients_.options().device(instance.device));
+        }
     }
     auto const replicas = static_cast<std::size_t>(parts_.node.count);
     std::size_t arrays = instances_.size();
@@ -186,12 +194,15 @@ void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches
             return batches.next();
         }();
         times_.data += watch.seconds();
-        if (is_last && micro + 1 == micro_batches_) {
+        if (is_last && micro + 1 == micro_batches_ && parts_.clip == 0) {
             instance.sink.announce(leave_all);
         }
         if (tensors.samples() > 0 || parts_.sums != nullptr) {
             run_micro_batch(instance, replica, micro, tensors, times_);
         }
+    }
+    if (is_last && parts_.clip > 0) {
+        instance.sink.announce(leave_all); // all at once: sums of clipped gradients are complete
     }
     end_replica(instance, replica);
 }
@@ -199,7 +210,14 @@ void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches
 void LocalStep::start_replica(ModelInstance& instance, int replica,
                               torch::Tensor const& gradients) {
     result_of(replica) = {};
-    instance.sink.begin(gradients);
+    if (parts_.clip > 0) {
+        torch::NoGradGuard const no_grad;
+        instance.sum = gradients;
+        instance.sum.zero_();
+        instance.sink.begin(instance.sample);
+    } else {
+        instance.sink.begin(gradients);
+    }
     // Every replica starts a step from replica 0's buffers, as DDP's do, and keeps its own while
     // it accumulates; or always.
     buffers_of(replica).restore_into(instance.model);
@@ -210,6 +228,10 @@ void LocalStep::run_micro_batch(ModelInstance& instance, int replica, int micro,
                                 task::Tensors const& tensors, LocalTimes& times) {
     auto const key = mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
                            static_cast<std::uint64_t>(micro));
+    if (parts_.clip > 0) {
+        run_samples(instance, replica, key, tensors, times);
+        return;
+    }
     instance.model.set_random_key(key);
     auto const eager = [&] {
         Stopwatch watch;
@@ -245,6 +267,33 @@ void LocalStep::run_micro_batch(ModelInstance& instance, int replica, int micro,
     if (replayed) {
         instance.losses.push_back({replica, std::move(*replayed)});
         times.backward += watch.seconds(); // of both
+    }
+}
+
+/// One after the other: a norm is known when all of a sample's gradient is there.
+void LocalStep::run_samples(ModelInstance& instance, int replica, std::uint64_t key,
+                            task::Tensors const& tensors, LocalTimes& times) {
+    for (std::int64_t at = 0; at < tensors.samples(); ++at) {
+        task::Tensors const one{tensors.inputs.sample(at), tensors.targets.sample(at)};
+        instance.model.set_random_key(mixed(key ^ static_cast<std::uint64_t>(at)));
+        Stopwatch watch;
+        auto const loss = on_batch(one, [&] {
+            Scope const scope("forward", replica);
+            return forward(instance, one);
+        });
+        times.forward += watch.restart();
+        if (loss.weight > 0) {
+            instance.sink.begin(instance.sample);
+            on_batch(one, [&] {
+                Scope const scope("backward", replica);
+                (loss.sum / loss.weight).backward();
+            });
+            instance.sink.end();
+            add_clipped(instance.sum, instance.sample, parts_.clip);
+        }
+        instance.losses.push_back(
+            {replica, {loss.sum.detach(), loss.weight, loss.figures, loss.counts}});
+        times.backward += watch.restart();
     }
 }
 

@@ -61,6 +61,9 @@ class LocalStep {
         comm::Rounding rounding = comm::Rounding::none;
         /// Null, or what records graphs of forward and backward; for one instance only.
         std::unique_ptr<StepGraphs> graphs{};
+        /// L2 norm to which the gradient of each sample is clipped before it is added; 0: off. A
+        /// sample then counts by its mean loss, whatever its weight.
+        double clip = 0;
     };
 
     explicit LocalStep(Parts parts);
@@ -93,6 +96,8 @@ class LocalStep {
     void start_replica(ModelInstance& instance, int replica, torch::Tensor const& gradients);
     void run_micro_batch(ModelInstance& instance, int replica, int micro,
                          task::Tensors const& tensors, LocalTimes& times);
+    void run_samples(ModelInstance& instance, int replica, std::uint64_t key,
+                     task::Tensors const& tensors, LocalTimes& times);
     task::Loss forward(ModelInstance& instance, task::Tensors const& tensors) const;
     void end_replica(ModelInstance& instance, int replica);
     void read_losses(ModelInstance& instance);

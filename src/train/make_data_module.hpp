@@ -1,6 +1,9 @@
 #pragma once
 
 #include "lockstep/comm/communicator.hpp"
+#include "train/privacy.hpp"
+
+#include <memory>
 
 #include "data_module.hpp"
 #include "workload.hpp"
@@ -14,6 +17,8 @@ struct DataModuleParts {
     Workload const& work;
     comm::TreeNode own; ///< replicas of this rank
     torch::Device device;
+    /// What draws samples where the deck says so; null where none will be drawn.
+    std::shared_ptr<Privacy const> privacy{};
 };
 
 /// The data module of a deck: of data sets, or of episodes.

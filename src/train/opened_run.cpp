@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "lockstep/train/load_weights.hpp"
 #include "nn/shapes.hpp"
 #include "task/remarks.hpp"
 #include "train/configure_torch.hpp"
@@ -28,6 +29,8 @@
 #include "make_data_module.hpp"
 #include "narrow_as_noted.hpp"
 #include "placement.hpp"
+#include "privacy_key.hpp"
+#include "privacy_rules.hpp"
 #include "prune_schedule.hpp"
 #include "smaller_model.hpp"
 #include "teacher.hpp"
@@ -144,10 +147,18 @@ std::vector<comm::TreeNode> OpenedRun::place_replicas() const {
 
 void OpenedRun::plan() {
     comm::agree(world, "planning the run", [&] {
-        data_module = make_data_module({world, deck(), work, own_node(), device});
+        if (setup.privacy_key) {
+            privacy = std::make_shared<Privacy const>(
+                deck().privacy,
+                secret_of_run(*setup.privacy_key, deck(), work.train->fingerprint()));
+        }
+        data_module = make_data_module({world, deck(), work, own_node(), device, privacy});
         course.emplace(deck(), *data_module);
         if (deck().prune.pattern != "none") {
             PruneSchedule(deck().prune).require_within(course->total_steps());
+        }
+        if (privacy) {
+            remark(privacy_text(deck(), work.train->samples(), course->total_steps()));
         }
         audit = std::make_unique<RunAudit>(world, topology, deck(), work);
         std::ranges::for_each(audit->remarks(), [&](auto const& text) { remark(text); });
@@ -238,7 +249,15 @@ void OpenedRun::make_engine() {
                                                             return model;
                                                         },
                                                     .nodes = nodes,
-                                                    .devices = devices});
+                                                    .devices = devices,
+                                                    .privacy = privacy});
+    if (!setup.correction.empty()) {
+        comm::agree(world, "reading the correction of gradients", [&] {
+            auto const model = another_model(deck(), work);
+            load_weights(*model, checkpoint::VerifiedFile(setup.correction));
+            engine->set_correction(*model);
+        });
+    }
     if (!attempt.empty()) {
         return; // made again for a smaller model: the start has said it
     }

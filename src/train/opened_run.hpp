@@ -56,6 +56,7 @@ class OpenedRun {
     Workload work;
     std::int64_t validation_hash = 0; ///< of what is measured; 0: no samples
     std::vector<comm::TreeNode> nodes;
+    std::shared_ptr<Privacy const> privacy; ///< null: privacy.noise is 0
     std::unique_ptr<RunAudit> audit;
     std::unique_ptr<Engine> engine;
     std::unique_ptr<DataModule> data_module;

@@ -119,10 +119,23 @@ void SliceOptimizer::update(torch::Tensor const& parameters, torch::Tensor const
     if (options_.proximal > 0) {
         pull_to_first(parameters, gradients, step.divisor);
     }
+    if (correction_.defined()) {
+        for_each_owned([&](std::int64_t first, std::int64_t own, std::int64_t size) {
+            gradients.narrow(0, first, size).add_(correction_.narrow(0, own, size), step.divisor);
+        });
+    }
     rule_->update({parameters, gradients, states_}, step);
     if (averages()) {
         update_average(parameters);
     }
+}
+
+void SliceOptimizer::set_correction(torch::Tensor const& correction) {
+    std::vector<torch::Tensor> parts{correction.narrow(0, 0, 0)}; // a rank may own nothing
+    for_each_owned([&](std::int64_t first, std::int64_t /*own*/, std::int64_t size) {
+        parts.push_back(correction.narrow(0, first, size));
+    });
+    correction_ = torch::cat(parts);
 }
 
 void SliceOptimizer::update_average(torch::Tensor const& parameters) {

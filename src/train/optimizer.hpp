@@ -44,16 +44,21 @@ class SliceOptimizer {
     torch::Tensor const& state(std::size_t which) const { return states_.at(which); }
     std::vector<Range> const& owned() const noexcept { return owned_; }
 
-    /// Adds the pull to the first weights to the gradients, where there is one; then one step of
-    /// the rule: AdamW (Loshchilov, Hutter, arXiv 1711.05101), Adam (Kingma, Ba, arXiv 1412.6980)
-    /// with decay in the gradient, SGD with momentum as torch defines it, LARS (You, Gitman,
-    /// Ginsburg, arXiv 1708.03888) or LAMB (You et al., arXiv 1904.00962); then of the averaged
-    /// weights. Leaves the gradients of the owned ranges undefined.
+    /// Adds the pull to the first weights and the correction to the gradients, where there are
+    /// such; then one step of the rule: AdamW (Loshchilov, Hutter, arXiv 1711.05101), Adam (Kingma,
+    /// Ba, arXiv 1412.6980) with decay in the gradient, SGD with momentum as torch defines it, LARS
+    /// (You, Gitman, Ginsburg, arXiv 1708.03888) or LAMB (You et al., arXiv 1904.00962); then of
+    /// the averaged weights. Leaves the gradients of the owned ranges undefined.
     ///
     /// Shape       parameters, gradients [layout.size], of which the owned ranges are used
     /// Collective  for lars and lamb, which call step.gather
     void update(torch::Tensor const& parameters, torch::Tensor const& gradients,
                 UpdateStep const& step);
+
+    /// Adds this to the mean gradient in every step from now on.
+    ///
+    /// Shape  correction [layout.size], of which the owned ranges are used
+    void set_correction(torch::Tensor const& correction);
 
     bool averages() const noexcept { return options_.ema > 0; }
     /// Whether a state array begins as a copy of the weights.
@@ -80,6 +85,7 @@ class SliceOptimizer {
     std::vector<Range> owned_;
     std::vector<std::string> names_;
     std::vector<torch::Tensor> states_;
+    torch::Tensor correction_; ///< of the owned ranges, one after the other; undefined: none
     std::unique_ptr<UpdateRule> rule_;
 };
 

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/large_blocks.hpp"
 #include "base/memory.hpp"
+#include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/phase.hpp"
@@ -12,6 +13,7 @@
 
 #include "announce.hpp"
 #include "earlier_records.hpp"
+#include "privacy_rules.hpp"
 
 namespace lockstep::train {
 
@@ -149,6 +151,13 @@ Ended Run::finish() {
         }
     }
     comm::PhaseScope const phase(world_, comm::Phase::reporting);
+    if (opened_.privacy) {
+        auto const epsilon =
+            epsilon_after(opened_.deck(), opened_.work.train->samples(), progress_.step);
+        observers_.tell(
+            Remark{concat("epsilon is ", epsilon, " at delta ", opened_.deck().privacy.delta,
+                          " after ", count_text(progress_.step), " steps")});
+    }
     auto const ended = summary();
     observers_.tell(ended);
     return ended;

@@ -16,8 +16,10 @@
 #include "earlier_records.hpp"
 #include "make_data_module.hpp"
 #include "memory_needed.hpp"
+#include "privacy_rules.hpp"
 #include "replica_arrays.hpp"
 #include "same_data.hpp"
+#include "train_plan.hpp"
 
 namespace lockstep::train {
 
@@ -108,9 +110,11 @@ PlannedStep step_on(RunPlan const& plan, config::Deck const& deck, int ranks) {
                                      .batch = here.data.batch,
                                      .replicas = static_cast<int>(here.run.replicas),
                                      .accumulate = static_cast<int>(here.optimizer.accumulate),
-                                     .drop_last = here.data.drop_last});
+                                     .drop_last = here.data.drop_last,
+                                     .drawn = poisson_draw(here, plan.samples, nullptr)});
         step.samples = dealt.samples_in_step(0);
-        step.steps = total_steps(here.train, dealt.steps_per_epoch());
+        step.steps =
+            total_steps(here.train, dealt.steps_per_epoch(), private_steps(here, plan.samples));
     }
     return step;
 }

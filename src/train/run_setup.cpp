@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "decide.hpp"
+#include "privacy_key.hpp"
 
 namespace lockstep::train {
 
@@ -69,6 +70,7 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
     RunSetup run;
     run.deck = options.deck;
     run.place = options.place;
+    run.correction = options.correction;
     auto& deck = run.deck;
     auto const checkpoints = std::filesystem::path(deck.run.directory) / "checkpoints";
     bool requeued = false;
@@ -110,6 +112,9 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
         run.forced = std::move(decided.forced);
         run.shares_state = decided.shares_state;
     });
+    if (deck.privacy.is_on()) {
+        run.privacy_key = read_privacy_key(world, deck, run.found.has_value());
+    }
     return run;
 }
 

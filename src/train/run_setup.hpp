@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "federate/keys.hpp"
 #include "run_directory.hpp"
 
 namespace lockstep::train {
@@ -24,6 +25,8 @@ struct RunSetup {
     std::filesystem::path local;      ///< the run's place in checkpoint.local; empty: none
     std::vector<std::string> forced;  ///< changes that --force allowed
     std::optional<PlaceOnHost> place; ///< among the ranks of all runs of this host
+    std::filesystem::path correction; ///< as RunOptions::correction
+    std::optional<federate::Secret> privacy_key; ///< where privacy.noise is set
 };
 
 /// Locks the directory, finds the newest good checkpoint, and settles the deck: names, replicas,

@@ -6,6 +6,7 @@
 #include "lockstep/base/error.hpp"
 
 #include "input_scale.hpp"
+#include "privacy_rules.hpp"
 #include "replica_arrays.hpp"
 #include "same_data.hpp"
 
@@ -49,7 +50,7 @@ void RunState::require_same_data(checkpoint::Reader const& reader) {
     auto const require_same = [&] {
         train::require_same_data(reader, run_.data_module->fingerprint(), run_.work.train.get());
     };
-    if (options_.force) {
+    if (options_.force && !run_.privacy) {
         if (comm::failure_of(require_same) || run_.audit->differs_from(reader.record())) {
             run_.setup.forced.emplace_back("other contents of data.train");
         }
@@ -133,6 +134,10 @@ checkpoint::Record RunState::record() const {
     }
     if (auto const audited = run_.audit->record()) {
         record.notes["data"] = *audited;
+    }
+    if (run_.privacy) {
+        record.reals["epsilon"] = epsilon_after(deck, run_.work.train->samples(), progress_.step);
+        record.reals["delta"] = deck.privacy.delta;
     }
     if (run_.work.train) {
         note_scale(record, *run_.work.train);

@@ -6,6 +6,8 @@
 
 #include <memory>
 
+#include "privacy_rules.hpp"
+
 namespace lockstep::train {
 
 namespace {
@@ -30,7 +32,17 @@ std::vector<std::int64_t> own_lengths(config::Deck const& deck, data::Dataset co
 
 } // namespace
 
-data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset) {
+std::shared_ptr<data::PoissonDraw const>
+poisson_draw(config::Deck const& deck, std::int64_t samples,
+             std::shared_ptr<Privacy const> const& privacy) {
+    return deck.privacy.is_on() ? std::make_shared<data::PoissonDraw const>(
+                                      samples, private_step(deck, samples).rate,
+                                      [privacy](auto step) { return privacy->draw_key(step); })
+                                : nullptr;
+}
+
+data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset,
+                           std::shared_ptr<Privacy const> const& privacy) {
     auto const& input = dataset.inputs().front();
     bool const buckets = deck.data.bucket_by_length > 0;
     auto const weighted = dataset.weights()
@@ -48,6 +60,7 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
                                                      own_lengths(deck, dataset, input.name))
                                                : nullptr,
                             .weighted = weighted,
+                            .drawn = poisson_draw(deck, dataset.samples(), privacy),
                             .seed = static_cast<std::uint64_t>(deck.run.seed)});
 }
 

@@ -5,11 +5,21 @@
 #include "lockstep/config/deck.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/task/task.hpp"
+#include "train/privacy.hpp"
+
+#include <memory>
 
 namespace lockstep::train {
 
-/// The plan of training epochs. Throws Error 64 when there are too few samples.
-data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset);
+/// The plan of training epochs. `privacy` draws the samples where the deck says so; null where
+/// none will be drawn. Throws Error 64 when there are too few samples.
+data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset,
+                           std::shared_ptr<Privacy const> const& privacy);
+
+/// How samples are drawn with privacy.noise; null without it.
+std::shared_ptr<data::PoissonDraw const>
+poisson_draw(config::Deck const& deck, std::int64_t samples,
+             std::shared_ptr<Privacy const> const& privacy);
 
 /// Throws  Error 64 for what cannot be done to the samples, or would leave targets where they were
 data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const& samples);

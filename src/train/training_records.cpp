@@ -12,8 +12,18 @@
 
 #include "add_to.hpp"
 #include "histograms.hpp"
+#include "privacy_rules.hpp"
 
 namespace lockstep::train {
+
+namespace {
+
+/// Of no samples at all, which a step may have drawn: 0.
+double mean(double sum, double weight) {
+    return weight > 0 ? sum / weight : 0;
+}
+
+} // namespace
 
 void TrainingRecords::end_step(StepOutcome const& outcome, double step_s) {
     auto const in_epoch = parts_.run.course->in_epoch(parts_.progress.step);
@@ -59,7 +69,7 @@ void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples
     parts_.observers.tell(Step{.step = step,
                                .total_steps = course.total_steps(),
                                .epoch = course.place(step),
-                               .loss = outcome.loss_sum / outcome.weight,
+                               .loss = mean(outcome.loss_sum, outcome.weight),
                                .figures = figures_of(outcome.figures, outcome.weight),
                                .learning_rate = course.rate(step - 1),
                                .grad_norm = outcome.grad_norm,
@@ -98,7 +108,7 @@ std::map<std::string, double> TrainingRecords::figures_of(std::vector<double> co
     std::map<std::string, double> figures;
     auto const names = parts_.run.work.task->figures();
     for (std::size_t i = 0; i < sums.size(); ++i) {
-        figures[names[i]] = sums[i] / weight;
+        figures[names[i]] = mean(sums[i], weight);
     }
     return figures;
 }
@@ -114,9 +124,12 @@ Epoch TrainingRecords::epoch() {
     }
     figures.merge(figures_of(progress.epoch_figures, progress.epoch_weight));
     figures.merge(run.data_module->epoch_figures());
+    if (run.privacy) {
+        figures["epsilon"] = epsilon_after(run.deck(), run.work.train->samples(), progress.step);
+    }
     return {.epoch = run.course->epochs(progress.step),
             .step = progress.step,
-            .loss = progress.epoch_loss_sum / progress.epoch_weight,
+            .loss = mean(progress.epoch_loss_sum, progress.epoch_weight),
             .accuracy = accuracy,
             .figures = std::move(figures),
             .samples = run.data_module->samples_per_epoch(),

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "memory_needed.hpp"
+#include "privacy_rules.hpp"
 #include "validation_share.hpp"
 
 namespace lockstep::train {
@@ -126,6 +127,7 @@ namespace {
 bool has_datasets(config::Deck const& deck) {
     static_cast<void>(best_metric(deck));
     LossScale const scale(deck.precision);
+    require_private(deck);
     bool const played = task::is_played(deck.task);
     if (!played && trimmed(deck.data.train).empty()) {
         throw Error(ExitCode::usage, {"data.train is not set", "there is nothing to learn from",
@@ -182,6 +184,7 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
     }
     check_size(nn::parameter_count(deck.model, model_interface(deck, work.samples, *work.task)));
     work.model = another_model(deck, work);
+    require_private(deck, *work.model, *work.task);
     return work;
 }
 

@@ -8,12 +8,13 @@ import time
 import h5py
 import numpy
 
-from harness import DATA, DECK, LOCKSTEP, LONG, Scratch, check, flip, run
+from harness import DATA, DECK, LOCKSTEP, LONG, SEED, Scratch, check, flip, run
 
 SETTINGS = ["--rounds", 2 if LONG else 1, "--min-sites", 2]
 KEYS = ["--train.epochs", 0, "--train.steps", 4, "--optimizer.accumulate", 1, "--checkpoint.every-steps", 2,
         "--monitor.weight-hash", "false", "--data.validation", ""]
 SITES = [f"site-{number:05}" for number in (1, 2, 3)]
+PERCEPTRON = [f"layers/{layer}/{kind}" for layer in ("hidden1", "output") for kind in ("weight", "bias")]
 LAST = f"round-{SETTINGS[1]:04}.h5"
 # Where a site and the coordinator are killed: before and after each file that they write.
 SITE_KILLS = {"announce": ["announce written"], "shares": ["shares"], "update": ["update"], "unmask": ["unmask written"]}
@@ -37,8 +38,8 @@ def same(a, b):
     return a.keys() == b.keys() and all(numpy.array_equal(a[name], b[name]) for name in a)
 
 
-def simulate(directory, ranks, *options):
-    words = ["federate", "simulate", DECK, "--sites", 3, "--dirichlet", 1, *SETTINGS, *KEYS, "--data.train",
+def simulate(directory, ranks, *options, settings=SETTINGS):
+    words = ["federate", "simulate", DECK, "--sites", 3, "--dirichlet", 1, *settings, *KEYS, "--data.train",
              DATA / "train.h5", "--run.directory", directory, *options]
     return run(words, ranks)
 
@@ -50,11 +51,11 @@ def inject(phase):
 class Federation:
     """Of real sites, whose data is that of the simulation's sites."""
 
-    def __init__(self, scratch, data, *options):
+    def __init__(self, scratch, data, *options, deck=DECK, train=DATA / "train.h5", settings=SETTINGS, keys=KEYS):
         self.directory, self.keys, self.data = scratch / "fed", scratch / "keys", data
         self.local = scratch / "local"
-        run(["federate", "init", self.directory, DECK, "--key", self.keys / "coordinator", *SETTINGS, *KEYS,
-             "--data.train", DATA / "train.h5", *options]).expect(0, "fingerprint")
+        run(["federate", "init", self.directory, deck, "--key", self.keys / "coordinator", *settings, *keys,
+             "--data.train", train, *options]).expect(0, "fingerprint")
         for site in SITES:
             run(["federate", "join", self.directory, "--site", site, "--key", self.keys / site]).expect(0, "joined")
         for kill in ("accepted written", "plan", "plan written"):
@@ -112,6 +113,105 @@ def disturbed_round(federation):
     coordinate("result")
 
 
+def control_variates(scratch):
+    """SCAFFOLD: the same bits plain and secure; what it adds changes nothing where sites take one step a round."""
+    settings = {name: ["--rounds", 2, "--min-sites", 2, "--strategy", name] for name in ("scaffold", "fedavg")}
+    sgd = ["--optimizer.name", "sgd", "--optimizer.momentum", 0, "--optimizer.nesterov", "false",
+           "--optimizer.learning-rate", 0.1, "--schedule.name", "constant", "--schedule.warmup-steps", 0]
+    found = {}
+    for name, strategy, ranks, *more in (("one", "scaffold", 1, "--train.steps", 1),
+                                         ("one-plain", "fedavg", 1, "--train.steps", 1), ("more", "scaffold", 1),
+                                         ("more-secure", "scaffold", 3, "--secure"), ("more-plain", "fedavg", 1)):
+        simulate(scratch / name, ranks, *sgd, *more, settings=settings[strategy]).expect(0)
+        found[name] = [model(scratch / name / "federation", f"round-{number:04}.h5") for number in (1, 2)]
+    plain = found["more-plain"]
+    check(all(same(*each) for each in zip(found["more"], found["more-secure"])), "1 and 3 ranks, plain and secure")
+    check(same(found["more"][0], plain[0]), "in the first round nothing is added")
+    check(not same(found["more"][1], plain[1]), "in the second something is")
+    check(same(found["one"][0], found["one-plain"][0]), "the same first step")
+    for name, values in found["one"][1].items():
+        check(numpy.allclose(values, found["one-plain"][1][name], atol=1e-5), f"{name}: one step a round is FedAvg's")
+    simulate(scratch / "adam", 1, settings=settings["scaffold"]).expect(64, "plain SGD")
+    simulate(scratch / "norm", 1, *sgd, "--clip", 1, settings=settings["scaffold"]).expect(64, "--clip 1 with")
+
+
+def mean_gradient(weights, inputs, labels):
+    """Of softmax regression with a hidden layer, over all samples at once, in float64."""
+    w1, b1, w2, b2 = (weights[name] for name in PERCEPTRON)
+    hidden = numpy.maximum(inputs @ w1.T + b1, 0)
+    scores = hidden @ w2.T + b2
+    scores -= scores.max(1, keepdims=True)
+    away = numpy.exp(scores) / numpy.exp(scores).sum(1, keepdims=True)
+    away[numpy.arange(len(labels)), labels] -= 1
+    away /= len(labels)
+    back = (away @ w2) * (hidden > 0)
+    return dict(zip(PERCEPTRON, (back.T @ inputs, back.sum(0), away.T @ hidden, away.sum(0))))
+
+
+def scaffold_reference(first, sites, rounds, steps, rate):
+    """Option II of Karimireddy et al. (2020) with means weighted by samples."""
+    server, control = dict(first), {name: 0 for name in first}
+    own = [dict(control) for _ in sites]
+    shares = numpy.array([len(labels) for _, labels in sites]) / sum(len(labels) for _, labels in sites)
+    for _ in range(rounds):
+        moves, changes = [], []
+        for site, (inputs, labels) in enumerate(sites):
+            weights = dict(server)
+            for _ in range(steps):
+                gradient = mean_gradient(weights, inputs, labels)
+                weights = {name: weights[name] - rate * (gradient[name] + control[name] - own[site][name])
+                           for name in weights}
+            moves.append({name: weights[name] - server[name] for name in weights})
+            after = {name: own[site][name] - control[name] - moves[-1][name] / (steps * rate) for name in weights}
+            changes.append({name: after[name] - own[site][name] for name in weights})
+            own[site] = after
+        server = {name: server[name] + sum(s * m[name] for s, m in zip(shares, moves)) for name in server}
+        control = {name: control[name] + sum(s * c[name] for s, c in zip(shares, changes)) for name in server}
+    return server, own
+
+
+def scaffold_equals_reference(scratch):
+    """Sites that take steps of all their samples, in numpy and with a site that is killed while it trains."""
+    deck = scratch / "perceptron.ini"
+    deck.write_text("[model]\nname = mlp\nhidden = 8\n[optimizer]\nname = sgd\nlearning-rate = 0.2\n"
+                    "weight-decay = 0\n[run]\nreplicas = 2\n[data]\nbatch = 3000\n"
+                    "[train]\nsteps = 3\n[checkpoint]\nevery-steps = 1\n")
+    rng = numpy.random.default_rng(SEED)
+    data, sites = scratch / "perceptron", []
+    data.mkdir()
+    for site, count in zip(SITES, (700, 400, 1000)):
+        labels = rng.integers(0, 3, count)
+        inputs = (rng.normal(size=(count, 6)) + 2 * numpy.eye(3, 6)[labels] * rng.uniform(0, 2)).astype("f4")
+        with h5py.File(data / f"{site}.h5", "w") as file:
+            file["inputs"], file["targets"] = inputs, labels
+            file.attrs.update({"format": numpy.bytes_("lockstep-dataset"), "version": 1,
+                               "classes": numpy.array([b"a", b"b", b"c"])})
+        sites.append((inputs.astype("f8"), labels))
+    fed = Federation(data, data, "--strategy", "scaffold", deck=deck, train=data / f"{SITES[0]}.h5",
+                     settings=["--rounds", 2, "--min-sites", 3], keys=["--monitor.weight-hash", "false"])
+    for _ in range(2):
+        for phase in range(2):
+            for site in SITES:
+                fed.site(site, ranks=1 + SITES.index(site) % 2) if phase == 0 or site != SITES[1] else None
+            if phase == 1:  # killed in training, and before and after its control variate is there
+                killed_one = fed.site(SITES[1], ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=2"})
+                check(killed_one.code != 0 and "update sent" not in killed_one.text, "killed while it trains")
+                for kill in ("update", "update written"):
+                    check(fed.site(SITES[1], env=inject(kill)).code == -9, f"killed at {kill}")
+                fed.site(SITES[1]).expect(0)
+            fed.coordinate().expect(0)
+    first = {name: value.astype("f8") for name, value in model(fed.directory, "round-0000.h5").items()}
+    server, own = scaffold_reference(first, sites, rounds=2, steps=3, rate=0.2)
+    found = model(fed.directory, "round-0002.h5")
+    for name in PERCEPTRON:
+        check(numpy.abs(server[name] - found[name]).max() < 2e-5, f"{name} is numpy's")
+        check(numpy.abs(first[name] - found[name]).max() > 1e-2, f"{name} has moved")
+    for site, control in zip(SITES, own):
+        with h5py.File(fed.local / site / "round-0002" / "control.h5") as file:
+            for name in PERCEPTRON:
+                check(numpy.abs(control[name] - file["model"][name][()]).max() < 1e-4, f"{site}: control of {name}")
+
+
 with Scratch() as scratch:
     simulate(scratch / "n1", 1).expect(0, "is over: 3 sites")
     simulate(scratch / "n3", 3, "--secure").expect(0, "is over: 3 sites")
@@ -121,6 +221,9 @@ with Scratch() as scratch:
     if LONG:
         simulate(scratch / "n2", 2, "--secure").expect(0)
         check(same(expected, model(scratch / "n2/federation")), "so do 2 ranks")
+
+    control_variates(scratch)
+    scaffold_equals_reference(scratch)
 
     real = Federation(scratch, scratch / "n1/data", "--secure")
     jobs = [real.waiting(site) for site in SITES[1:]]

@@ -130,6 +130,17 @@ struct Quantise {
     bool aware = false; ///< layers compute as they will in int8, and learn its scales
 };
 
+/// Differential privacy of training samples (DP-SGD).
+struct Privacy {
+    double noise = 0;    ///< standard deviation, relative to `clip`; 0: off
+    double clip = 1;     ///< largest L2 norm of a sample's gradient
+    double delta = 1e-5; ///< at which epsilon is told
+    double epsilon = 0;  ///< that a run stays within; 0: any
+    std::string key;     ///< file of the secret behind noise and draws; empty: in the directory
+
+    bool is_on() const noexcept { return noise > 0; }
+};
+
 struct Communication {
     std::string backend = "auto";       ///< auto, mpi, nccl
     double bucket_mb = 25;              ///< 10^6 bytes of float32 gradients that travel together
@@ -192,6 +203,7 @@ struct Deck {
     Distill distill;
     Prune prune;
     Quantise quantise;
+    Privacy privacy;
     Communication communication;
     Checkpoint checkpoint;
     FaultTolerance fault_tolerance;

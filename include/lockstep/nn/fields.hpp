@@ -40,6 +40,8 @@ class Fields {
     auto begin() const { return fields_.begin(); }
     auto end() const { return fields_.end(); }
     std::int64_t samples() const { return fields_.at(0).samples(); }
+    /// What is of one sample, as a batch of it alone; views.
+    Fields sample(std::int64_t at) const;
     /// The values of the first: [samples, sample…]; of a ragged field all rows, [rows, row…].
     torch::Tensor const& only() const { return fields_.at(0).values; }
 

@@ -59,6 +59,9 @@ struct RunOptions {
     /// What the run resumes from instead of what the deck says: a checkpoint that ranks hold in
     /// memory. Null on all ranks: as the deck says.
     std::shared_ptr<checkpoint::Reader const> resume_from{};
+    /// A model file whose parameters are added to the mean gradient in every step; empty: none. The
+    /// same whenever the run continues.
+    std::filesystem::path correction{};
 };
 
 class Run;

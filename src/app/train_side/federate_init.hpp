@@ -21,6 +21,8 @@ federate::ModelVector first_weights(comm::Communicator const& world, config::Dec
                                     SignalRequests const& signals);
 
 /// The charter with the deck and the model in it.
+///
+/// Throws  Error 64 for a deck that the strategy cannot do with
 federate::Charter charter_for(federate::Charter charter, config::Deck deck,
                               federate::ModelVector const& first);
 

@@ -40,6 +40,23 @@ federate::ModelVector first_weights(comm::Communicator const& world, config::Dec
 federate::Charter charter_for(federate::Charter charter, config::Deck deck,
                               federate::ModelVector const& first) {
     deck.optimizer.proximal = charter.proximal;
+    bool const plain = deck.optimizer.name == "sgd" && deck.optimizer.momentum == 0 &&
+                       deck.schedule.name == "constant" && deck.schedule.warmup_steps == 0 &&
+                       deck.schedule.warmup_epochs == 0 && deck.precision.compute != "fp16";
+    if (charter.has_controls() && !plain) {
+        throw Error(ExitCode::usage,
+                    {"--strategy scaffold with this deck",
+                     "control variates are mean gradients, found from the change of the weights, "
+                     "which must be that of plain SGD",
+                     "Set optimizer.name = sgd, optimizer.momentum = 0, schedule.name = constant, "
+                     "no warm-up, and not precision.compute = fp16"});
+    }
+    if (deck.privacy.is_on()) {
+        throw Error(ExitCode::usage,
+                    {"privacy.noise in a federation's deck",
+                     "each round is a run of its own, and epsilon would be that of one round",
+                     "Leave it out; --noise and --clip hide whole sites"});
+    }
     deck.model.weights.clear(); // of each round, the global model
     charter.deck = config::to_text(deck);
     charter.model = first.fingerprint();

@@ -13,6 +13,7 @@
 #include "lockstep/train/trainer.hpp"
 #include "monitor/console.hpp"
 #include "monitor/watchdog.hpp"
+#include "train/schedule.hpp"
 
 #include <array>
 #include <iostream>
@@ -29,13 +30,15 @@ struct LocalRun {
     std::string directory;
     std::string weights; ///< the global model
     std::int64_t seed = 0;
+    std::string correction; ///< what is added to gradients; empty: nothing
 
     std::string packed() const {
-        return joined({directory, weights, std::to_string(seed)}, std::string(1, unit_separator));
+        return joined({directory, weights, std::to_string(seed), correction},
+                      std::string(1, unit_separator));
     }
     static LocalRun unpacked(std::string const& text) {
         auto const parts = split(text, unit_separator);
-        return {parts.at(0), parts.at(1), std::stoll(parts.at(2))};
+        return {parts.at(0), parts.at(1), std::stoll(parts.at(2)), parts.at(3)};
     }
 };
 
@@ -46,7 +49,8 @@ LocalRun local_run(federate::Federation const& federation, federate::Site const&
                                 {static_cast<std::uint64_t>(round), hash64(site.name())});
     return {site.run_directory(round).string(),
             std::filesystem::absolute(federation.global_file(round - 1)).string(),
-            static_cast<std::int64_t>(key >> 2)};
+            static_cast<std::int64_t>(key >> 2),
+            federation.charter().has_controls() ? site.write_correction(round).string() : ""};
 }
 
 std::vector<std::unique_ptr<train::Observer>> observers(config::Deck const& deck) {
@@ -69,6 +73,16 @@ std::int64_t count_samples(config::Deck const& deck) {
                : whole.samples();
 }
 
+/// Of the learning rates of a round's steps, with a schedule that needs no length.
+double sum_of_rates(config::Deck const& deck, std::int64_t steps) {
+    train::Schedule const schedule(deck, 1, steps);
+    double sum = 0;
+    for (std::int64_t step = 0; step < steps; ++step) {
+        sum += schedule.rate(step);
+    }
+    return sum;
+}
+
 /// Whether training came to its end.
 ///
 /// Collective  over the world
@@ -86,7 +100,8 @@ bool train_round(monitor::CommandContext& context, config::Deck deck, LocalRun c
                                     {.deck = deck,
                                      .version = build::version,
                                      .observers = observers,
-                                     .stepped = [&] { context.watchdog.hear_of_exit_first(); }},
+                                     .stepped = [&] { context.watchdog.hear_of_exit_first(); },
+                                     .correction = local.correction},
                                     signals);
     return ended.reason == "finished" || ended.reason == "already finished";
 }
@@ -141,7 +156,8 @@ std::optional<federate::Standing> take_part(monitor::CommandContext& context,
                                  "it was removed after training", "Start this round again"});
                 }
                 std::cout << site->send_update(standing.round,
-                                               federate::ModelVector::read(newest.front().path))
+                                               federate::ModelVector::read(newest.front().path),
+                                               sum_of_rates(deck, newest.front().step))
                           << std::endl;
             }
         });

@@ -7,8 +7,8 @@ namespace lockstep::federate {
 void require_cryptography() {
     throw Error(ExitCode::unavailable,
                 {"this program was built without libsodium",
-                 "federated training needs it to sign "
-                 "and to encrypt what sites send",
+                 "federated training needs it to sign and to encrypt what sites send, and "
+                 "privacy.noise to draw noise that nobody can guess",
                  "Install it (Debian: libsodium-dev), configure and build again"});
 }
 

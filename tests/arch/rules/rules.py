@@ -24,8 +24,8 @@ ROOMS = {
     "deploy": ["base"],
     "nn": ["base", "config", "comm", "h5", "data", "program", "deploy"],
     "task": ["base", "config", "comm", "h5", "data", "rl", "program", "nn"],
-    "train": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "rl", "nn", "task",
-              "deploy", "trace"],
+    "train": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "federate", "rl", "nn",
+              "task", "deploy", "trace"],
     "monitor": ["base", "config", "comm", "trace", "train"],
     "search": ["base", "config"],
     "report": ["base", "config", "comm", "train", "monitor", "search"],
@@ -39,6 +39,8 @@ ROOMS = {
 
 # Where of a room below some files alone may be included.
 ONLY = {
+    ("train", "federate"): ["src/federate/accountant.hpp", "src/federate/keys.hpp",
+                            "src/federate/noise.hpp"],
     ("monitor", "train"): ["include/lockstep/train/events.hpp"],
     ("report", "train"): ["include/lockstep/train/events.hpp", "src/train/lease.hpp"],
     ("serve", "train"): ["src/train/lease.hpp"],

@@ -1,6 +1,8 @@
+#include "base/random.hpp"
 #include "data/plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "catch.hpp"
@@ -304,4 +306,47 @@ TEST_CASE("evaluation covers every sample once, each batch on one rank") {
             CHECK(next_sample == samples);
         }
     }
+}
+
+TEST_CASE("a step draws each sample with the same probability, and deals what it has drawn") {
+    constexpr std::int64_t samples = 1000;
+    data::PoissonDraw const draw(samples, 0.048, [](std::int64_t step) {
+        return random_key(7, Stream::order, {static_cast<std::uint64_t>(step)});
+    });
+    PlanOptions options{.samples = samples, .batch = 4, .replicas = 3, .accumulate = 4};
+    options.drawn = std::make_shared<data::PoissonDraw const>(draw);
+    TrainPlan const plan(options);
+    REQUIRE(plan.steps_per_epoch() == 20); // of 48 samples on average
+    std::vector<double> times(samples, 0);
+    std::int64_t drawn = 0;
+    double squares = 0; // of how far a step's number is from its mean
+    constexpr int epochs = 50;
+    for (std::int64_t step = 0; step < epochs * 20; ++step) {
+        std::vector<std::int64_t> dealt;
+        for (int micro = 0; micro < plan.micro_batches(step % 20); ++micro) {
+            for (int replica = 0; replica < 3; ++replica) {
+                auto const part = plan.indices(step / 20, plan.part(step % 20, micro, replica));
+                dealt.insert(dealt.end(), part.begin(), part.end());
+            }
+        }
+        REQUIRE(dealt == draw.draw(step));
+        for (auto const sample : dealt) {
+            ++times[static_cast<std::size_t>(sample)];
+        }
+        auto const count = static_cast<std::int64_t>(dealt.size());
+        drawn += count;
+        squares += static_cast<double>((count - 48) * (count - 48));
+    }
+    CHECK(std::abs(static_cast<double>(drawn) - 48000) < 5 * std::sqrt(48000 * 0.952));
+    CHECK(squares / 1000 == Approx(48 * 0.952).epsilon(0.25)); // binomial: no fixed number
+    CHECK(*std::ranges::max_element(times) < 48 + 6 * std::sqrt(48));
+    CHECK(*std::ranges::min_element(times) > 48 - 6 * std::sqrt(48));
+    CHECK(data::PoissonDraw(5, 1, [](auto) { return 1; }).draw(0).size() == 5);
+}
+
+TEST_CASE("a step that would draw more samples than there are is refused") {
+    PlanOptions options{.samples = 10, .batch = 11};
+    options.drawn =
+        std::make_shared<data::PoissonDraw const>(10, 1, [](std::int64_t) { return 1; });
+    CHECK(test::code_of([&] { TrainPlan const plan(options); }) == ExitCode::usage);
 }

@@ -21,6 +21,7 @@ using namespace lockstep::federate;
 namespace {
 
 constexpr std::size_t values = 6;
+constexpr double rates = 0.5; ///< sum of a round's learning rates
 
 using Names = std::set<std::string>;
 
@@ -73,7 +74,10 @@ struct World {
                 Site const site(*federation, own, scratch / ("local/" + name));
                 auto const standing = site.proceed(samples_of(name));
                 if (standing.need == Need::training) {
-                    site.send_update(standing.round, trained(name, standing.round));
+                    if (federation->charter().has_controls()) {
+                        site.write_correction(standing.round);
+                    }
+                    site.send_update(standing.round, trained(name, standing.round), rates);
                     site.proceed(samples_of(name));
                 }
             }
@@ -409,4 +413,46 @@ TEST_CASE("a key's file is for its owner alone") {
     key.promise("f", "update-of-round-1", "aa");
     key.promise("g", "update-of-round-1", "bb");
     CHECK(test::code_of([&] { key.promise("f", "update-of-round-1", "bb"); }) == ExitCode::data);
+}
+
+TEST_CASE("control variates become the mean gradients of sites, whatever they were before") {
+    auto charter = charter_of(GENERATE(std::int64_t{0}, std::int64_t{2}));
+    charter.strategy = "scaffold";
+    World const world(charter, 3);
+    REQUIRE(run_round(world, {}));
+    auto const after = ModelVector::read(world.federation->global_file(1));
+    REQUIRE(after.control.size() == values);
+    for (std::size_t i = 0; i < values; ++i) { // all three sites: minus the mean change over rates
+        auto const first = ModelVector::read(world.federation->global_file(0)).values[i];
+        CHECK(after.control[i] == Approx((first - after.values[i]) / rates).epsilon(1e-5));
+    }
+    // Each site adds the mean of all less its own.
+    auto const correction = ModelVector::read([&] {
+        auto const own = world.key_of("site2");
+        return Site(*world.federation, own, world.scratch / "local/site2").write_correction(2);
+    }());
+    auto const own = ModelVector::read(world.scratch / "local/site2/round-0001/control.h5").values;
+    for (std::size_t i = 0; i < values; ++i) {
+        CHECK(own[i] == Approx(-(0.75 + 0.01 * static_cast<double>(i)) / rates));
+        CHECK(correction.values[i] == Approx(after.control[i] - own[i]));
+    }
+}
+
+TEST_CASE("a site that did not count keeps its control variate, and the mean moves by its share") {
+    auto charter = charter_of(0);
+    charter.strategy = "scaffold";
+    World const world(charter, 4);
+    REQUIRE(run_round(world, {.before_announce = {"site3"}}));
+    auto const after = ModelVector::read(world.federation->global_file(1));
+    auto const first = ModelVector::read(world.federation->global_file(0));
+    CHECK(after.control[0] == Approx(0.75 * (first.values[0] - after.values[0]) / rates));
+    auto const own = world.key_of("site3");
+    auto const correction = ModelVector::read(
+        Site(*world.federation, own, world.scratch / "local/site3").write_correction(2));
+    CHECK(correction.values[0] == Approx(after.control[0]));
+    std::filesystem::remove(world.scratch / "local/site2/round-0001/control.h5");
+    auto const lost = world.key_of("site2");
+    CHECK(test::code_of([&] {
+              Site(*world.federation, lost, world.scratch / "local/site2").write_correction(2);
+          }) == ExitCode::no_input);
 }

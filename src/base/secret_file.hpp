@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace lockstep {
+
+/// Makes a file that its owner alone may read, durably; nobody sees it before it is complete.
+///
+/// Throws  Error 73 or 74 where it cannot be made
+void write_secret_text(std::filesystem::path const& file, std::string const& text);
+
+/// The text of such a file, of at most 4096 bytes. `what_to_do` is said where there is none.
+///
+/// Throws  Error 64 where others may read or write it; 65 where it is longer; 66 when there is none
+std::string read_secret_text(std::filesystem::path const& file, std::string const& what_to_do);
+
+} // namespace lockstep

@@ -1,0 +1,57 @@
+#include "federate/scaffold.hpp"
+
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+
+namespace lockstep::federate {
+
+namespace {
+
+/// A coordinator that has not learnt anything yet has none.
+std::vector<float> or_zeros(std::vector<float> values, std::size_t count) {
+    values.resize(count, 0);
+    return values;
+}
+
+} // namespace
+
+ModelVector correction_of(ModelVector const& model, std::vector<float> const& all,
+                          std::vector<float> const& own) {
+    auto correction = model;
+    auto const control = or_zeros(all, model.values.size());
+    for (std::size_t i = 0; i < correction.values.size(); ++i) {
+        correction.values[i] = control[i] - own.at(i);
+    }
+    return correction;
+}
+
+std::vector<float> next_control(ModelVector const& first, ModelVector const& trained,
+                                std::vector<float> const& own, double rates) {
+    if (first.fingerprint() != trained.fingerprint() || !(rates > 0)) {
+        throw Error(ExitCode::data, {"the trained model is not the federation's",
+                                     "its weights have other names or shapes, or it took no steps",
+                                     "Remove the round's run directory, and start again"});
+    }
+    auto const control = or_zeros(first.control, own.size());
+    auto next = own;
+    for (std::size_t i = 0; i < next.size(); ++i) {
+        auto const gradient =
+            (static_cast<double>(first.values[i]) - static_cast<double>(trained.values[i])) / rates;
+        next[i] = static_cast<float>(own[i] - control[i] + gradient);
+    }
+    first.for_statistics([&](std::size_t begin, std::size_t end) {
+        std::fill(next.begin() + static_cast<std::ptrdiff_t>(begin),
+                  next.begin() + static_cast<std::ptrdiff_t>(end), 0.0F);
+    });
+    return next;
+}
+
+void move_control(ModelVector& model, std::span<double const> change, double share) {
+    model.control = or_zeros(model.control, change.size());
+    for (std::size_t i = 0; i < change.size(); ++i) {
+        model.control[i] = static_cast<float>(model.control[i] + share * change[i]);
+    }
+}
+
+} // namespace lockstep::federate

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "federate/model_vector.hpp"
+
+// SCAFFOLD (Karimireddy et al., arXiv 1910.06378): each site keeps a control variate, the mean
+// gradient of its last training, and the coordinator that of all sites. A site adds the difference
+// to its gradients, so that sites of other data do not drift apart.
+namespace lockstep::federate {
+
+/// What a site adds to its gradients: `all` - `own`. Both have the model's names and shapes.
+ModelVector correction_of(ModelVector const& model, std::vector<float> const& all,
+                          std::vector<float> const& own);
+
+/// A site's next control variate: `own` - `all` + (first - trained) / rates (option II), where
+/// `rates` is the sum of the learning rates of all steps. Statistics of batch norm have none: 0.
+///
+/// Throws  Error 65 for models of other shapes
+std::vector<float> next_control(ModelVector const& first, ModelVector const& trained,
+                                std::vector<float> const& own, double rates);
+
+/// Moves the coordinator's control variate by the mean change of sites that are `share` of all.
+///
+/// Shape  change [values of the model]
+void move_control(ModelVector& model, std::span<double const> change, double share);
+
+} // namespace lockstep::federate

@@ -1,0 +1,57 @@
+#include "privacy_key.hpp"
+
+#include "base/secret_file.hpp"
+#include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <filesystem>
+
+namespace lockstep::train {
+
+namespace {
+
+std::filesystem::path file_of(config::Deck const& deck) {
+    return deck.privacy.key.empty() ? std::filesystem::path(deck.run.directory) / "privacy.key"
+                                    : std::filesystem::path(deck.privacy.key);
+}
+
+} // namespace
+
+federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck const& deck,
+                                  bool resumes) {
+    std::string digits;
+    comm::agree(world, "reading privacy.key", [&] {
+        federate::require_cryptography();
+        if (!world.is_root()) {
+            return;
+        }
+        auto const file = file_of(deck);
+        if (!resumes && !std::filesystem::exists(file)) {
+            write_secret_text(file, federate::hex_text(federate::Secret::random().bytes()) + "\n");
+        }
+        digits = trimmed(read_secret_text(
+            file, "Restore the file that the run began with: the noise of its next steps is drawn "
+                  "from it; or start over with --checkpoint.resume none"));
+        if (!federate::fixed_octets<federate::Secret::size>(digits)) {
+            throw Error(ExitCode::data, {concat(file.string(), " is no key"),
+                                         "it does not hold 64 hexadecimal digits",
+                                         "Restore it, or name another file in privacy.key"});
+        }
+    });
+    comm::broadcast_text(world, digits);
+    return federate::Secret(*federate::fixed_octets<federate::Secret::size>(digits));
+}
+
+federate::Secret secret_of_run(federate::Secret const& key, config::Deck const& deck,
+                               std::uint64_t data) {
+    auto use = concat("DP-SGD ", data, "\n", joined(config::forbidden_changes({}, deck), "\n"));
+    if (deck.schedule.name == "cosine") { // whose rates depend on the length
+        use += concat("\n", deck.train.epochs, " ", deck.train.steps, " ", deck.privacy.epsilon,
+                      " ", deck.privacy.delta);
+    }
+    return key.derived(use);
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/config/deck.hpp"
+#include "train/privacy.hpp"
+
+namespace lockstep::train {
+
+/// The secret in privacy.key, known to all ranks. Rank 0 makes the file where it is missing and the
+/// run begins.
+///
+/// Collective  over `world`
+/// Throws      AgreedError 64 for a file that others may read, 65 for one that holds no key, 66
+///             where a run resumes without it, 69 where the program was built without libsodium
+federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck const& deck,
+                                  bool resumes);
+
+/// A run's own secret: another for another deck, or for data of another fingerprint, since two sums
+/// with the same noise would give it away.
+federate::Secret secret_of_run(federate::Secret const& key, config::Deck const& deck,
+                               std::uint64_t data);
+
+} // namespace lockstep::train

@@ -1,0 +1,130 @@
+#include "privacy_rules.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+
+#include "federate/keys.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+Error refused(std::string const& what, std::string const& why, std::string const& next) {
+    return {ExitCode::usage, {concat(what, " with privacy.noise"), why, next}};
+}
+
+struct Breach {
+    bool is_there;
+    char const* what;
+    char const* why;
+    char const* next;
+};
+
+} // namespace
+
+federate::SampledGaussian private_step(config::Deck const& deck, std::int64_t samples) {
+    auto const of_step = deck.data.batch * deck.run.replicas * deck.optimizer.accumulate;
+    return {static_cast<double>(of_step) / static_cast<double>(samples), deck.privacy.noise};
+}
+
+double epsilon_after(config::Deck const& deck, std::int64_t samples, std::int64_t steps) {
+    return federate::epsilon_of(private_step(deck, samples), steps, deck.privacy.delta);
+}
+
+std::int64_t private_steps(config::Deck const& deck, std::int64_t samples) {
+    auto const& privacy = deck.privacy;
+    if (privacy.epsilon == 0) {
+        return 0;
+    }
+    auto const steps =
+        federate::max_rounds(private_step(deck, samples), privacy.epsilon, privacy.delta);
+    if (steps == 0) {
+        throw Error(ExitCode::usage,
+                    {concat("privacy.epsilon = ", privacy.epsilon),
+                     concat("epsilon is ", epsilon_after(deck, samples, 1), " after one step"),
+                     "Raise it or privacy.noise, or draw fewer samples (data.batch)"});
+    }
+    return steps;
+}
+
+std::string privacy_text(config::Deck const& deck, std::int64_t samples, std::int64_t steps) {
+    auto const& privacy = deck.privacy;
+    auto text = concat("differential privacy: each step draws each of ", count_text(samples),
+                       " samples with probability ", private_step(deck, samples).rate,
+                       "; epsilon will be ", epsilon_after(deck, samples, steps), " at delta ",
+                       privacy.delta, " after ", count_text(steps), " steps");
+    if (privacy.delta * static_cast<double>(samples) >= 1) {
+        text += "; warning: privacy.delta should be far below 1 / samples";
+    }
+    return text;
+}
+
+void require_private(config::Deck const& deck) {
+    if (!deck.privacy.is_on()) {
+        return;
+    }
+    federate::require_cryptography();
+    auto const& data = deck.data;
+    auto const& sums = deck.communication;
+    std::initializer_list<Breach> const breaches{
+        {data.shuffle != "full", "data.shuffle other than full",
+         "epsilon is that of samples that each step draws independently", "Leave it out"},
+        {!data.sample_weights.empty(), "data.sample-weights",
+         "epsilon is that of samples that are drawn with the same probability", "Leave it out"},
+        {data.bucket_by_length > 0, "data.bucket-by-length",
+         "epsilon is that of samples that each step draws independently", "Leave it out"},
+        {deck.optimizer.clip_norm > 0, "optimizer.clip-norm",
+         "the norm of the whole gradient is known before noise is added",
+         "Leave it out: privacy.clip clips each sample's gradient"},
+        {deck.precision.compute == "fp16", "precision.compute = fp16",
+         "steps would be skipped, depending on gradients without noise",
+         "Set precision.compute = bf16 or fp32"},
+        {sums.compression != "none", "communication.compression",
+         "a sum that is rounded can change by more than privacy.clip with one sample",
+         "Set communication.compression = none"},
+        {sums.unused_parameters, "communication.unused-parameters",
+         "which parameters change would depend on the samples, without noise",
+         "Set it to false, and remove parameters that the loss does not depend on"},
+        {sums.sync_batch_norm, "communication.sync-batch-norm",
+         "batch norm mixes samples: one of them would change the gradients of others",
+         "Use a model with another norm, such as layer norm"},
+        {deck.quantise.aware, "quantise.aware",
+         "the scales would be calibrated on training samples, without noise",
+         "Quantise after training (lockstep checkpoint quantise)"},
+    };
+    for (auto const& breach : breaches) {
+        if (breach.is_there) {
+            throw refused(breach.what, breach.why, breach.next);
+        }
+    }
+    if (task::is_played(deck.task)) {
+        throw refused(concat("task.kind = ", deck.task.kind),
+                      "it learns from an environment, which has no samples to protect",
+                      "Set privacy.noise = 0");
+    }
+}
+
+void require_private(config::Deck const& deck, nn::Model const& model, task::Task const& task) {
+    if (!deck.privacy.is_on()) {
+        return;
+    }
+    for (auto const& buffer : model.named_buffers()) {
+        auto const& name = buffer.key();
+        if (name.ends_with("running_mean") || name.ends_with("running_var")) {
+            throw refused(concat("buffer ", name, " of model.name = ", deck.model.name),
+                          "batch norm keeps means of training samples, without noise",
+                          "Set model.batch-norm = false, or use a model with another norm, such as "
+                          "layer norm");
+        }
+    }
+    if (!task.class_weights().empty()) {
+        throw refused("task.class-weights",
+                      "weights from class counts would tell of single samples, and a sample's "
+                      "gradient is clipped whatever its weight",
+                      "Leave it out");
+    }
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,148 @@
+"""Differential privacy of training samples (DP-SGD): clipped sums are numpy's, noise is a Gaussian of the right width,
+the bits are the same on 1 and 2 ranks and through a kill, epsilon is the accountant's, and what would break the
+promise is refused."""
+import math
+import shutil
+
+import h5py
+import numpy
+
+from harness import DATA, DECK, SEED, Scratch, check, records, run
+
+PERCEPTRON = [f"layers/{layer}/{kind}" for layer in ("hidden1", "output") for kind in ("weight", "bias")]
+SAMPLES = 96
+DECK_TEXT = """[model]
+name = mlp
+hidden = 256
+[optimizer]
+name = sgd
+learning-rate = 0.5
+weight-decay = 0
+[run]
+replicas = 2
+[data]
+batch = {batch}
+[train]
+steps = {steps}
+[checkpoint]
+every-steps = 2
+[monitor]
+log-every = 1
+tensorboard = false
+plots = false
+[privacy]
+noise = {noise}
+clip = {clip}
+"""
+
+
+def gaussian_epsilon(noise, steps, delta):
+    """Of the Gaussian mechanism without sampling: its Renyi divergence is steps * order / (2 noise^2)."""
+    orders = [1 + tenth / 10 for tenth in range(1, 100)] + list(range(11, 64)) + [128, 256, 512, 1024]
+    return min(steps * order / (2 * noise**2) + math.log1p(-1 / order) - math.log(delta * order) / (order - 1)
+               for order in orders)
+
+
+def weights(directory, step):
+    with h5py.File(directory / f"checkpoints/step-{step:08}.h5") as file:
+        return {name: file["model"][name][()].astype("f8") for name in PERCEPTRON}
+
+
+def clipped_mean(first, inputs, labels, clip):
+    """The mean of the samples' gradients, each scaled to a norm of at most `clip`; and how many were scaled."""
+    w1, b1, w2, b2 = (first[name] for name in PERCEPTRON)
+    total, scaled = {name: 0 for name in PERCEPTRON}, 0
+    for x, label in zip(inputs, labels):
+        hidden = numpy.maximum(w1 @ x + b1, 0)
+        scores = w2 @ hidden + b2
+        away = numpy.exp(scores - scores.max())
+        away /= away.sum()
+        away[label] -= 1
+        back = (away @ w2) * (hidden > 0)
+        gradient = (numpy.outer(back, x), back, numpy.outer(away, hidden), away)
+        norm = math.sqrt(sum((part**2).sum() for part in gradient))
+        scaled += norm > clip
+        for name, part in zip(PERCEPTRON, gradient):
+            total[name] = total[name] + part * min(1, clip / norm) / len(labels)
+    return total, scaled
+
+
+class Runs:
+    def __init__(self, scratch):
+        self.scratch = scratch
+        rng = numpy.random.default_rng(SEED)
+        self.labels = rng.integers(0, 3, SAMPLES)
+        self.inputs = (rng.normal(size=(SAMPLES, 40)) + 2 * numpy.eye(3, 40)[self.labels]).astype("f4")
+        with h5py.File(scratch / "data.h5", "w") as file:
+            file["inputs"], file["targets"] = self.inputs, self.labels
+            file.attrs.update({"format": numpy.bytes_("lockstep-dataset"), "version": 1,
+                               "classes": numpy.array([b"a", b"b", b"c"])})
+
+    def train(self, name, *options, ranks=1, env=None, noise=1, clip=1, batch=8, steps=5):
+        deck = self.scratch / f"{name}.ini"
+        deck.write_text(DECK_TEXT.format(noise=noise, clip=clip, batch=batch, steps=steps))
+        return run(["train", deck, "--data.train", self.scratch / "data.h5", "--run.directory", self.scratch / name,
+                    "--privacy.key", self.scratch / "key", *options], ranks, env)
+
+
+def sums_are_right(runs):
+    """All samples in one step: without noise to speak of numpy's clipped mean, with noise that and a Gaussian."""
+    whole = SAMPLES // 2  # of each of two replicas
+    runs.train("clipped", noise=1e-6, clip=0.3, batch=whole, steps=1).expect(0, "with probability 1;")
+    first, after = weights(runs.scratch / "clipped", 0), weights(runs.scratch / "clipped", 1)
+    mean, scaled = clipped_mean(first, runs.inputs.astype("f8"), runs.labels, 0.3)
+    check(scaled > SAMPLES / 2, "most are clipped")
+    for name in PERCEPTRON:
+        check(numpy.abs(first[name] - after[name] - 0.5 * mean[name]).max() < 1e-6, f"{name}: the clipped mean")
+    runs.train("noisy", noise=2, clip=0.3, batch=whole, steps=1).expect(0)
+    noisy = weights(runs.scratch / "noisy", 1)
+    noise = numpy.concatenate([((after[name] - noisy[name]) * SAMPLES / 0.5 / 0.6).ravel() for name in PERCEPTRON])
+    count = len(noise)
+    check(abs(noise.mean()) < 5 / math.sqrt(count), f"mean of the noise {noise.mean()}")
+    check(abs((noise**2).mean() - 1) < 5 * math.sqrt(2 / count), f"variance of the noise {(noise**2).mean()}")
+    check(abs((noise**4).mean() - 3) < 5 * math.sqrt(96 / count), f"fourth moment {(noise**4).mean()}")
+
+
+def bits_and_epsilon(runs):
+    runs.train("one", steps=6).expect(0, "differential privacy: each step draws each of 96 samples with probability 0.1")
+    runs.train("two", ranks=2, steps=6, env={"LOCKSTEP_INJECT": "kill:rank=1:step=4"})
+    check(not (runs.scratch / "two/checkpoints/step-00000006.h5").exists(), "killed")
+    runs.train("two", ranks=2, steps=6).expect(0, "epsilon is ")
+    one, two = (weights(runs.scratch / name, 6) for name in ("one", "two"))
+    check(all(numpy.array_equal(one[name], two[name]) for name in PERCEPTRON), "2 ranks and a kill: the same bits")
+    runs.train("other", "--privacy.key", runs.scratch / "key2", steps=6).expect(0)
+    check(not numpy.array_equal(one[PERCEPTRON[0]], weights(runs.scratch / "other", 6)[PERCEPTRON[0]]), "another key")
+    # Without sampling epsilon has a formula; a budget ends training where it is reached.
+    within = gaussian_epsilon(4, 3, 1e-5)
+    result = runs.train("budget", "--privacy.epsilon", within + 1e-6, noise=4, batch=SAMPLES // 2, steps=9)
+    result.expect(0, "after 3 steps")
+    epochs = records(runs.scratch / "budget", "epoch")
+    check(len(epochs) == 3, "three steps, each an epoch")
+    for step, epoch in enumerate(epochs, 1):
+        check(abs(epoch["epsilon"] - gaussian_epsilon(4, step, 1e-5)) < 1e-6, f"epsilon after {step} steps")
+    runs.train("none", "--privacy.epsilon", 0.01).expect(64, "privacy.epsilon = 0.01", "after one step")
+
+
+def refusals(runs):
+    for name, value, words in (("optimizer.clip-norm", 1, "before noise is added"),
+                               ("precision.compute", "fp16", "skipped"),
+                               ("communication.compression", "bf16", "rounded"),
+                               ("communication.unused-parameters", "true", "which parameters"),
+                               ("data.shuffle", "none", "independently"),
+                               ("task.class-weights", "balanced", "class counts"),
+                               ("data.batch", 49, "each step would draw 98 of 96")):
+        runs.train("refused", f"--{name}", value).expect(64, words)
+    run(["train", DECK, "--data.train", DATA / "train.h5", "--data.validation", "", "--run.directory",
+         runs.scratch / "norm", "--optimizer.clip-norm", 0, "--privacy.noise", 1]).expect(64, "batch norm")
+    runs.train("one", "--force", noise=2, steps=7).expect(64, "epsilon is that of one deck")
+    (runs.scratch / "key").chmod(0o644)
+    runs.train("open").expect(64, "others may read")
+    (runs.scratch / "key").unlink()
+    runs.train("one", steps=8).expect(66, "Restore the file")
+
+
+with Scratch() as scratch:
+    runs = Runs(scratch)
+    sums_are_right(runs)
+    bits_and_epsilon(runs)
+    refusals(runs)
