@@ -18,4 +18,4 @@ for ((i = 1; i <= $1; ++i)); do
     before=$(qsub ${before:+-W depend=afterany:$before} -v "$settings" "${2:-pbs/train.pbs}")
     echo "job $i of $1: $before"
 done
-echo "to end it for good: touch lockstep-$chain.stop"
+echo "to end the chain for good: touch lockstep-$chain.stop"

@@ -3,8 +3,8 @@
     import lockstep_export
     lockstep_export.save(model, (images,), "model.pt2")
 
-writes a program for training and one for evaluation, of torch.export, into one file. With `loss`, the
-file also holds what is to be learnt (`task.kind = export`):
+writes two programs of torch.export into one file, one for training and one for evaluation. With `loss`,
+the file also holds the loss to train with (`task.kind = export`):
 
     def loss(scores, labels):
         return {"loss": cross_entropy(scores, labels, reduction="sum"),
@@ -34,7 +34,7 @@ FORMAT = 1
 
 @contextlib.contextmanager
 def _without_own_warnings():
-    """PyTorch warns of what it does itself, and no caller can change: of a deprecated call, and of its LSTM's lists."""
+    """Hides warnings about PyTorch's own code, which no caller can change: a deprecated call, and its LSTM's lists."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning, message=".*LeafSpec")
         warnings.filterwarnings("ignore", category=UserWarning, message=r"The tensor attributes self\._flat_weights")
@@ -46,23 +46,26 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
          dynamic_shapes=None):
     """Exports `model` for batches like `inputs`, a tuple of tensors whose first dimension is the batch.
 
-    loss     of (outputs, *targets): a dict of sums over the batch; "loss" is minimised, divided by
-             the sum named `weight`; count samples with labels.shape[0], since len() is not traced.
-             A parameter named `inputs` is given the model's inputs, as a tuple
-    metrics  name: (sum, sum), what validation reports besides the loss: ratios of sums; the best model
-             may be chosen by them, and has the highest one, or the lowest: name: (sum, sum, "min")
-    dynamic_shapes  as torch.export takes them, for more dimensions than the batch to vary
+    loss     a function of (outputs, *targets) that returns a dict of sums over the batch. Training
+             minimises the sum named "loss", divided by the sum named `weight`. Count samples with
+             labels.shape[0], since len() is not traced. If the function has a parameter named
+             `inputs`, it gets the model's inputs, as a tuple
+    metrics  {name: (sum, sum)}: ratios of two of these sums, which validation reports besides the loss
+             and which can choose the best model: the one with the highest ratio or, with
+             (sum, sum, "min"), with the lowest
+    dynamic_shapes  as for torch.export.export, if other dimensions than the batch vary, too
 
-    Returns whether the exported program has the model's bits: two steps of training are compared, at
-    two sizes of the batch. Where torch.export chose other kernels, which round otherwise, it warns;
-    raises ValueError, and writes nothing, where the program computes something else."""
+    Returns True if the exported program gives the same bits as the model: two steps of training are
+    compared, at two batch sizes. If the results differ only by rounding, because torch.export chose
+    other kernels, it warns and returns False. If they differ by more, it writes nothing and raises
+    ValueError."""
     inputs, targets = _tensors(inputs, "inputs"), _tensors(targets, "targets")
     examples = (*inputs, *targets)
     sizes = {len(each) for each in examples}
     if len(sizes) != 1 or min(sizes) < 2:
-        raise ValueError(f"the first dimension is the batch: alike, and at least 2, not {sorted(sizes)}")
+        raise ValueError(f"all tensors need the same batch size (first dimension), at least 2, not {sorted(sizes)}")
     if targets and loss is None:
-        raise ValueError("targets are given to the loss: give one")
+        raise ValueError("targets were given without a loss: pass loss=..., or leave targets out")
     module = _with_loss(model, len(inputs), loss) if loss else model
     if dynamic_shapes is None:
         batch = torch.export.Dim("batch", min=1)
@@ -86,7 +89,7 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
     from torch.export.pt2_archive._package import package_pt2
     package_pt2(path, exported_programs=programs, extra_files={"lockstep.json": json.dumps(about)})
     if differ:
-        warnings.warn(f"{path}: the exported program rounds otherwise than the model, in "
+        warnings.warn(f"{path}: the exported program rounds differently from the model, in "
                       f"{', '.join(differ[:3])}: torch.export chose other kernels", stacklevel=3)
     return not differ
 
@@ -98,7 +101,7 @@ def language_loss(*, end_of_text=None, label_smoothing=0.0):
         save(model, tokens, path, loss=language_loss(), targets=tokens, weight="tokens",
              metrics={"accuracy": ("right", "tokens")})
 
-    end_of_text  the token that ends a document, of which nothing is learnt; none: documents are joined"""
+    end_of_text  the token that ends a document; the token after it is not learnt. None: documents are joined"""
     def loss(scores, targets, *, inputs):
         if end_of_text is not None:
             targets = targets.masked_fill(inputs[0] == end_of_text, -100)
@@ -184,7 +187,7 @@ def _two_steps(module, batch):
 
 
 def _differences(module, program, batch, path):
-    """The names of results in which the program rounds otherwise; raises where it computes something else."""
+    """The names of results that the program rounds differently; raises if they differ by more than rounding."""
     state = torch.get_rng_state()
     try:
         eager = _two_steps(copy.deepcopy(module), batch)
@@ -212,17 +215,18 @@ def _is_close(a, b):
 def compile(path, *, segments=1, threads=1, processor=None):
     """Compiles the training step of a file that was saved with a loss, and adds it to the file.
 
-    With model.compiled = require (or prefer), forward, loss and backward then run as native code, made
-    here by AOTInductor with the C++ compiler; where it runs, no compiler is needed. The bits of a
-    compiled step are its own, and the same for all who use the file. The file keeps its graph, which
-    evaluates, and trains where the compiled step cannot run.
+    With model.compiled = require (or prefer), forward, loss and backward then run as native code, which
+    AOTInductor makes here with the C++ compiler; the machines that train need no compiler. Results may
+    differ from the graph's by rounding, but are the same bits for everybody who uses the file. The file
+    keeps its graph, which is used for evaluation, and for training where the compiled step cannot run.
 
-    segments   in how many parts the step is cut: the gradients of the last layers, those of the first
-               part, are sent while the next part runs
+    segments   number of parts that the step is cut into; the first part computes the gradients of the
+               last layers, which are sent while the next part runs
     threads    run.threads of the deck
-    processor  the oldest that the step shall run on, as compilers name it; on x86 x86-64-v3 (AVX2)
+    processor  the oldest processor that the step must run on, in the compiler's terms (-march);
+               default on x86: x86-64-v3 (AVX2)
 
-    Raises ValueError where the compiled step computes something else than the graph."""
+    Raises ValueError if the compiled step differs from the graph by more than rounding."""
     machine = platform.machine()
     processor = processor or ("x86-64-v3" if machine == "x86_64" else machine)
     records = _read_records(path)
@@ -275,7 +279,7 @@ def _meaning(joint):
         elif spec.kind.name == "BUFFER_MUTATION":
             outputs["buffers"].append([spec.arg.name, spec.target])
         else:
-            raise ValueError(f"its step has an output of kind {spec.kind.name}: it cannot be compiled")
+            raise ValueError(f"the step cannot be compiled: it has an output of kind {spec.kind.name}")
     return {"inputs": inputs, **outputs, "segments": []}
 
 
@@ -382,8 +386,8 @@ def _require_close(values, expected):
              if value.shape != right.shape or
              (value.double() - right.double()).norm() > 0.02 * right.double().norm() + 1e-5 * largest]
     if wrong:
-        raise ValueError(f"the compiled step differs from the graph in its results {wrong}: "
-                         "it is not added")
+        raise ValueError(f"the compiled step was not added: its results {wrong} differ from the "
+                         "graph's by more than rounding")
 
 
 def _read_records(path):

@@ -2,9 +2,9 @@
 
     python3 lockstep_export_check.py MODEL INPUTS OUTPUTS SAMPLES TIMES
 
-reads so many samples from INPUTS, one after the other in the type of the model's input, writes the outputs
-(float32) to OUTPUTS, and prints the seconds that one sample takes, the fastest of so many TIMES. Exits with
-3 where onnxruntime or numpy is missing.
+reads SAMPLES samples from INPUTS (one after the other, in the type of the model's input), writes the outputs
+(float32) to OUTPUTS, and prints the time of one sample in seconds: the fastest of TIMES repetitions. Exits
+with 3 if onnxruntime or numpy is missing.
 """
 import sys
 import time

@@ -48,7 +48,7 @@ trap ask_to_end TERM INT USR1 # modules may take their time to load
 # USR1, which it passes on to the ranks: they finish the step, write a checkpoint and leave with 75.
 run_launcher() { # WORDS...
     if [ "$asked" = yes ]; then
-        say "asked to end before the run began"
+        say "a signal arrived before the run began"
         code=75
         return
     fi
@@ -67,9 +67,9 @@ put_back() {
     if [ "$REQUEUE" != yes ]; then
         say "the next job of the chain continues"
     elif [ -e "$chain.stop" ]; then
-        say "not requeued, since $chain.stop is there"
+        say "not requeued: $chain.stop exists"
     elif ! again; then
-        say "cannot be requeued: submit it again, the run resumes where it was" >&2
+        say "cannot be requeued: submit it again, and the run resumes where it stopped" >&2
     fi
 }
 
@@ -86,11 +86,11 @@ lost() {
     local count
     count=$(wc -l <"$chain.losses")
     if [ "$count" -gt "$FORGIVEN" ]; then
-        say "a rank was lost $count times: stopped, see the messages above" >&2
+        say "a rank was lost $count times: not requeued, see the messages above" >&2
         stop_chain
         return
     fi
-    say "a rank was lost (exit code $code), $count of $FORGIVEN times that are forgiven"
+    say "a rank was lost (exit code $code): loss $count of at most $FORGIVEN"
     put_back
 }
 
@@ -104,7 +104,7 @@ act_on_code() {
         put_back
         ;;
     79)
-        say "a newer attempt of this run has taken over: nothing is requeued"
+        say "a newer attempt of this run has taken over: not requeued"
         ;;
     6[4-9] | 7[0134] | 12[67]) # the run's own word, or there is no such program
         say "stopped with exit code $code, see docs/errors.md" >&2
@@ -120,7 +120,7 @@ act_on_code() {
 # all hosts of the job; or LAUNCH, where it is set, which is a launcher and its options.
 train() { # WORDS...
     if [ "$REQUEUE" != yes ] && [ -e "$chain.stop" ]; then
-        say "nothing is done, since $chain.stop is there"
+        say "nothing to do: $chain.stop exists"
         exit 0
     fi
     if [ -n "${RUN_SECONDS:-}" ]; then

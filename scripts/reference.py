@@ -16,11 +16,11 @@ the program. For an overview see the [quick reference](quick_reference.md).
 
 INCLUDE = """### include
 
-`include = FILE`, before the first section of a deck, includes another deck; its path is relative to this deck;
-several such lines are read in order. Values of this deck win over included ones, wherever the line stands; of
-several decks on the command line the later wins. Where a later deck or the command line names another
-`model.name` or `task.kind`, keys of the one named before are ignored, and each is reported. At most 64 decks, 8 deep,
-each of 1 MiB of UTF-8 text with lines of 64 KiB."""
+`include = FILE`, before the first section of a deck, includes another deck. The path is relative to the including
+deck. Several such lines are read in order. Values in the including deck take precedence over included ones; if
+several decks on the command line set the same key, the last one wins. If a later deck or the command line names
+another `model.name` or `task.kind`, keys of the earlier model or task are ignored, and each is reported. At most 64
+decks can be included, 8 levels deep, each of at most 1 MiB of UTF-8 text with lines of at most 64 KiB."""
 
 
 def told(program, *words):
@@ -82,8 +82,8 @@ def main():
         if command == "data":
             print(code(told(program, "data", "import")))
     keys_of_deck = told(program, "train")
-    print("## Keys of a deck\n\nIn a deck below `[section]`; on the command line `--section.key VALUE`, "
-          "which wins.\n\n" + INCLUDE)
+    print("## Keys of a deck\n\nIn a deck, keys are set below `[section]`; `--section.key VALUE` on the command "
+          "line takes precedence.\n\n" + INCLUDE)
     print(keys(keys_of_deck[keys_of_deck.index("Keys of the deck"):]))
     for title, command in (("Models", "models"), ("Tasks", "tasks")):
         text = subprocess.run([program, command], check=True, capture_output=True, text=True).stdout

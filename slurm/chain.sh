@@ -24,4 +24,4 @@ for ((i = 1; i <= count; ++i)); do
     before=${job%%;*} # ID;CLUSTER
     echo "job $i of $count: $before"
 done
-echo "to end it for good: touch lockstep-$CHAIN.stop"
+echo "to end the chain for good: touch lockstep-$CHAIN.stop"

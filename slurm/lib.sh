@@ -23,7 +23,7 @@ newer_attempt() {
 # end is not begun again.
 again() {
     if newer_attempt; then
-        say "Slurm has started this job again already: nothing is requeued"
+        say "Slurm has already started this job again: not requeued"
         return
     fi
     case $(squeue -h -j "$this_job" -o '%T %L' 2>/dev/null) in

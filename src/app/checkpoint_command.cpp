@@ -105,7 +105,7 @@ ExitCode verify(std::filesystem::path const& path) {
         for (auto const& fault : faults) {
             std::cout << file.string() << ": " << fault << "\n";
         }
-        std::cout << file.string() << (faults.empty() ? ": every byte is right\n" : ": damaged\n");
+        std::cout << file.string() << (faults.empty() ? ": all bytes are intact\n" : ": damaged\n");
         whole = whole && faults.empty();
     }
     return whole ? ExitCode::ok : ExitCode::data;

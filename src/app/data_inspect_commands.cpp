@@ -121,7 +121,7 @@ bool verify(data::DatasetOptions const& options) {
     std::cout << options.files
               << (damaged        ? ": damaged\n"
                   : !odd.empty() ? ": not fit for training\n"
-                  : checksums    ? ": every checksum is right\n"
+                  : checksums    ? ": all checksums are correct\n"
                                  : ": every sample can be read; it has no checksums\n");
     return !damaged && odd.empty();
 }

@@ -21,20 +21,21 @@ ExitCode join_command(Invocation const& invocation) {
     federate::Federation const federation(words.positions[0]);
     auto const coordinator = federate::hex_text(federation.coordinator());
     if (!told.coordinator.empty() && told.coordinator != coordinator) {
-        throw Error(ExitCode::data,
-                    {concat("the coordinator's fingerprint is ", coordinator),
-                     concat("--coordinator says ", told.coordinator),
-                     "Ask the coordinator which is right, but not through the directory"});
+        throw Error(ExitCode::data, {concat("the coordinator's fingerprint is ", coordinator),
+                                     concat("--coordinator says ", told.coordinator),
+                                     "Ask the coordinator which one is right, by telephone for "
+                                     "example, not through the directory"});
     }
     auto const key = federate::PrivateKey::open_or_make(told.key, told.site);
     federate::Site(federation, key, {}).join();
     std::cout << "site " << told.site << " has joined; its fingerprint is\n  "
               << federate::hex_text(key.signing_key().public_key()) << "\n";
     if (told.coordinator.empty()) {
-        std::cout << "the coordinator is trusted as it was found; compare its fingerprint:\n  "
+        std::cout << "the coordinator's key in the directory is trusted; compare its fingerprint "
+                     "with the one that init printed:\n  "
                   << coordinator << "\n";
     }
-    std::cout << "next: the coordinator accepts the site (--accept)\n";
+    std::cout << "next: the coordinator must accept the site (--accept)\n";
     return ExitCode::ok;
 }
 

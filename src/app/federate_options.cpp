@@ -13,7 +13,7 @@ std::vector<Option> charter_rows(federate::Charter& charter, bool& secure) {
         option::one_of("--strategy", {"fedavg", "fedprox", "fedadam", "scaffold"},
                        "how the mean change updates the global model", charter.strategy),
         option::whole("--rounds N", "number of rounds", charter.rounds),
-        option::whole("--min-sites N", "fewest sites that make a round", charter.min_sites),
+        option::whole("--min-sites N", "minimum number of sites in a round", charter.min_sites),
         option::real("--participation P", "probability that a site is drawn for a round",
                      charter.participation, {.least = 1e-6, .most = 1}),
         option::real("--server-rate R", "learning rate of the global model", charter.server_rate),

@@ -93,7 +93,7 @@ void require_job_for_its_shape(launch::LaunchChoice const& choice) {
     if (choice.submit == "no" && shaped) {
         throw Error(ExitCode::usage,
                     {"options of a job, such as --nodes or --time, were given with --submit no",
-                     "no job is submitted", "Name hosts by --hostfile, or submit a job"});
+                     "no job is submitted", "Name hosts with --hostfile, or submit a job"});
     }
 }
 
@@ -114,7 +114,7 @@ void require_fit_for_search(LaunchTold const& told) {
                                               : told.force ? "--force"
                                                            : "--mode dp"),
                      submits      ? "job scripts are written for single runs"
-                     : told.force ? "a search never forces changed keys on its trials"
+                     : told.force ? "trials of a search are never resumed with a changed deck"
                                   : "the replicas of a trial run on ranks, not on threads",
                      submits ? "Start lockstep launch --yes --search in a job script of your own"
                              : "Leave it out"});

@@ -21,16 +21,16 @@ struct ProfileTold {
 };
 
 Options profile_options(ProfileTold& told) {
-    return {.command = "lockstep profile",
-            .positions = {"RUN", 1, 1},
-            .about = "Asks a running job for a timeline of its next steps on all ranks, and waits "
-                     "for it. RUN is the run's directory, here or on a shared file system. The "
-                     "timeline opens in ui.perfetto.dev and in chrome://tracing.",
-            .rows = {option::whole("--steps N", "number of steps, at most 1000", told.steps,
-                                   {.least = 1, .most = 1000}),
-                     option::real("--wait SECONDS",
-                                  "how long to wait for the timeline; 0: ask, and leave",
-                                  told.wait_s, {.least = 0, .most = 1e6})}};
+    return {
+        .command = "lockstep profile",
+        .positions = {"RUN", 1, 1},
+        .about = "Asks a running job for a timeline of its next steps on all ranks, and waits "
+                 "for it. RUN is the run's directory, here or on a shared file system. The "
+                 "timeline opens in ui.perfetto.dev and in chrome://tracing.",
+        .rows = {option::whole("--steps N", "number of steps, at most 1000", told.steps,
+                               {.least = 1, .most = 1000}),
+                 option::real("--wait SECONDS", "how long to wait for the timeline; 0: do not wait",
+                              told.wait_s, {.least = 0, .most = 1e6})}};
 }
 
 /// Throws  Error 66 for a run that does not run
@@ -55,12 +55,12 @@ monitor::ProfileRecord awaited(monitor::RunRecords& run, std::size_t before, dou
         require_running(run);
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
-    throw Error(ExitCode::unavailable,
-                {concat(run.name(), " has written no timeline within ", duration_text(wait_s)),
-                 "its job takes no steps, or is gone, or the disk refused the file (log.txt says "
-                 "so)",
-                 "Look at the run with lockstep watch; a pending request stays, and the run's next "
-                 "step takes it"});
+    throw Error(
+        ExitCode::unavailable,
+        {concat(run.name(), " has written no timeline within ", duration_text(wait_s)),
+         "its job makes no steps or has ended, or the file could not be written (see log.txt)",
+         "Look at the run with lockstep watch; the request stays pending until the run's next "
+         "step"});
 }
 
 } // namespace

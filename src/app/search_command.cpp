@@ -46,10 +46,9 @@ Options search_report_options(SearchReportTold& told) {
 Options search_suggest_options(SuggestTold& told) {
     return {.command = "lockstep search suggest",
             .positions = {"SPACE.ini", 1, 1},
-            .about =
-                "Prints, as JSON, the next trial of a search whose trials you run yourself; "
-                "null while results of earlier ones are missing. Tell its result with lockstep "
-                "search tell.",
+            .about = "Prints, as JSON, the next trial of a search whose trials you run yourself; "
+                     "null while results of earlier ones are missing. Report its result with "
+                     "lockstep search tell.",
             .rows = {option::required(
                 option::path("--directory DIRECTORY", "directory of the search", told.directory))}};
 }
@@ -57,8 +56,9 @@ Options search_suggest_options(SuggestTold& told) {
 Options search_tell_options(NothingTold&) {
     return {.command = "lockstep search tell",
             .positions = {"DIR TRIAL VALUE...", 3, 20},
-            .about = "Tells the result of a suggested trial: a value for each of search.goals, in "
-                     "their order, or the word failed."};
+            .about =
+                "Records the result of a suggested trial: a value for each of search.goals, in "
+                "their order, or the word failed."};
 }
 
 /// The lock of a search that people drive themselves, as a running search has it.
@@ -145,9 +145,10 @@ ExitCode tell_command(Invocation const& invocation) {
     auto journal = std::make_unique<search::Journal>(directory / search::journal_name);
     auto identity = search::Study::look_at(directory)->identity();
     if (identity.deck != by_hand) {
-        throw Error(ExitCode::usage, {concat("lockstep search tell ", directory.string()),
-                                      "this search trains its trials itself",
-                                      "Tell results to searches begun with search suggest"});
+        throw Error(ExitCode::usage,
+                    {concat("lockstep search tell ", directory.string()),
+                     "this search trains its trials itself",
+                     "Use search tell only for a search that was started with search suggest"});
     }
     search::Study study(std::move(identity), std::move(journal));
     study.tell(outcome_of(words, settings));

@@ -18,8 +18,8 @@ Options serve_options(serve::ServeOptions& options) {
             .about =
                 "Shows runs in the browser, live: curves, step time, ranks, checkpoints and "
                 "attempts, log, deck; several runs in one plot. It reads the runs' directories, "
-                "here or on a shared file system, and writes nothing. Open the address that it "
-                "prints, which lets in this user alone; Ctrl-C ends it. From another machine: ssh "
+                "here or on a shared file system, and writes nothing. Open the printed address; "
+                "other users are refused. Ctrl-C ends the command. From another machine: ssh "
                 "-L 8800:127.0.0.1:8800 HOST lockstep serve --port 8800 runs",
             .rows = {option::whole("--port N", "port of 127.0.0.1; 0: a free one", options.port,
                                    {.least = 0, .most = 65535}),

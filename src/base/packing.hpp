@@ -67,7 +67,7 @@ class Unpacker {
   private:
     std::span<std::byte const> take(std::uint64_t count, std::size_t size) {
         if (count > rest_.size() / size) {
-            throw Error(ExitCode::software, {"a message of another rank", "it was cut short",
+            throw Error(ExitCode::software, {"a message from another rank", "it was cut short",
                                              "Please report this as a bug"});
         }
         auto const taken = rest_.first(count * size);

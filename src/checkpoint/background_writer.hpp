@@ -29,7 +29,7 @@ struct Outcome {
 class BackgroundWriter {
   public:
     /// Collective  over `world`
-    /// Throws      AgreedError 69 where MPI does not grant MPI_THREAD_MULTIPLE
+    /// Throws      AgreedError 69 where MPI does not provide MPI_THREAD_MULTIPLE
     explicit BackgroundWriter(comm::Communicator const& world);
     BackgroundWriter(BackgroundWriter const&) = delete;
     BackgroundWriter& operator=(BackgroundWriter const&) = delete;

@@ -49,7 +49,7 @@ RequestDesk::RequestDesk(Communicator const& world, Answer answer)
     agree(world, "opening the search", [&] {
         if (world.size() > 1 && !threads_may_speak()) {
             throw Error(ExitCode::unavailable,
-                        {"a search on several ranks", "MPI grants no MPI_THREAD_MULTIPLE",
+                        {"a search on several ranks", "MPI does not provide MPI_THREAD_MULTIPLE",
                          "Use an MPI that does, or start one rank"});
         }
     });

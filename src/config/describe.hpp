@@ -155,7 +155,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
 
     auto& distill = deck.distill;
     visit("distill.teacher", distill.teacher, such_as(check_paths, fixed),
-          "file of a trained model from whose outputs the model learns, too: a checkpoint, a "
+          "trained model whose outputs the model also learns from: a checkpoint, a "
           "best.h5, a safetensors file, a TorchScript file or a program of torch.export");
     visit("distill.teacher-deck", distill.teacher_deck, such_as(check_paths, fixed),
           "deck of the teacher's model, for a safetensors file");
@@ -166,22 +166,22 @@ void describe(SomeDeck& deck, Visitor& visit) {
 
     auto& prune = deck.prune;
     visit("prune.pattern", prune.pattern, such_as(check_pattern, fixed),
-          "weights to remove: none, unstructured, channels, or N:M, such as 2:4: of each M "
-          "neighbouring weights N stay");
+          "which weights to remove: none; unstructured; channels; or N:M, such as 2:4, which keeps "
+          "N of every M neighbouring weights");
     visit("prune.target", prune.target, such_as(check_prune_target, fixed),
-          "channels: the share of multiply-adds that stays, such as macs 0.5");
+          "channels: share of the multiply-adds to keep, such as macs 0.5");
     visit("prune.multiple", prune.multiple, between(1, 1024, fixed),
           "channels: each layer keeps a multiple of this number");
     visit("prune.sparsity", prune.sparsity, between(0.001, 0.999, fixed),
           "unstructured: share of the weights to remove");
     visit("prune.score", prune.score, one_of({"magnitude", "taylor"}, fixed),
-          "which weights stay: the largest (magnitude), or those whose removal would change the "
-          "loss most by its first derivative (taylor)");
+          "which weights to keep: the largest (magnitude), or those whose removal would change the "
+          "loss most, to first order (taylor)");
     visit("prune.scope", prune.scope, one_of({"global", "layer"}, fixed),
           "unstructured and channels: compare scores across the whole model (global), or within "
           "each layer");
     visit("prune.except", prune.except, any(fixed),
-          "weights that all stay: name patterns (*.output.weight), or none");
+          "weights that are never removed: name patterns (*.output.weight), or none");
     visit("prune.begin", prune.begin, at_least(0, fixed), "step after which weights are removed");
     visit("prune.end", prune.end, at_least(0, fixed),
           "unstructured and channels: step of the last removal; until then the removed share grows "
@@ -189,8 +189,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("prune.every", prune.every, at_least(1, fixed), "steps between removals");
 
     visit("quantise.aware", deck.quantise.aware, any(fixed),
-          "train with weights and inputs of layers rounded as in int8, and learn the scales; for "
-          "checkpoint quantise");
+          "quantisation-aware training: layers round their weights and inputs as in int8, and the "
+          "scales are learnt for checkpoint quantise");
 
     auto& privacy = deck.privacy;
     visit("privacy.noise", privacy.noise, between(0, 1e6, fixed),

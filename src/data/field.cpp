@@ -127,7 +127,7 @@ std::int64_t Field::samples_in(std::int64_t rows, h5::File const& file) const {
         throw Error(ExitCode::data,
                     {file.path().string(),
                      concat("dataset ", info_.name, " has ", rows, " tokens, but a sample takes ",
-                            window_.length, " and the one after them"),
+                            window_.length, ", and one more as the last target"),
                      "Set a smaller data.sequence, or import more text into the file"});
     }
     return (rows - 1) / window_.length;

@@ -37,7 +37,7 @@ std::string CStatements::integer_layer(Node const& node) {
     if (products > max_products) {
         throw Error(ExitCode::usage,
                     {concat("a layer adds ", count_text(products), " products"),
-                     concat("32 bits hold sums of ", count_text(max_products)),
+                     concat("a 32-bit sum holds at most ", count_text(max_products)),
                      "Export --format onnx, or the model before it was quantised"});
     }
     patch_ = std::max(patch_, products);

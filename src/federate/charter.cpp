@@ -49,8 +49,8 @@ void Charter::require_sound() const {
     require(!is_secure() || threshold >= 2, concat("--threshold ", threshold),
             "one site alone could unmask another", "Give at least 2");
     require(min_sites >= threshold, concat("--min-sites ", min_sites),
-            concat("only ", threshold, " sites together can unmask a round"),
-            "Give at least the threshold");
+            concat("unmasking a round needs ", threshold, " sites"),
+            "Give at least as many sites as --threshold");
     require(proximal == 0 || strategy == "fedprox", concat("--proximal ", proximal),
             concat("it has no effect with ", strategy), "Add --strategy fedprox, or leave it out");
     require(proximal > 0 || strategy != "fedprox", "--strategy fedprox without --proximal",
@@ -59,12 +59,12 @@ void Charter::require_sound() const {
     require(!has_controls() || clip == 0, concat("--clip ", clip, " with --strategy scaffold"),
             "a norm would be that of weights and control variates together", "Leave one out");
     require(!is_private() || clip > 0, concat("--noise ", noise),
-            "noise hides nothing if changes can have any norm", "Add --clip NORM");
+            "without a limit on the norm of a change, noise cannot hide it", "Add --clip NORM");
     require(!is_private() || expected_sites > 0, concat("--noise ", noise),
             "the divisor of the mean must not reveal how many sites took part",
             "Add --expected-sites N, the number of sites that will join");
     require(budget == 0 || is_private(), concat("--epsilon ", budget),
-            "without noise it is infinite", "Add --noise and --clip, or leave it out");
+            "without noise, epsilon is infinite", "Add --noise and --clip, or leave it out");
 }
 
 std::string Charter::text() const {

@@ -95,7 +95,7 @@ std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fin
             auto const [place, is_new] = known.emplace(name, key);
             if (!is_new && place->second != key) {
                 throw Error(ExitCode::data,
-                            {concat("the card of ", name, " does not have the accepted key"),
+                            {concat("the key of ", name, " is not the one that was accepted"),
                              "somebody else may have taken its name",
                              "Let that site join under another name"});
             }
@@ -104,10 +104,10 @@ std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fin
             }
         }
         if (!found) {
-            throw Error(ExitCode::no_input, {concat("no card for --accept ", fingerprint),
-                                             concat("there are ", cards.size(), " cards in ",
+            throw Error(ExitCode::no_input, {concat("no site for --accept ", fingerprint),
+                                             concat(cards.size(), " sites have joined in ",
                                                     (federation_.directory() / "sites").string()),
-                                             "Compare it with what join has printed"});
+                                             "Compare it with the fingerprint that join printed"});
         }
     }
     std::vector<std::string> sites;
@@ -354,7 +354,7 @@ bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
         auto const shares = good_shares(round, {of, counts}, answers, progress);
         if (shares.size() < threshold) {
             progress.lines.push_back(concat("only ", shares.size(), " of ", threshold,
-                                            " shares of the key of ", of.name, " are good"));
+                                            " shares of the key of ", of.name, " are valid"));
             progress.waiting = answers.missing;
             return false;
         }
@@ -394,9 +394,9 @@ std::vector<Share> Coordinator::good_shares(std::int64_t round, SharedKey const&
         if (share && std::ranges::equal(commitment_to(*share), expected)) {
             shares.push_back({static_cast<std::uint8_t>(place + 1), *share});
         } else {
-            progress.lines.push_back(concat("the share of ", key.of.name, " that ", from,
-                                            " has sent is refused: it is not the one that was "
-                                            "promised"));
+            progress.lines.push_back(
+                concat("the share of ", key.of.name, " that ", from,
+                       " has sent is refused: it does not match its commitment"));
         }
     }
     return shares;

@@ -83,7 +83,7 @@ class Coordinator {
 struct Spent {
     std::int64_t rounds = 0;
     double published = 0; ///< against who sees the models alone: sites are drawn in secret
-    double known = 0;     ///< against who knows which sites were drawn
+    double known = 0;     ///< against those who know which sites were drawn
 };
 Spent spent(Federation const& federation, std::int64_t more_rounds = 0);
 

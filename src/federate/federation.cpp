@@ -41,7 +41,7 @@ FileLock sole_process(std::filesystem::path const& file, std::string const& who)
     FileLock lock(file);
     if (lock.is_held_elsewhere()) {
         throw Error(ExitCode::cannot_create,
-                    {concat("another process is at work as ", who),
+                    {concat("another process is running as ", who),
                      concat("it holds ", file.string()), "Wait until it has ended"});
     }
     return lock;

@@ -67,7 +67,7 @@ std::string settings_text(Federation const& federation) {
         text += concat("differential privacy of sites: noise ", charter.noise, " x clip ",
                        charter.clip, "; after ", rounds.rounds, " rounds epsilon ",
                        rounds.published, " at delta ", charter.delta, " (", rounds.known,
-                       " against who knows which sites were drawn)\n");
+                       " against those who know which sites were drawn)\n");
     }
     return text;
 }

@@ -176,8 +176,8 @@ ExitCode supervise(LaunchPlan const& plan) {
         }
         tell_cause(plan, end);
         if (signals.pending() != 0) {
-            std::cerr << "lockstep launch: was asked to end, and a rank was lost (exit code "
-                      << end.code << ")\n";
+            std::cerr << "lockstep launch: a rank was lost (exit code " << end.code
+                      << "): not restarted, because a signal asked to end the run\n";
             return ExitCode::rank_lost;
         }
         without_progress = record.saved_step > saved_step ? 1 : without_progress + 1;
@@ -196,7 +196,7 @@ ExitCode supervise(LaunchPlan const& plan) {
                   << without_progress << " of " << plan.restarts << " on " << names_of(hosts)
                   << " in " << duration_text(seconds) << std::endl;
         if (!pause(seconds)) {
-            std::cerr << "lockstep launch: asked to end between two attempts\n";
+            std::cerr << "lockstep launch: a signal asked to end the run between two attempts\n";
             return saved_step < 0 ? ExitCode::rank_lost : ExitCode::interrupted;
         }
     }

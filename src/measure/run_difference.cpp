@@ -65,7 +65,7 @@ std::string in_checkpoints(std::filesystem::path const& a, std::filesystem::path
             return concat("in the checkpoints of step ", at, ", ", first.where, ": ", first.what);
         }
     }
-    return "no checkpoint that both runs have from that step on differs";
+    return "the checkpoints that both runs have from that step on are identical";
 }
 
 /// Of the attempt whose word on `step` counts.

@@ -66,10 +66,11 @@ Programs programs_of(program::Archive const& archive) {
     }
     program::Program const only(archive, names.front(), {});
     if (auto const mode = only.depends_on_mode(); !mode.empty()) {
-        throw Error(ExitCode::usage,
-                    {concat(file, " holds one program, for training or for evaluation"),
-                     concat("operator ", mode, " works differently in training and in evaluation"),
-                     "Save both with lockstep_export.save(model, inputs, FILE)"});
+        throw Error(
+            ExitCode::usage,
+            {concat(file, " holds one program, for training or for evaluation"),
+             concat("operator ", mode, " behaves differently in training and in evaluation"),
+             "Save both with lockstep_export.save(model, inputs, FILE)"});
     }
     return {only, std::nullopt};
 }

@@ -56,7 +56,7 @@ Id GraphParts::reshape(Id a, Shape shape_wanted) {
         extents.push_back(extent.batch ? -1 : extent.count);
     }
     if (std::ranges::count(extents, -1) > 1) {
-        refuse_export("a shape has the batch in two extents", "only one of them may vary");
+        refuse_export("two dimensions of a shape grow with the batch size", "only one may");
     }
     return graph_.add("Reshape", {a}, {graph_[a].element, std::move(shape_wanted)},
                       {{"shape", extents}});
@@ -157,7 +157,7 @@ Id GraphParts::expanded(Id a, Shape const& wanted) {
     for (auto const& extent : wanted) {
         if (extent.batch && extent.count != 1) {
             refuse_export("values are repeated several times per sample",
-                          "an extent is a multiple of the batch");
+                          "a dimension is a multiple of the batch size");
         }
     }
     static_cast<void>(rank);

@@ -33,7 +33,7 @@ Lowering comparison(std::string kind, bool inverted = false) {
 Lowering logical(std::string kind) {
     return [kind](LoweredCall& call) {
         if (call.result_element() != Element::boolean) {
-            call.refuse("it works on the bits of numbers");
+            call.refuse("it combines the bits of numbers, which is supported for bool only");
         }
         call.give(call.compare(kind, call.operand(0, Element::boolean),
                                call.operand(1, Element::boolean)));
@@ -57,7 +57,7 @@ void lower_div(LoweredCall& call) {
     auto const rounding = call.arguments() > 2 ? call.text(2) : std::string();
     auto const element = call.result_element();
     if (element != Element::f32 || (!rounding.empty() && rounding != "floor")) {
-        call.refuse("whole numbers are divided");
+        call.refuse("only float32 is supported, rounded with floor or not at all");
     }
     auto const found = call.binary("Div", call.operand(0, element), call.operand(1, element));
     call.give(rounding.empty() ? found : call.unary("Floor", found));

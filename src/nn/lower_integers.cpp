@@ -15,7 +15,7 @@ void lower_integer_layer(LoweredCall& call) {
     auto const weight = call.tensor(1);
     bool const convolves = call.flag(10);
     if (call.shape(x).size() != (convolves ? call.shape(weight).size() : call.shape(x).size())) {
-        call.refuse("its input has no batch");
+        call.refuse("its input has no batch dimension");
     }
     auto const bytes = call.graph().add("QuantizeLinear", {x}, {Element::u8, call.shape(x)},
                                         {{"scale", scale}, {"zero", zero}});

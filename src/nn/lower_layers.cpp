@@ -32,7 +32,7 @@ void lower_linear(LoweredCall& call) {
     auto const turned =
         call[weight].constant ? call.transposed_constant(weight) : call.transpose(weight, {1, 0});
     if (call.shape(x).size() < 2) {
-        call.refuse("its input has no batch");
+        call.refuse("its input has no batch dimension");
     }
     if (flat && call.has(2)) {
         call.give(call.graph().add("Gemm", {x, turned, call.tensor(2)},
@@ -46,7 +46,7 @@ void lower_linear(LoweredCall& call) {
 /// addmm: beta · a + alpha · b c
 void lower_addmm(LoweredCall& call) {
     if ((call.has(3) && call.number(3) != 1) || (call.has(4) && call.number(4) != 1)) {
-        call.refuse("its factors are not 1");
+        call.refuse("its alpha or beta is not 1");
     }
     call.give(call.binary("Add", call.matmul(call.tensor(1), call.tensor(2)), call.tensor(0)));
 }
@@ -76,7 +76,7 @@ void convolve(LoweredCall& call, Wholes const& stride, Wholes const& padding,
     auto const weight = call.tensor(1);
     auto const dimensions = call.shape(weight).size() - 2;
     if (call.shape(x).size() != dimensions + 2) {
-        call.refuse("its input has no batch");
+        call.refuse("its input has no batch dimension");
     }
     Wholes kernel;
     for (auto at = call.shape(weight).begin() + 2; at != call.shape(weight).end(); ++at) {
@@ -101,7 +101,7 @@ void lower_convolution(LoweredCall& call) { // convNd
     } else if (call.text(4) == "valid") {
         padding = {0};
     } else {
-        call.refuse("its padding is given as a word: give numbers");
+        call.refuse("its padding is a string: give numbers");
     }
     convolve(call, call.wholes_of(3), padding, call.wholes_of(5), call.whole(6));
 }
@@ -223,7 +223,7 @@ void pool(LoweredCall& call, std::string const& kind, deploy::Attributes const& 
     auto const x = call.tensor(0);
     auto const shape = call.shape(x);
     if (shape.size() != std::get<Wholes>(form.at("kernel_shape")).size() + 2) {
-        call.refuse("its input has no batch");
+        call.refuse("its input has no batch dimension");
     }
     if (!(pooled(shape, form) == call.result_shape())) {
         call.refuse("it has incomplete windows (ceil_mode)");
@@ -254,7 +254,7 @@ Lowering max_pool(std::size_t dimensions) {
 Lowering average_pool(std::size_t dimensions) {
     return [dimensions](LoweredCall& call) {
         if (call.has(6)) {
-            call.refuse("it has a divisor of its own");
+            call.refuse("its divisor_override is set");
         }
         auto form = window_of(call, dimensions);
         form["count_include_pad"] = std::int64_t{call.flag(5) ? 1 : 0};
@@ -271,7 +271,7 @@ Lowering adaptive_pool(std::size_t dimensions) {
         Wholes axes;
         for (auto i = from.size() - dimensions; i < from.size(); ++i) {
             if (from[i].count % to[i].count != 0) {
-                call.refuse("its windows are of several sizes");
+                call.refuse("its windows differ in size");
             }
             window.push_back(from[i].count / to[i].count);
             axes.push_back(static_cast<std::int64_t>(i));

@@ -21,7 +21,7 @@ Extent extent_of(std::int64_t two, std::int64_t three) {
     }
     auto const each = three - two;
     if (two != each * LoweredCall::batches[0]) {
-        refuse_export("a size is not a multiple of the batch",
+        refuse_export("a size is not a multiple of the batch size",
                       concat("it is ", two, " for 2 samples and ", three, " for 3"));
     }
     return {each, true};
@@ -58,7 +58,7 @@ torch::Tensor without_batch(torch::Tensor tensor, Shape const& shape) {
         if (shape[i].batch) {
             auto const first = tensor.slice(axis, 0, 1);
             if (!torch::equal(first.expand_as(tensor), tensor)) {
-                refuse_export("a constant depends on the place of a sample in its batch",
+                refuse_export("a constant depends on a sample's position in the batch",
                               "each sample must be computed by itself");
             }
             tensor = first;
@@ -144,7 +144,7 @@ Id LoweredCall::any(torch::Tensor const& two, torch::Tensor const& three, std::s
 
 Id LoweredCall::tensor(std::size_t at) {
     if (!is_tensor(at)) {
-        refuse(concat("its argument ", two_.schema->arguments().at(at).name(), " is no tensor"));
+        refuse(concat("its argument ", two_.schema->arguments().at(at).name(), " is not a tensor"));
     }
     return any(two_.arguments[at].toTensor(), three_.arguments[at].toTensor(), first_flat(at));
 }
@@ -184,7 +184,7 @@ std::int64_t LoweredCall::whole(std::size_t at) const {
     auto const two = two_.arguments.at(at).toInt();
     if (two != three_.arguments.at(at).toInt()) {
         refuse(concat("its argument ", two_.schema->arguments().at(at).name(),
-                      " depends on the batch"));
+                      " depends on the batch size"));
     }
     return two;
 }
@@ -196,7 +196,7 @@ std::vector<std::int64_t> LoweredCall::wholes_of(std::size_t at) const {
     auto const two = two_.arguments.at(at).toIntVector();
     if (two != three_.arguments.at(at).toIntVector()) {
         refuse(concat("its argument ", two_.schema->arguments().at(at).name(),
-                      " depends on the batch"));
+                      " depends on the batch size"));
     }
     return two;
 }
@@ -208,7 +208,7 @@ double LoweredCall::number(std::size_t at) const {
     auto const two = of(two_.arguments.at(at));
     if (two != of(three_.arguments.at(at))) {
         refuse(concat("its argument ", two_.schema->arguments().at(at).name(),
-                      " depends on the batch"));
+                      " depends on the batch size"));
     }
     return two;
 }

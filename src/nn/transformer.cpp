@@ -276,7 +276,7 @@ ModelKind transformer_kind() {
                  {"positions", "rotary", "rotary, learnt or none"},
                  {"rotary-base", "10000", "base of the rotary angles"},
                  {"max-positions", "0", "number of learnt positions; 0: as many as a sample has"},
-                 {"vocabulary", "0", "number of tokens; 0: what the files say"},
+                 {"vocabulary", "0", "number of tokens; 0: the number that the files state"},
                  {"tied", "true", "the output layer shares the embedding's weights"},
                  {"documents", "separate",
                   "separate: attention ends at the end of a document; joined: it does not"}});

@@ -71,7 +71,7 @@ class Fit {
         auto const bounds = range == description_.bounds.end() ? Bounds{} : range->second;
         if (first->second != size) {
             differs(input, concat("dimension ", at, " is ", size, ", but must be ", first->second,
-                                  " like another one"));
+                                  " like another dimension"));
         }
         if (size < bounds.minimum || size > bounds.maximum) {
             differs(input, concat("dimension ", at, " is ", size, "; exported for ", bounds.minimum,

@@ -59,7 +59,7 @@ std::variant<c10::OperatorHandle, std::string> find_operator(std::string const& 
     }
     bool const is_inner = name.starts_with('_') && !name.starts_with("__");
     if ((is_inner && !holds(inner, name)) || holds(forbidden, name)) {
-        return std::string("programs for training do not use it: is this one decomposed?");
+        return std::string("programs for training do not contain it: was this one decomposed?");
     }
     auto const found = c10::Dispatcher::singleton().findSchema(
         {concat(library, "::", name), std::string(overload)});

@@ -41,7 +41,7 @@ class Program {
     std::size_t outputs() const;
     /// Whether it draws random numbers.
     bool draws() const;
-    /// An operator that works differently in training and in evaluation, with its line of Python;
+    /// An operator that behaves differently in training and in evaluation, with its line of Python;
     /// empty where there is none.
     std::string depends_on_mode() const;
 

@@ -160,10 +160,9 @@ std::string profile_tables(monitor::RunRecords const& run, monitor::ProfileRecor
                      count_text(each.calls), ms(each.self_ms), ms(each.total_ms)});
     }
     if (!profile.memory.empty()) {
-        text += concat(
-            "\n",
-            row({"memory that rank 0 allocated in", "at its most", "when all together was most"}),
-            "|---|---:|---:|\n");
+        text += concat("\n",
+                       row({"memory that rank 0 allocated in", "peak", "at the peak of the total"}),
+                       "|---|---:|---:|\n");
     }
     auto const size = [](double bytes) {
         return bytes >= 0 ? bytes_text(static_cast<std::uint64_t>(bytes)) : "–";

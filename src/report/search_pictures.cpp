@@ -138,7 +138,8 @@ Chart pareto_chart(search::Study const& study, std::vector<Measured> const& tria
     auto const& x = study.settings().goals[0];
     auto const& y = study.settings().goals[1];
     auto const label = [](search::Goal const& goal) {
-        return concat(goal.metric, goal.more_is_better ? " (more is better)" : " (less is better)");
+        return concat(goal.metric,
+                      goal.more_is_better ? " (higher is better)" : " (lower is better)");
     };
     auto const point = [&](search::Outcome const& outcome) {
         return Point{outcome.metrics.at(x.metric), outcome.metrics.at(y.metric)};

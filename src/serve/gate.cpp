@@ -89,12 +89,12 @@ std::optional<Response> Gate::stopped(Request const& request) const {
                        "This server answers only to the names localhost, 127.0.0.1 and [::1].");
     }
     if (!is_of_this_page(request)) {
-        return refusal(403,
-                       "This server answers only requests from its own page: type its address.");
+        return refusal(403, "This server answers only requests from its own page: type its address "
+                            "into the browser.");
     }
     if (request.method != "GET" && request.method != "HEAD") {
         return Response{.status = 405,
-                        .body = "This server only shows: GET and HEAD.\n",
+                        .body = "This server is read-only: use GET or HEAD.\n",
                         .headers = {"Allow: GET, HEAD"}};
     }
     auto const& told = request.asked("token");

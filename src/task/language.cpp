@@ -142,7 +142,7 @@ class Language : public Task {
 TaskKind language_kind() {
     return {"language",
             "the next token of a text",
-            {{"vocabulary", "0", "number of tokens; 0: what the files say"},
+            {{"vocabulary", "0", "number of tokens; 0: the number that the files state"},
              {"documents", "separate",
               "separate: the token after a document's end is not learnt; joined: it is"},
              {"label-smoothing", "0", "share of the target spread over all tokens"}},

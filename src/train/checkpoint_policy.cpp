@@ -27,7 +27,7 @@ void CheckpointPolicy::make_background_writer() {
     }
     if (!comm::all_ranks(parts_.world, comm::threads_may_speak())) {
         parts_.observers.tell(
-            Remark{"checkpoints are synchronous: MPI does not grant MPI_THREAD_MULTIPLE here"});
+            Remark{"checkpoints are synchronous: MPI does not provide MPI_THREAD_MULTIPLE here"});
         return;
     }
     background_ = std::make_unique<checkpoint::BackgroundWriter>(parts_.world);

@@ -91,7 +91,7 @@ void generate(config::Deck const& deck, checkpoint::VerifiedFile const& file,
     if (decoder == nullptr || deck.task.kind != "language") {
         throw Error(ExitCode::usage,
                     {concat("model.name = ", deck.model.name, ", task.kind = ", deck.task.kind),
-                     "only a model that was trained on texts continues them",
+                     "only a model that was trained on texts can continue one",
                      "Use a deck with model.name = transformer and task.kind = language"});
     }
     load_weights(*work.model, file);

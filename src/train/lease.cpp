@@ -74,11 +74,11 @@ std::string described(Claim const& claim) {
 }
 
 Error superseded(std::filesystem::path const& directory, Claim const& newer) {
-    return {
-        ExitCode::superseded,
-        {concat("run directory ", directory.string(), " no longer belongs to this attempt"),
-         concat("a newer attempt of this run has taken it over: ", described(newer)),
-         "Do nothing and requeue nothing: the newer attempt resumes from the newest checkpoint"}};
+    return {ExitCode::superseded,
+            {concat("run directory ", directory.string(), " no longer belongs to this attempt"),
+             concat("a newer attempt of this run has taken it over: ", described(newer)),
+             "Do nothing, and do not requeue this job: the newer attempt resumes from the newest "
+             "checkpoint"}};
 }
 
 /// The scheduler's id of this job, which a requeued job keeps; outside one that of the launcher
@@ -206,7 +206,7 @@ void Lease::require() const {
                             "name")
                    : concat("its file ", file_name,
                             " is gone: it was moved or removed during the run"),
-             concat(there ? "Remove it" : "Bring it back",
+             concat(there ? "Remove it" : "Restore it",
                     ", and start again: the run resumes from its newest checkpoint")});
     }
     if (now.number != number_ || now.host != own_host() || now.process != ::getpid()) {

@@ -121,7 +121,7 @@ with Scratch() as scratch:
                     profile='[ ! -e runs ] || LOCKSTEP_INJECT=')
     lost.submit()
     lost.ends_like(whole.run, [2])
-    check("1 of 3 times that are forgiven" in site.output(), site.output())
+    check("loss 1 of at most 3" in site.output(), site.output())
 
     # Three jobs in a row; the last has nothing to do.
     chain = Checkout(site, scratch, "chain", fault="kill:rank=1:step=25",

@@ -23,7 +23,7 @@ def found(command, code, phrase):
 
 
 with Scratch() as scratch:
-    run(["check", "--run.directory", scratch / "run"]).expect(0, "fit:", "libraries", "checkpoint")
+    run(["check", "--run.directory", scratch / "run"]).expect(0, "ready:", "libraries", "checkpoint")
     told = run(["check", "--run.directory", scratch / "run"], 2).text  # mpirun gives it a terminal
     check("\033" not in told, f"no colours in a log: {told}")
     out = run(["check", DECK, *SETS, "--run.directory", scratch / "run", "--json"], 2).expect(0)
@@ -48,7 +48,7 @@ with Scratch() as scratch:
           "different programs")
     run(["check"], env={"SLURM_STEP_NUM_TASKS": "2"}).expect(69, "rank 0 of 1")
     run(["check", DECK, "--data.train", scratch / "none.h5"]).expect(69, "cannot read the data")
-    run(["check", "--run.directory", "/proc/none"]).expect(69, "not fit:", "disk")
+    run(["check", "--run.directory", "/proc/none"]).expect(69, "not ready:", "disk")
     run(["check", "--run.devices", 3, "--run.device", "cuda"]).expect(69, "run.devices = 3")
     run(["check", DECK, *SETS, "--run.devices", "99"]).expect(69, "run.devices = 99")
     run(["check", DECK, "--run.devicez", 1]).expect(64, "Did you mean")

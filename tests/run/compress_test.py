@@ -139,7 +139,7 @@ def quantised(scratch, teacher):
     for method in (*some(("minmax", "percentile"), 1), "mse"):
         small = scratch / f"{method}.h5"
         run(["checkpoint", "quantise", best, small, "--method", method, "--samples", 200]).expect(0, "in int8")
-        run(["checkpoint", "verify", small]).expect(0, "every byte is right")
+        run(["checkpoint", "verify", small]).expect(0, "all bytes are intact")
         lines = {measured(deck, small, ranks=ranks)
                  for ranks in ((1, 2, 4) if LONG else (1, 4) if method == "mse" else (2,))}
         check(len(lines) == 1, f"int8 has the same figures on any number of ranks: {lines}")

@@ -32,7 +32,7 @@ with Scratch() as scratch:
                 content[choose.randrange(limit)] ^= 1 << choose.randrange(8)
             (place / f"step-{number + 3:08d}.h5").write_bytes(content)
         text = run(["checkpoint", "verify", place.parent]).expect(65).text
-        check("step-00000002.h5: every byte is right" in text, "the whole one is whole")
+        check("step-00000002.h5: all bytes are intact" in text, "the whole one is whole")
         found += sum(line.endswith("h5: damaged") for line in text.splitlines())
     check(found == arguments.damages, f"{found} of {arguments.damages} found")
     print(f"{found} of {arguments.damages} flips and truncations found")

@@ -59,7 +59,7 @@ with Scratch() as scratch:
     with h5py.File(weighted, "a") as file:
         labels = file["targets"][:]
         file["sample_weights"] = np.where(labels < 5, 1 + np.arange(len(labels)) % 7, 0).astype("f4")
-    run(["data", "verify", weighted]).expect(0, "sample_weights added since the import", "every checksum is right")
+    run(["data", "verify", weighted]).expect(0, "sample_weights added since the import", "all checksums are correct")
     for replacement in ("true", "false"):
         drawn = ["--data.train", weighted, "--data.sample-weights", "sample_weights",
                  "--data.replacement", replacement, "--data.validation", ""]

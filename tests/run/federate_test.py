@@ -260,7 +260,7 @@ with Scratch() as scratch:
     simple.coordinate("--close").expect(66, "round 1 is refused: 1 sites have sent their update", "--abandon")
     with open(simple.directory / "coordinator.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        simple.coordinate().expect(73, "another process is at work as the coordinator")
+        simple.coordinate().expect(73, "another process is running as the coordinator")
     run(["federate", "round", simple.directory, "--coordinator", "--key", simple.keys / SITES[0]]).expect(64)
     (simple.keys / SITES[2]).chmod(0o640)
     simple.site(SITES[2]).expect(64, "others may read")

@@ -89,7 +89,7 @@ def test_import(scratch):
     with h5py.File(scratch / "texts.h5") as file:
         tokenizer.write_bytes(file["tokenizer"][()])
     run(["data", "import", "text", folder / "0.md", scratch / "few.h5", "--tokenizer", tokenizer]).expect(0)
-    run(["data", "verify", scratch / "texts.h5"]).expect(0, "every checksum is right")
+    run(["data", "verify", scratch / "texts.h5"]).expect(0, "all checksums are correct")
     run(["data", "info", scratch / "texts.h5"]).expect(0, "documents, of a vocabulary of 400")
     sets = scratch / "sets"
     run(["data", "import", "text", folder, sets, *options, "--split", "0.7,0.3", "--deflate", 3]).expect(0)

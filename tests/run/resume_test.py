@@ -11,7 +11,7 @@ from harness import (DATA, DECK, LOCKSTEP, Scratch, check, check_same, checkpoin
 with Scratch() as scratch:
     whole = scratch / "whole"
     train(whole).expect(0)
-    run(["checkpoint", "verify", whole]).expect(0, "every byte is right")
+    run(["checkpoint", "verify", whole]).expect(0, "all bytes are intact")
 
     # The newest is cut short, the one before has a flipped bit: the third is taken, both are named.
     hurt = scratch / "hurt"

@@ -188,7 +188,7 @@ def a_pause_between_attempts(scratch):
     check(site.calls() == 3, "three attempts")
     process.send_signal(signal.SIGTERM)
     check(process.wait(timeout=14) == 75, f"the pause ends at once: {told.read_text()}")
-    for phrase in ("in 1.0 s", "in 4.0 s", "asked to end between two attempts"):
+    for phrase in ("in 1.0 s", "in 4.0 s", "asked to end the run between two attempts"):
         check(phrase in told.read_text(), told.read_text())
 
 

@@ -65,7 +65,7 @@ with Scratch() as scratch:
     (one / "checkpoints/step-00000140.h5").symlink_to("/dev/zero")
     run(["checkpoint", "verify", copy]).expect(65, "it is the checkpoint of step 5")
     text = run(["checkpoint", "verify", one]).expect(65, "it is a pipe", "it is a device").text
-    check(f"{newest}: every byte is right" in text, text)
+    check(f"{newest}: all bytes are intact" in text, text)
     run(["evaluate", DECK, copy, *data]).expect(65, "it is the checkpoint of step 5")
     for name in ("00000130", "00000140"):
         run(["evaluate", DECK, one / f"checkpoints/step-{name}.h5", *data]).expect(66, "it is a ")

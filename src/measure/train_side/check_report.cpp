@@ -60,7 +60,7 @@ void CheckReport::green(std::string topic, std::string what) {
 
 void CheckReport::print_summary() const {
     if (speaks_ && !json_) {
-        std::cout << (worst_ == Colour::red ? "not fit: " : "fit: ") << counts_[0] << " green, "
+        std::cout << (worst_ == Colour::red ? "not ready: " : "ready: ") << counts_[0] << " green, "
                   << counts_[1] << " yellow, " << counts_[2] << " red" << std::endl;
     }
 }

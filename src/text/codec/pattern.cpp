@@ -67,7 +67,7 @@ void Pattern::cut(std::string_view text, std::function<void(std::string_view)> c
         if (code < 0) {
             throw Error(ExitCode::data,
                         {concat("the regular expression ", compiled_->expression),
-                         concat("cutting a text failed: ", reason_of(code)),
+                         concat("splitting a text failed: ", reason_of(code)),
                          "Use texts in UTF-8, and an expression that backtracks less"});
         }
         options = PCRE2_NO_UTF_CHECK;

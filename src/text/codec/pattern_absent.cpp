@@ -8,7 +8,7 @@ struct Pattern::Compiled {};
 
 Pattern::Pattern(std::string const& /*expression*/) {
     throw Error(ExitCode::unavailable,
-                {"texts cannot be cut into tokens", "this program was built without PCRE2",
+                {"texts cannot be split into tokens", "this program was built without PCRE2",
                  "Install libpcre2-dev and build again"});
 }
 
