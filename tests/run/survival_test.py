@@ -225,7 +225,7 @@ def an_mpi_that_does_not_start(scratch):
     finish(start(["env", "-i", LOCKSTEP, *plan]), since).expect(0)
     last_cause(run(plan, env={"OPAL_PREFIX": str(scratch)}).expect(69), "MPI did not start", "OPAL_PREFIX")
     for limit, code, phrase in (("-n 20", 74, "ulimit -n"), ("-f 20", 74, "ulimit -f"), ("-s 64", 71, "ulimit -s"),
-                                ("-d 100000", 71, "ulimit -d")):
+                                ("-d 65000", 71, "ulimit -d")):
         words = ["bash", "-c", f'ulimit -c 0 {limit}; exec "$@"', "bash", LOCKSTEP, *plan]
         last_cause(finish(start(words), since).expect(code), phrase)
     for seconds in ("0", "-3", "x", "inf"):
