@@ -3,6 +3,7 @@
 Prints each violation as FILE:LINE: what, and exits 1 when there is one.
 """
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -224,13 +225,22 @@ def check_words(root):
                     yield f"{name}:{number}: {found[0]!r}: say {instead}"
 
 
+def check_mutations(root):
+    """What tests/mutations breaks on purpose is still there to be broken, so that no guard goes untried."""
+    for path, words, _, test in json.loads((root / "tests/mutations/mutations.json").read_text()):
+        if not (root / path).is_file():
+            yield f"{path}: is not there, and {test} guards {words!r} in it"
+        elif words not in (root / path).read_text():
+            yield f"{path}: {words!r}, which {test} guards, is not there"
+
+
 def main():
     root, rule = Path(sys.argv[1]), sys.argv[2]
     if rule in PLACES:
         violations = list(check_place(rule, root))
     else:
         violations = list({"rooms": check_rooms, "collective": check_collective,
-                           "words": check_words}[rule](root))
+                           "words": check_words, "mutations": check_mutations}[rule](root))
     if not any(True for _ in sources(root)):
         violations.append(f"{root}: no sources")
     print("\n".join(violations) or f"{rule}: the rule is kept")

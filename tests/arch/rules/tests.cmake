@@ -23,6 +23,7 @@ lockstep_add_rule(hdf5 "base/rules.cpp:5: hdf5 belongs in")
 lockstep_add_rule(vendor "base/rules.cpp:13: vendor belongs in")
 lockstep_add_rule(nccl "base/rules.cpp:6: nccl belongs in")
 lockstep_add_rule(words "base/rules.cpp:1: 'votes': say status reduction")
+lockstep_add_rule(mutations "base/gone.cpp: is not there.*'not in it', which unit.base guards, is not there")
 lockstep_add_rule(collective "comm/rules.hpp:10: silent does not say")
 
 # Scripts that users start parse at least.
