@@ -54,10 +54,18 @@ ExitCode run_collectively(int argc, char** argv,
     std::optional<StartFailure> start_failure(std::in_place, root_cause);
     comm::MpiSession session(argc, argv);
     start_failure.reset();
-    auto const recorder = std::make_shared<Recorder>(injected_clock_skew(session.world().rank()));
-    Recorder::Join const joined(recorder, "main");
-    watchdog.emplace(session.world(), session.heartbeats(), root_cause);
-    watchdog->set_recorder(recorder);
+    std::optional<Recorder::Join> joined;
+    try {
+        auto const recorder =
+            std::make_shared<Recorder>(injected_clock_skew(session.world().rank()));
+        joined.emplace(recorder, "main");
+        watchdog.emplace(session.world(), session.heartbeats(), root_cause);
+        watchdog->set_recorder(recorder);
+    } catch (...) { // without memory or a thread for what would tell it
+        auto const error = root_cause.seen(current_error());
+        root_cause.tell(place_of_error(session), error);
+        comm::abort_job(static_cast<int>(error.code()));
+    }
     start.reset();
     CommandContext context{session, session.world(), root_cause, *watchdog};
     try {
