@@ -96,10 +96,10 @@ std::vector<std::int64_t> TrainPlan::indices(std::int64_t epoch, Span positions)
 /// Of all samples that the step draws, the share that these positions are of the step's.
 std::vector<std::int64_t> TrainPlan::of_draw(std::int64_t epoch, Span positions) const {
     auto const drawn = options_.drawn->draw(epoch * steps_ + positions.first / step_samples_);
-    auto const count = static_cast<std::int64_t>(drawn.size());
+    auto const count = static_cast<std::int64_t>(drawn->size());
     auto const first = positions.first % step_samples_;
-    return {drawn.begin() + count * first / step_samples_,
-            drawn.begin() + count * (first + positions.count) / step_samples_};
+    return {drawn->begin() + count * first / step_samples_,
+            drawn->begin() + count * (first + positions.count) / step_samples_};
 }
 
 std::vector<std::int64_t> TrainPlan::in_buckets(std::int64_t epoch, Span positions) const {

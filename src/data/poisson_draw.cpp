@@ -11,7 +11,11 @@ PoissonDraw::PoissonDraw(std::int64_t samples, double rate,
                          std::function<std::uint64_t(std::int64_t)> key_of)
     : samples_(samples), rate_(rate), key_of_(std::move(key_of)) {}
 
-std::vector<std::int64_t> PoissonDraw::draw(std::int64_t step) const {
+LatestOrders::Order PoissonDraw::draw(std::int64_t step) const {
+    return latest_.of(static_cast<std::uint64_t>(step), [&] { return drawn_in(step); });
+}
+
+std::vector<std::int64_t> PoissonDraw::drawn_in(std::int64_t step) const {
     auto const key = key_of_(step);
     bool const all = rate_ >= 1;
     auto const threshold = all ? 0 : static_cast<std::uint64_t>(std::ldexp(rate_, 64));

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "data/latest_orders.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -14,13 +16,16 @@ class PoissonDraw {
     PoissonDraw(std::int64_t samples, double rate,
                 std::function<std::uint64_t(std::int64_t step)> key_of);
 
-    /// In ascending order; may be none.
-    std::vector<std::int64_t> draw(std::int64_t step) const;
+    /// In ascending order; may be none. Any thread may ask.
+    LatestOrders::Order draw(std::int64_t step) const;
 
   private:
+    std::vector<std::int64_t> drawn_in(std::int64_t step) const;
+
     std::int64_t samples_;
     double rate_;
     std::function<std::uint64_t(std::int64_t)> key_of_;
+    mutable LatestOrders latest_; ///< of steps, whose replicas and micro-batches share a draw
 };
 
 } // namespace lockstep::data

@@ -1,12 +1,11 @@
 #include "weighted_order.hpp"
 
 #include "base/random.hpp"
+#include "data/latest_orders.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <mutex>
 #include <numbers>
 #include <numeric>
 
@@ -81,28 +80,12 @@ class Races : public WeightedOrder {
     std::int64_t positions() const noexcept override { return positions_; }
 
     void draw(std::uint64_t key, Span positions, std::span<std::int64_t> samples) const override {
-        auto const order = order_of(key);
-        std::copy_n(order->begin() + positions.first, positions.count, samples.begin());
+        auto const found = orders_.of(key, [&] { return order(key); });
+        std::copy_n(found->begin() + positions.first, positions.count, samples.begin());
     }
 
   private:
-    using Order = std::shared_ptr<std::vector<std::int64_t> const>;
-
-    /// Where an epoch ends, workers need two of them.
-    Order order_of(std::uint64_t key) const {
-        std::lock_guard const lock(mutex_); // who comes while it is made waits for it
-        for (auto const& made : made_) {
-            if (made.order && made.key == key) {
-                return made.order;
-            }
-        }
-        made_[1] = {};
-        std::swap(made_[0], made_[1]);
-        made_[0] = {key, order(key)};
-        return made_[0].order;
-    }
-
-    Order order(std::uint64_t key) const {
+    std::vector<std::int64_t> order(std::uint64_t key) const {
         std::vector<std::pair<double, std::int64_t>> rings;
         rings.reserve(static_cast<std::size_t>(positions_));
         for (std::int64_t i = 0; i < static_cast<std::int64_t>(weights_->size()); ++i) {
@@ -113,21 +96,15 @@ class Races : public WeightedOrder {
             }
         }
         std::sort(rings.begin(), rings.end());
-        auto samples = std::make_shared<std::vector<std::int64_t>>(rings.size());
-        std::transform(rings.begin(), rings.end(), samples->begin(),
+        std::vector<std::int64_t> samples(rings.size());
+        std::transform(rings.begin(), rings.end(), samples.begin(),
                        [](auto const& ring) { return ring.second; });
         return samples;
     }
 
-    struct Made {
-        std::uint64_t key = 0;
-        Order order;
-    };
-
     std::shared_ptr<std::vector<double> const> weights_;
     std::int64_t positions_;
-    mutable std::mutex mutex_;
-    mutable std::array<Made, 2> made_; ///< the latest first
+    mutable LatestOrders orders_;
 };
 
 } // namespace

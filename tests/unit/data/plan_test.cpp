@@ -310,11 +310,12 @@ TEST_CASE("evaluation covers every sample once, each batch on one rank") {
 
 TEST_CASE("a step draws each sample with the same probability, and deals what it has drawn") {
     constexpr std::int64_t samples = 1000;
-    data::PoissonDraw const draw(samples, 0.048, [](std::int64_t step) {
-        return random_key(7, Stream::order, {static_cast<std::uint64_t>(step)});
-    });
+    auto const draw =
+        std::make_shared<data::PoissonDraw const>(samples, 0.048, [](std::int64_t step) {
+            return random_key(7, Stream::order, {static_cast<std::uint64_t>(step)});
+        });
     PlanOptions options{.samples = samples, .batch = 4, .replicas = 3, .accumulate = 4};
-    options.drawn = std::make_shared<data::PoissonDraw const>(draw);
+    options.drawn = draw;
     TrainPlan const plan(options);
     REQUIRE(plan.steps_per_epoch() == 20); // of 48 samples on average
     std::vector<double> times(samples, 0);
@@ -329,7 +330,7 @@ TEST_CASE("a step draws each sample with the same probability, and deals what it
                 dealt.insert(dealt.end(), part.begin(), part.end());
             }
         }
-        REQUIRE(dealt == draw.draw(step));
+        REQUIRE(dealt == *draw->draw(step));
         for (auto const sample : dealt) {
             ++times[static_cast<std::size_t>(sample)];
         }
@@ -341,7 +342,7 @@ TEST_CASE("a step draws each sample with the same probability, and deals what it
     CHECK(squares / 1000 == Approx(48 * 0.952).epsilon(0.25)); // binomial: no fixed number
     CHECK(*std::ranges::max_element(times) < 48 + 6 * std::sqrt(48));
     CHECK(*std::ranges::min_element(times) > 48 - 6 * std::sqrt(48));
-    CHECK(data::PoissonDraw(5, 1, [](auto) { return 1; }).draw(0).size() == 5);
+    CHECK(data::PoissonDraw(5, 1, [](auto) { return 1; }).draw(0)->size() == 5);
 }
 
 TEST_CASE("a step that would draw more samples than there are is refused") {
