@@ -1,6 +1,7 @@
 #include "base/child.hpp"
 
 #include "base/clock.hpp"
+#include "base/signals_blocked.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -91,16 +92,12 @@ void become(std::vector<char*> const& words, int output, pid_t parent) {
 pid_t start(std::vector<std::string> const& words, int output) {
     auto const arguments = word_pointers(words);
     auto const parent = ::getpid();
-    sigset_t all;
-    sigset_t former;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &former); // the child runs no handler of ours
+    SignalsBlocked const blocked;  // the child runs no handler of ours
     pid_t const child = ::vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
     if (child == 0) {
         become(arguments, output, parent);
         ::_exit(not_found);
     }
-    ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
     return child;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/arrival.hpp"
 #include "base/host_facts.hpp"
+#include "base/signals_blocked.hpp"
 #include "base/start_limit.hpp"
 #include "base/text.hpp"
 
@@ -9,7 +10,6 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
-#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
@@ -83,13 +83,9 @@ StartWatch::StartWatch(RootCause& root_cause) {
     Launch const launch{launched_rank(), launched_ranks(), start_limit_s(default_limit_s),
                         arrivals_directory()};
     leave_arrival_mark(launch.marks);
-    sigset_t all;
-    sigset_t former;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &former); // the thread hears no signal
+    SignalsBlocked const blocked; // the thread hears no signal
     thread_ = std::jthread(
         [&root_cause, launch](std::stop_token const& stop) { watch(stop, root_cause, launch); });
-    pthread_sigmask(SIG_SETMASK, &former, nullptr);
 }
 
 StartWatch::~StartWatch() = default; // the thread is asked to stop, and joined

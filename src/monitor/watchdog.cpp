@@ -2,6 +2,7 @@
 
 #include "base/environment.hpp"
 #include "base/process.hpp"
+#include "base/signals_blocked.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/base/signals.hpp"
@@ -35,22 +36,6 @@ constexpr double flights_within_s = 0.75;
 constexpr double silence_at_end_s = 4; ///< of a host, or of all work, before the launcher's TERM
 constexpr double end_after_s = 4; ///< that the launcher, and stacks, need to end a host's ranks
 
-/// What has to be done when a thread of the program must hear no signal.
-class SignalsBlocked {
-  public:
-    SignalsBlocked() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &former_);
-    }
-    SignalsBlocked(SignalsBlocked const&) = delete;
-    SignalsBlocked& operator=(SignalsBlocked const&) = delete;
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
-
-  private:
-    sigset_t former_{};
-};
-
 void sleep_s(double seconds) {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
@@ -72,7 +57,7 @@ Watchdog::Watchdog(comm::Communicator const& world,
         auto const kills = memory_kills_of(known ? static_cast<int>(slot.pid.load()) : ::getpid());
         memory_kills_.push_back({kills, kills.count()});
     }
-    SignalsBlocked const blocked;
+    SignalsBlocked const blocked; // the thread hears no signal
     thread_ = std::thread([this] { run(); });
 }
 
