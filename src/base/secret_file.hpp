@@ -10,9 +10,11 @@ namespace lockstep {
 /// Throws  Error 73 or 74 where it cannot be made
 void write_secret_text(std::filesystem::path const& file, std::string const& text);
 
-/// The text of such a file, of at most 4096 bytes. `what_to_do` is said where there is none.
+/// The text of such a file, of at most 4096 bytes. `danger`, what others could do with it, is said
+/// where they may read it; `what_to_do` where there is none.
 ///
 /// Throws  Error 64 where others may read or write it; 65 where it is longer; 66 when there is none
-std::string read_secret_text(std::filesystem::path const& file, std::string const& what_to_do);
+std::string read_secret_text(std::filesystem::path const& file, std::string const& danger,
+                             std::string const& what_to_do);
 
 } // namespace lockstep

@@ -40,7 +40,9 @@ PrivateKey PrivateKey::simulated(std::filesystem::path const& file, std::string 
 
 PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const& name) {
     auto const lines =
-        split(read_secret_text(file, "Name the file that init or join has made with --key"), '\n');
+        split(read_secret_text(file, "whoever has a private key can act as its owner",
+                               "Name the file that init or join has made with --key"),
+              '\n');
     auto const secret = lines.size() == 4 ? fixed_octets<Secret::size>(lines[2]) : std::nullopt;
     if (!secret || lines[0] != key_format) {
         throw no_key(file);

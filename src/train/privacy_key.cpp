@@ -32,8 +32,9 @@ federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck 
             write_secret_text(file, federate::hex_text(federate::Secret::random().bytes()) + "\n");
         }
         digits = trimmed(read_secret_text(
-            file, "Restore the file that the run began with: the noise of its next steps is drawn "
-                  "from it; or start over with --checkpoint.resume none"));
+            file, "whoever has the key can remove the noise",
+            "Restore the file that the run began with: the noise of its next steps is drawn "
+            "from it; or start over with --checkpoint.resume none"));
         if (!federate::fixed_octets<federate::Secret::size>(digits)) {
             throw Error(ExitCode::data, {concat(file.string(), " is no key"),
                                          "it does not hold 64 hexadecimal digits",
