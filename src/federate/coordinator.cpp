@@ -7,12 +7,12 @@
 
 #include <algorithm>
 
-#include "federate/accountant.hpp"
 #include "federate/change.hpp"
-#include "federate/masks.hpp"
 #include "federate/noise.hpp"
 #include "federate/scaffold.hpp"
 #include "federate/server_step.hpp"
+#include "federate/spent.hpp"
+#include "federate/unmasking.hpp"
 
 namespace lockstep::federate {
 
@@ -32,21 +32,6 @@ std::optional<std::int64_t> samples_of(Message const& message) {
 }
 
 } // namespace
-
-Spent spent(Federation const& federation, std::int64_t more_rounds) {
-    auto const& charter = federation.charter();
-    Spent spent{.rounds = more_rounds};
-    for (std::int64_t round = 1; round < federation.current_round(); ++round) {
-        auto const result = federation.read_of_coordinator(round, phase::result);
-        spent.rounds += result.text("counted").empty() ? 0 : 1;
-    }
-    if (charter.is_private()) {
-        spent.published =
-            epsilon_of({charter.participation, charter.noise}, spent.rounds, charter.delta);
-        spent.known = epsilon_of({1, charter.noise}, spent.rounds, charter.delta);
-    }
-    return spent;
-}
 
 Coordinator::Coordinator(Federation const& federation, PrivateKey const& key)
     : federation_(federation), key_(key) {
@@ -337,69 +322,15 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
 
 bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
                          Progress& progress) const {
-    auto const sites = roster(round);
-    auto const counted = sites_of(round, phase::survivors);
-    auto const sharers = sites_of(round, phase::sharers);
-    auto const threshold = static_cast<std::size_t>(federation_.charter().threshold);
-    auto const answers = collect(round, phase::unmask, counted,
+    auto const answers = collect(round, phase::unmask, sites_of(round, phase::survivors),
                                  [](auto const&, auto const&) { return std::string(); });
     std::ranges::copy(answers.refused, std::back_inserter(progress.lines));
-    if (answers.messages.size() < threshold) {
+    if (std::cmp_less(answers.messages.size(), federation_.charter().threshold) ||
+        !Unmasking(federation_, round, answers.messages).take_off(sum, progress.lines)) {
         progress.waiting = answers.missing;
         return false;
     }
-    auto const counted_members = sites.part(counted);
-    for (auto const& of : sites.part(sharers)) {
-        bool const counts = std::ranges::find(counted, of.name) != counted.end();
-        auto const shares = good_shares(round, {of, counts}, answers, progress);
-        if (shares.size() < threshold) {
-            progress.lines.push_back(concat("only ", shares.size(), " of ", threshold,
-                                            " shares of the key of ", of.name, " are valid"));
-            progress.waiting = answers.missing;
-            return false;
-        }
-        auto const secret = joined_shares(shares);
-        if (counts) {
-            take_self_mask(sum, secret);
-        } else if (exchange_key(secret) == of.mask_key) {
-            take_pair_masks(sum, of, secret, counted_members);
-        } else {
-            throw Error(ExitCode::data,
-                        {concat("the shares of ", of.name, " do not give its key"),
-                         "that site has shared a key other than the one it announced",
-                         "Abandon the round (--abandon), and ask that site why"});
-        }
-    }
     return true;
-}
-
-/// As many as the threshold, each the one that its owner has promised.
-std::vector<Share> Coordinator::good_shares(std::int64_t round, SharedKey const& key,
-                                            Collected const& answers, Progress& progress) const {
-    auto const sites = roster(round);
-    auto const threshold = static_cast<std::size_t>(federation_.charter().threshold);
-    auto const commitments =
-        federation_.read_of_site(round, phase::shares, key.of.name).octets("commitments");
-    auto const part = concat("of/", key.of.name);
-    std::vector<Share> shares;
-    for (auto const& [from, answer] : answers.messages) {
-        auto const names = answer.names();
-        if (shares.size() == threshold || std::ranges::find(names, part) == names.end()) {
-            continue;
-        }
-        auto const place = sites.place_of(*sites.find(from));
-        auto const at = sizeof(Digest) * (2 * place + (key.of_self ? 1 : 0));
-        auto const expected = std::span(commitments).subspan(at, sizeof(Digest));
-        auto const share = fixed_octets<32>(hex_text(answer.octets(part)));
-        if (share && std::ranges::equal(commitment_to(*share), expected)) {
-            shares.push_back({static_cast<std::uint8_t>(place + 1), *share});
-        } else {
-            progress.lines.push_back(
-                concat("the share of ", key.of.name, " that ", from,
-                       " has sent is refused: it does not match its commitment"));
-        }
-    }
-    return shares;
 }
 
 std::vector<double> Coordinator::mean_change(std::int64_t round,

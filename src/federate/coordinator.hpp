@@ -8,7 +8,6 @@
 
 #include "federate/federation.hpp"
 #include "federate/roster.hpp"
-#include "federate/shamir.hpp"
 
 namespace lockstep::federate {
 
@@ -62,13 +61,6 @@ class Coordinator {
     std::string fault_of(std::int64_t round, std::string const& phase, std::string const& site,
                          Message const& message) const;
     bool finish_round(std::int64_t round, Progress& progress) const;
-    /// Which of a site's keys is put together: that of its own mask, or of its pair masks.
-    struct SharedKey {
-        Member const& of;
-        bool of_self = false;
-    };
-    std::vector<Share> good_shares(std::int64_t round, SharedKey const& key,
-                                   Collected const& answers, Progress& progress) const;
     bool unmask(std::int64_t round, std::vector<std::uint32_t>& sum, Progress& progress) const;
     std::vector<double> mean_change(std::int64_t round,
                                     std::vector<std::uint32_t> const& sum) const;
@@ -78,13 +70,5 @@ class Coordinator {
     Federation const& federation_;
     PrivateKey const& key_;
 };
-
-/// Epsilon at the charter's delta after the rounds that are over and had a result.
-struct Spent {
-    std::int64_t rounds = 0;
-    double published = 0; ///< against who sees the models alone: sites are drawn in secret
-    double known = 0;     ///< against those who know which sites were drawn
-};
-Spent spent(Federation const& federation, std::int64_t more_rounds = 0);
 
 } // namespace lockstep::federate

@@ -7,6 +7,7 @@
 
 #include "federate/coordinator.hpp"
 #include "federate/roster.hpp"
+#include "federate/spent.hpp"
 
 namespace lockstep::federate {
 

@@ -13,6 +13,7 @@
 #include "federate/change.hpp"
 #include "federate/coordinator.hpp"
 #include "federate/site.hpp"
+#include "federate/spent.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;

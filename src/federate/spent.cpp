@@ -1,0 +1,22 @@
+#include "federate/spent.hpp"
+
+#include "federate/accountant.hpp"
+
+namespace lockstep::federate {
+
+Spent spent(Federation const& federation, std::int64_t more_rounds) {
+    auto const& charter = federation.charter();
+    Spent spent{.rounds = more_rounds};
+    for (std::int64_t round = 1; round < federation.current_round(); ++round) {
+        auto const result = federation.read_of_coordinator(round, phase::result);
+        spent.rounds += result.text("counted").empty() ? 0 : 1;
+    }
+    if (charter.is_private()) {
+        spent.published =
+            epsilon_of({charter.participation, charter.noise}, spent.rounds, charter.delta);
+        spent.known = epsilon_of({1, charter.noise}, spent.rounds, charter.delta);
+    }
+    return spent;
+}
+
+} // namespace lockstep::federate
