@@ -341,7 +341,7 @@ main() {
     bundle=$(cd "$1" && pwd -P)
     out=$(cd "$2" && pwd -P)
     shift 2
-    jobs_at_once=$(env -u OMP_NUM_THREADS nproc)
+    jobs_at_once=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
     preload=(env)
     [[ $device != sim ]] ||
         preload+=("LD_PRELOAD=$bundle/lib/liblockstep_sim.so" "LOCKSTEP_SIM=${LOCKSTEP_SIM:-devices=1,mib=1024}")

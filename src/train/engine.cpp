@@ -102,13 +102,17 @@ double compression_scale(config::Deck const& deck) {
                : 1;
 }
 
-ChosenGraphs no_graphs(bool wanted) {
+ChosenGraphs graphs_of(Engine::Parts const& parts, bool several_instances) {
     ChosenGraphs none;
-    if (wanted) {
+    if (!parts.deck.run.graphs) {
+        return none;
+    }
+    if (parts.privacy) {
         none.remark =
             "run.graphs has no effect: with privacy.noise samples are computed one by one";
+        return none;
     }
-    return none;
+    return choose_graphs(parts.model, parts.device, several_instances);
 }
 
 } // namespace
@@ -130,10 +134,7 @@ Engine::Engine(Parts parts)
       updated_(exchange_->sums_everywhere() ? std::vector<Range>{{0, layout_.size}}
                                             : exchange_->partition().owned(world_.rank())),
       instances_(make_instances(parts)), sums_(make_sums()),
-      graphs_(parts.privacy ? no_graphs(parts.deck.run.graphs)
-              : parts.deck.run.graphs
-                  ? choose_graphs(parts.model, parts.device, instances_.size() > 1)
-                  : ChosenGraphs()),
+      graphs_(graphs_of(parts, instances_.size() > 1)),
       optimizer_(options_, layout_, arena_.parameters(), updated_),
       pruning_(make_pruning(parts.deck.prune)), privacy_(parts.privacy),
       local_({instances_, parts.task, layout_, buffers_, kept_buffers_,
