@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A training step over a long and thin cable, beside PyTorch's DDP over gloo on the same one: hosts of network
 namespaces, a rank on each, one program after the other; and beside itself where the sums between hosts are made to
-meet in rounds. Needs root, and the virtual environment that `./bootstrap bench` makes."""
+meet in rounds; or beside another build of lockstep (`--against`). Needs root, and the virtual environment that
+`./bootstrap bench` makes."""
 import argparse
 import json
 import os
@@ -30,8 +31,8 @@ def places(hosts):
     return ",".join(f"{name}:1" for name in hosts.names)
 
 
-def lockstep(hosts, options, route=None):
-    words = [options.build / "lockstep", "bench", "step", "--model", options.model, "--batch", options.batch,
+def lockstep(hosts, options, build, route=None):
+    words = [build / "lockstep", "bench", "step", "--model", options.model, "--batch", options.batch,
              "--steps", options.steps, "--json"]
     job = hosts.mpirun(places(hosts), words, {"LOCKSTEP_HOST_SUMS": route} if route else {})
     return figures(job.communicate(timeout=600)[0])
@@ -63,6 +64,7 @@ def main():
     parser.add_argument("--latency-ms", type=float, default=5, help="one way; 0: no long cable")
     parser.add_argument("--mbit", type=float, default=100)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--against", type=pathlib.Path, metavar="BUILD", help="instead of the other two")
     options = parser.parse_args()
     if missing():
         sys.exit(missing())
@@ -72,18 +74,24 @@ def main():
     os.environ.setdefault("OMPI_MCA_hwloc_base_binding_policy", "none")
     os.environ["OMP_NUM_THREADS"] = "1"
     python = str(ROOT / ".venv/bin/python")
-    ours, in_rounds, theirs = [], [], []
+    sides = {"lockstep": lambda: lockstep(hosts, options, options.build)}
+    if options.against:
+        sides["the other build"] = lambda: lockstep(hosts, options, options.against)
+    else:
+        sides["in rounds"] = lambda: lockstep(hosts, options, options.build, "halving")
+        sides["DDP over gloo"] = lambda: ddp(hosts, python, options)
+    times = {name: [] for name in sides}
     with Hosts(options.hosts) as hosts:
         if options.latency_ms > 0:
             hosts.slow("host2", options.latency_ms / 1000, options.mbit * 1e6 / 8)
-        for _ in range(options.rounds):
-            ours.append(lockstep(hosts, options)["median_s"])
-            in_rounds.append(lockstep(hosts, options, "halving")["median_s"])
-            theirs.append(ddp(hosts, python, options)["median_s"])
-            print(f"lockstep {1000 * ours[-1]:.1f} ms, in rounds {1000 * in_rounds[-1]:.1f} ms, "
-                  f"DDP over gloo {1000 * theirs[-1]:.1f} ms", flush=True)
+        for turn in range(options.rounds):
+            order = list(sides) if turn % 2 == 0 else list(reversed(sides))
+            for name in order:
+                times[name].append(sides[name]()["median_s"])
+            print(", ".join(f"{name} {1000 * found[-1]:.1f} ms" for name, found in times.items()), flush=True)
+    ours = times.pop("lockstep")
     print(f"{options.model}, {options.hosts} hosts: lockstep {1000 * statistics.median(ours):.1f} ms")
-    for name, others in (("in rounds", in_rounds), ("DDP over gloo", theirs)):
+    for name, others in times.items():
         ratios = sorted(other / our for our, other in zip(ours, others))
         print(f"    {name} {1000 * statistics.median(others):.1f} ms, ratio {statistics.median(ratios):.2f} "
               f"({ratios[0]:.2f} – {ratios[-1]:.2f})")
