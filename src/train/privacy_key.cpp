@@ -6,6 +6,7 @@
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <cstring>
 #include <filesystem>
 
 namespace lockstep::train {
@@ -43,6 +44,13 @@ federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck 
     });
     comm::broadcast_text(world, digits);
     return federate::Secret(*federate::fixed_octets<federate::Secret::size>(digits));
+}
+
+std::int64_t fingerprint(federate::Secret const& key) {
+    std::int64_t number = 0;
+    auto const own = key.derived("fingerprint of privacy.key");
+    std::memcpy(&number, own.bytes().data(), sizeof number);
+    return number;
 }
 
 federate::Secret secret_of_run(federate::Secret const& key, config::Deck const& deck,

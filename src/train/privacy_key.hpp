@@ -4,6 +4,8 @@
 #include "lockstep/config/deck.hpp"
 #include "train/privacy.hpp"
 
+#include <cstdint>
+
 namespace lockstep::train {
 
 /// The secret in privacy.key, known to all ranks. Rank 0 makes the file where it is missing and the
@@ -14,6 +16,9 @@ namespace lockstep::train {
 ///             where a run resumes without it, 69 where the program was built without libsodium
 federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck const& deck,
                                   bool resumes);
+
+/// By which a run that resumes tells another key; the key cannot be found from it.
+std::int64_t fingerprint(federate::Secret const& key);
 
 /// A run's own secret: another for another deck, or for data of another fingerprint, since two sums
 /// with the same noise would give it away.

@@ -6,6 +6,7 @@
 #include "lockstep/base/error.hpp"
 
 #include "input_scale.hpp"
+#include "privacy_key.hpp"
 #include "privacy_rules.hpp"
 #include "replica_arrays.hpp"
 #include "same_data.hpp"
@@ -20,6 +21,7 @@ void RunState::restore() {
         auto const reader = checkpoint::reader_of(*run_.setup.found);
         require_same_data(*reader);
         require_same_code(reader->record());
+        require_same_key(reader->record());
         read(*reader);
     });
     run_.data_module->restored(progress_.step);
@@ -80,6 +82,21 @@ void RunState::require_same_code(checkpoint::Record const& record) const {
     }
 }
 
+/// With another key the rest of the run would be private, too, but not the run that was begun.
+void RunState::require_same_key(checkpoint::Record const& record) const {
+    if (!run_.privacy) {
+        return;
+    }
+    auto const now = fingerprint(*run_.setup.privacy_key);
+    if (integer_of(record, "privacy_key", now) != now) {
+        throw Error(ExitCode::usage,
+                    {"the key of privacy.key is not the one that this run began with",
+                     "the samples and the noise of each step are drawn from it",
+                     "Restore the file that the run began with, or start over with "
+                     "--checkpoint.resume none"});
+    }
+}
+
 /// Values of another metric, or of other samples, say nothing of which model is the best.
 void RunState::require_same_measure(checkpoint::Record const& record) {
     auto const& metric = run_.work.best_metric.name;
@@ -136,6 +153,7 @@ checkpoint::Record RunState::record() const {
         record.notes["data"] = *audited;
     }
     if (run_.privacy) {
+        record.integers["privacy_key"] = fingerprint(*run_.setup.privacy_key);
         record.reals["epsilon"] = epsilon_after(deck, run_.work.train->samples(), progress_.step);
         record.reals["delta"] = deck.privacy.delta;
     }

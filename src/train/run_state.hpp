@@ -34,6 +34,7 @@ class RunState {
     void read(checkpoint::Reader const& reader);
     void require_same_data(checkpoint::Reader const& reader);
     void require_same_code(checkpoint::Record const& record) const;
+    void require_same_key(checkpoint::Record const& record) const;
     void require_same_measure(checkpoint::Record const& record);
 
     OpenedRun& run_;

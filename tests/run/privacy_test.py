@@ -130,11 +130,16 @@ def refusals(runs):
                                ("communication.unused-parameters", "true", "which parameters"),
                                ("data.shuffle", "none", "independently"),
                                ("task.class-weights", "balanced", "class counts"),
+                               ("data.sample-weights", "weights", "the same probability"),
+                               ("data.bucket-by-length", 64, "independently"),
+                               ("communication.sync-batch-norm", "true", "mixes samples"),
+                               ("quantise.aware", "true", "calibrated on training samples"),
                                ("data.batch", 49, "each step would draw 98 of 96")):
         runs.train("refused", f"--{name}", value).expect(64, words)
     run(["train", DECK, "--data.train", DATA / "train.h5", "--data.validation", "", "--run.directory",
          runs.scratch / "norm", "--optimizer.clip-norm", 0, "--privacy.noise", 1]).expect(64, "batch norm")
     runs.train("one", "--force", noise=2, steps=7).expect(64, "epsilon is that of one deck")
+    runs.train("one", "--privacy.key", runs.scratch / "key2", "--force", steps=7).expect(64, "not the one that this run")
     (runs.scratch / "key").chmod(0o644)
     runs.train("open").expect(64, "others may read")
     (runs.scratch / "key").unlink()
