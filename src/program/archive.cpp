@@ -7,6 +7,7 @@
 #include "lockstep/base/error.hpp"
 
 #include <ATen/ops/empty.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <caffe2/serialize/in_memory_adapter.h>
@@ -20,7 +21,7 @@ namespace {
 constexpr char const* how_to_save =
     "Save it with lockstep_export.save(model, inputs, FILE), or with torch.export.save";
 constexpr std::string_view models = "models/";
-constexpr std::string_view json = ".json";
+constexpr std::string_view json_ending = ".json";
 
 std::string content_of(std::filesystem::path const& path) {
     File::open_read(path); // its errors come first
@@ -54,10 +55,10 @@ Archive::~Archive() = default;
 std::vector<std::string> Archive::programs() const {
     std::vector<std::string> names;
     for (auto const& record : records_) {
-        if (record.starts_with(models) && record.ends_with(json) &&
-            record.size() > models.size() + json.size()) {
+        if (record.starts_with(models) && record.ends_with(json_ending) &&
+            record.size() > models.size() + json_ending.size()) {
             names.push_back(
-                record.substr(models.size(), record.size() - models.size() - json.size()));
+                record.substr(models.size(), record.size() - models.size() - json_ending.size()));
         }
     }
     std::sort(names.begin(), names.end());
@@ -89,6 +90,19 @@ std::string Archive::text(std::string const& record) const {
     std::string result;
     take_record(record, [&](char const* data, std::size_t size) { result.assign(data, size); });
     return result;
+}
+
+nlohmann::json Archive::json(std::string const& record) const {
+    constexpr int deepest = 1000;
+    auto const check = [&](int depth, nlohmann::json::parse_event_t /*event*/,
+                           nlohmann::json const& /*parsed*/) {
+        if (depth > deepest) {
+            damaged(
+                concat("its record ", record, " is nested more than ", deepest, " levels deep"));
+        }
+        return true;
+    };
+    return nlohmann::json::parse(text(record), check);
 }
 
 at::Tensor Archive::bytes(std::string const& record) const {

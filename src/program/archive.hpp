@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -33,6 +34,9 @@ class Archive {
     bool has(std::string const& record) const;
     /// Throws  Error 65, as `bytes`, where there is no such record, or it is damaged
     std::string text(std::string const& record) const;
+    /// Throws  Error 65 where there is no such record, or it is damaged or nested too deeply to be
+    ///         read by recursion; exceptions of nlohmann::json for what is no JSON
+    nlohmann::json json(std::string const& record) const;
     /// Shape  [bytes] of type uint8, of its own memory
     at::Tensor bytes(std::string const& record) const;
 

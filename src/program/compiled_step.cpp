@@ -131,7 +131,7 @@ struct SegmentFunction : torch::autograd::Function<SegmentFunction> {
 class StepReader {
   public:
     StepReader(Archive const& archive, Program const& train)
-        : archive_(archive), train_(train), json_(Json::parse(archive.text(step_record))) {}
+        : archive_(archive), train_(train), json_(archive.json(step_record)) {}
 
     StepDescription read() const {
         StepDescription step{archive_.path().string(), {}, {}, {}, {}, {}, {}};
@@ -233,7 +233,7 @@ std::string CompiledStep::misfit(Archive const& archive) {
         return "it has no compiled step: lockstep_export.compile(FILE) adds one";
     }
     try {
-        auto const json = Json::parse(archive.text(step_record));
+        auto const json = archive.json(step_record);
         if (json.at("format") != step_format) {
             return concat("its compiled step is of format ", json.at("format").dump());
         }

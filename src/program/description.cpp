@@ -120,7 +120,7 @@ std::size_t Description::given() const {
 }
 
 Description read_description(Archive const& archive, std::string const& name) {
-    auto const json = Json::parse(archive.text(concat("models/", name, ".json")));
+    auto const json = archive.json(concat("models/", name, ".json"));
     require_training_dialect(json);
     auto const& module = json.at("graph_module");
     Description result{archive.path().string(), read_graph(module.at("graph")), {}, {}, {}, {}, {}};

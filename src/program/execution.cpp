@@ -82,11 +82,11 @@ void Execution::give_up(Node const& node) {
 }
 
 void Execution::operate(Node const& node) {
-    for (auto const& argument : node.arguments) {
-        results_.push_back(value_of(argument));
-    }
-    give_up(node);
     try {
+        for (auto const& argument : node.arguments) {
+            results_.push_back(value_of(argument));
+        }
+        give_up(node);
         if (node.instead) {
             (*node.instead)(results_);
         } else {
@@ -147,6 +147,13 @@ void Execution::keep_results(Node const& node) {
             continue;
         }
         auto const list = results_.at(at).toTensorVector();
+        if (list.size() < result.slots.size()) {
+            throw Error(ExitCode::usage,
+                        {concat("operator ", node.target, " of the exported program returned ",
+                                list.size(), " tensors"),
+                         concat("the program uses ", result.slots.size()),
+                         "Use batches like those that it was exported for"});
+        }
         for (std::size_t item = 0; item < result.slots.size(); ++item) {
             keep(result.slots[item], list.at(item));
         }

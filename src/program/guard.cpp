@@ -188,7 +188,7 @@ class Expression {
         if (input == inputs_.end()) {
             fail();
         }
-        auto const dimension = atom();
+        auto const dimension = deeper([this] { return atom(); });
         require("]");
         if (!(dimension >= 0 && dimension < static_cast<double>(input->second.dim()))) {
             fail();

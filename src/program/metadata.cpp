@@ -29,7 +29,7 @@ std::optional<LossMetadata> read_loss_metadata(Archive const& archive) {
         return std::nullopt;
     }
     try {
-        auto const json = Json::parse(archive.text(record));
+        auto const json = archive.json(record);
         if (json.at("format") != format) {
             archive.damaged(concat("its lockstep.json is of format ", json.at("format").dump(),
                                    "; this version reads ", format));

@@ -34,8 +34,13 @@ constexpr std::array<std::string_view, 16> inner{"_adaptive_avg_pool2d",
                                                  "_weight_norm"};
 
 /// What reaches beyond the tensors that it is given.
-constexpr std::array<std::string_view, 6> forbidden{"from_file", "set_",        "set_data",
-                                                    "resize_",   "retain_grad", "requires_grad_"};
+constexpr std::array<std::string_view, 7> forbidden{
+    "from_file", "set_", "resize_as_", "set_data", "resize_", "retain_grad", "requires_grad_"};
+
+/// Parts of the names of operators that take indices as they are: derivatives, which autograd calls
+/// with its own; and sparse layouts.
+constexpr std::array<std::string_view, 7> unchecked{
+    "backward", "sparse", "segment_reduce", "_csr", "_csc", "_bsr", "_bsc"};
 
 bool holds(auto const& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -58,8 +63,15 @@ std::variant<c10::OperatorHandle, std::string> find_operator(std::string const& 
                       ", but only LibTorch's own operators are run");
     }
     bool const is_inner = name.starts_with('_') && !name.starts_with("__");
+    bool const is_unchecked =
+        std::any_of(unchecked.begin(), unchecked.end(), [&](std::string_view part) {
+            return name.find(part) != std::string_view::npos;
+        });
     if ((is_inner && !holds(inner, name)) || holds(forbidden, name)) {
         return std::string("programs for training do not contain it: was this one decomposed?");
+    }
+    if (is_unchecked) {
+        return std::string("it does not check the indices that it is given");
     }
     auto const found = c10::Dispatcher::singleton().findSchema(
         {concat(library, "::", name), std::string(overload)});

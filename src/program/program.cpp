@@ -4,6 +4,8 @@
 
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "aliases.hpp"
@@ -30,6 +32,32 @@ std::shared_ptr<Graph const> with_replaced(Graph const& graph, std::string const
         }
     }
     return changed;
+}
+
+/// Those of parameters and buffers are paths in checkpoints: with '/' for '.', groups in groups.
+void require_names(Archive const& archive, std::vector<Input> const& inputs) {
+    constexpr std::size_t longest = 1000;
+    std::set<std::string> paths;
+    for (auto const& input : inputs) {
+        if (input.kind != Input::Kind::parameter && input.kind != Input::Kind::buffer) {
+            continue;
+        }
+        auto path = concat(input.name, "/");
+        std::replace(path.begin(), path.end(), '.', '/');
+        if (path.size() > longest || path.front() == '/' || path.find("//") != std::string::npos ||
+            path.find('\0') != std::string::npos) {
+            archive.damaged(
+                concat(input.name.substr(0, longest), " is not the name of a parameter or buffer"));
+        }
+        // Sorted as they are, with a '/' at the end, a group comes right before what is in it.
+        auto const [place, is_new] = paths.insert(path);
+        auto const next = std::next(place);
+        if (!is_new || (place != paths.begin() && path.starts_with(*std::prev(place))) ||
+            (next != paths.end() && next->starts_with(path))) {
+            archive.damaged(
+                concat("its parameter or buffer ", input.name, " lies in, or holds, another one"));
+        }
+    }
 }
 
 bool same_form(at::Tensor const& a, at::Tensor const& b) {
@@ -65,6 +93,7 @@ Program::Program(Archive const& archive, std::string const& name, Tensors tensor
     try {
         auto description = std::make_shared<Description>(read_description(archive, name));
         make_constants(*description, own);
+        require_names(archive, description->inputs);
         description_ = std::move(description);
     } catch (Json::exception const& error) {
         archive.damaged(error.what());

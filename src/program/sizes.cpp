@@ -35,7 +35,60 @@ std::int64_t divisor(c10::IValue const& value) {
     return whole(value);
 }
 
+// Sizes have 64 bits here, Python's integers any number of them.
+
+[[noreturn]] void too_large() {
+    throw Error(ExitCode::usage,
+                {"the exported program computes a size that is too large",
+                 "it needs more than 64 bits", "Use batches like those that it was exported for"});
+}
+
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+    std::int64_t result = 0;
+    if (__builtin_add_overflow(a, b, &result)) {
+        too_large();
+    }
+    return result;
+}
+double sum(double a, double b) {
+    return a + b;
+}
+
+std::int64_t difference(std::int64_t a, std::int64_t b) {
+    std::int64_t result = 0;
+    if (__builtin_sub_overflow(a, b, &result)) {
+        too_large();
+    }
+    return result;
+}
+double difference(double a, double b) {
+    return a - b;
+}
+
+std::int64_t product(std::int64_t a, std::int64_t b) {
+    std::int64_t result = 0;
+    if (__builtin_mul_overflow(a, b, &result)) {
+        too_large();
+    }
+    return result;
+}
+double product(double a, double b) {
+    return a * b;
+}
+
+/// The fraction of a real value is cut off.
+std::int64_t to_whole(double value) {
+    constexpr double limit = 9.2e18;
+    if (!(std::fabs(value) < limit)) {
+        too_large();
+    }
+    return static_cast<std::int64_t>(value);
+}
+
 std::int64_t floor_divided(std::int64_t value, std::int64_t by) {
+    if (by == -1) { // whose remainder is computed by division, too
+        return difference(0, value);
+    }
     auto const quotient = value / by;
     return value % by != 0 && (value < 0) != (by < 0) ? quotient - 1 : quotient;
 }
@@ -54,9 +107,9 @@ using Table = std::map<std::string, std::function<c10::IValue(Values const&)>, s
 
 Table const& table() {
     static Table const operators{
-        {"add", both([](auto a, auto b) { return a + b; })},
-        {"sub", both([](auto a, auto b) { return a - b; })},
-        {"mul", both([](auto a, auto b) { return a * b; })},
+        {"add", both([](auto a, auto b) { return sum(a, b); })},
+        {"sub", both([](auto a, auto b) { return difference(a, b); })},
+        {"mul", both([](auto a, auto b) { return product(a, b); })},
         {"eq", both([](auto a, auto b) { return a == b; })},
         {"ne", both([](auto a, auto b) { return a != b; })},
         {"lt", both([](auto a, auto b) { return a < b; })},
@@ -70,19 +123,19 @@ Table const& table() {
         {"mod",
          [](Values const& v) {
              auto const by = divisor(v.at(1));
-             return whole(v.at(0)) - floor_divided(whole(v.at(0)), by) * by;
+             return by == -1 ? 0 : whole(v.at(0)) - floor_divided(whole(v.at(0)), by) * by;
          }},
         {"truediv", [](Values const& v) { return real(v.at(0)) / real(v.at(1)); }},
         {"pow",
          [](Values const& v) -> c10::IValue {
              auto const power = std::pow(real(v.at(0)), real(v.at(1)));
              bool const exact = is_whole(v[0]) && is_whole(v[1]) && whole(v[1]) >= 0;
-             return exact ? c10::IValue(static_cast<std::int64_t>(std::llround(power)))
-                          : c10::IValue(power);
+             return exact ? c10::IValue(to_whole(std::round(power))) : c10::IValue(power);
          }},
         {"neg",
          [](Values const& v) -> c10::IValue {
-             return is_whole(v.at(0)) ? c10::IValue(-whole(v[0])) : c10::IValue(-real(v[0]));
+             return is_whole(v.at(0)) ? c10::IValue(difference(0, whole(v[0])))
+                                      : c10::IValue(-real(v[0]));
          }},
         {"pos", [](Values const& v) { return v.at(0); }},
         {"and_", [](Values const& v) { return v.at(0).toBool() && v.at(1).toBool(); }},
@@ -92,12 +145,10 @@ Table const& table() {
         {"sym_ite", [](Values const& v) { return v.at(0).toBool() ? v.at(1) : v.at(2); }},
         {"sym_float", [](Values const& v) { return real(v.at(0)); }},
         {"sym_sqrt", [](Values const& v) { return std::sqrt(real(v.at(0))); }},
-        {"sym_int", [](Values const& v) { return static_cast<std::int64_t>(real(v.at(0))); }},
-        {"trunc", [](Values const& v) { return static_cast<std::int64_t>(real(v.at(0))); }},
-        {"floor",
-         [](Values const& v) { return static_cast<std::int64_t>(std::floor(real(v.at(0)))); }},
-        {"ceil",
-         [](Values const& v) { return static_cast<std::int64_t>(std::ceil(real(v.at(0)))); }}};
+        {"sym_int", [](Values const& v) { return to_whole(real(v.at(0))); }},
+        {"trunc", [](Values const& v) { return to_whole(real(v.at(0))); }},
+        {"floor", [](Values const& v) { return to_whole(std::floor(real(v.at(0)))); }},
+        {"ceil", [](Values const& v) { return to_whole(std::ceil(real(v.at(0)))); }}};
     return operators;
 }
 
@@ -120,6 +171,9 @@ c10::IValue calculate(std::string const& target, std::vector<c10::IValue> const&
     } catch (std::out_of_range const&) {
         throw Error(ExitCode::data, {concat("the exported program calls ", target),
                                      "the call has too few arguments", "Export it again"});
+    } catch (c10::Error const&) {
+        throw Error(ExitCode::data, {concat("the exported program calls ", target),
+                                     "the call has arguments of another type", "Export it again"});
     }
 }
 

@@ -17,7 +17,7 @@ class Folder {
     Folder(Archive const& archive, std::string path) : archive_(archive), path_(std::move(path)) {}
 
     void read(std::string const& list, Tensors& tensors) {
-        auto const json = Json::parse(archive_.text(path_ + list));
+        auto const json = archive_.json(path_ + list);
         for (auto const& [name, entry] : json.at("config").items()) {
             if (entry.at("use_pickle").get<bool>()) {
                 throw Error(ExitCode::usage, {concat(name, " of ", archive_.path().string()),

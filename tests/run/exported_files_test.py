@@ -213,12 +213,49 @@ def damaged(records, draw):
     return way, bytes(data)
 
 
+def records_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return {each.filename: archive.read(each) for each in archive.infolist() if "sample_inputs" not in each.filename}
+
+
+def check_hostile(scratch, train):
+    """Texts that would take a reader by recursion down, and names that no checkpoint can hold."""
+    deep, old = "[" * 100_000 + "]" * 100_000, "0.layers.0.bias"
+
+    def case(words, change, code=65):
+        records = records_of(scratch / "model.pt2")
+        program, weights = (next(name for name in records if name.endswith(end))
+                            for end in ("models/train.json", "weights/train_weights_config.json"))
+        value = json.loads(records[program])
+        change(value)
+        records[program] = json.dumps(value).replace('"DEEP"', deep).encode()
+        # As the program names it, wherever the other records name it.
+        name = next((each["parameter"]["parameter_name"] for each in value["graph_module"]["signature"]["input_specs"]
+                     if each.get("parameter", {}).get("arg", {}).get("name") == "p_0_layers_0_bias"), old)
+        records[weights] = records[weights].replace(json.dumps(old).encode(), json.dumps(name).encode())
+        with zipfile.ZipFile(scratch / "hostile.pt2", "w") as archive:
+            for each, data in records.items():
+                archive.writestr(each, data)
+        train("--model.file", scratch / "hostile.pt2").expect(code, words)
+
+    def called(new):
+        def change(value):
+            for each in value["graph_module"]["signature"]["input_specs"]:
+                if each.get("parameter", {}).get("parameter_name") == old:
+                    each["parameter"]["parameter_name"] = new
+        return change
+
+    case("levels deep", lambda value: value["schema_version"].update(major="DEEP"))
+    case("levels deep", lambda value: value.update(verifiers="DEEP"))
+    case("this condition is not understood", lambda value: value.update(
+        guards_code=["L['x'].size()[" * 100_000 + "0" + "]" * 100_000]), 64)
+    case("is not the name of a parameter", called("a." * 100_000 + "b"))
+    case("is not the name of a parameter", called("a..b"))
+    case("lies in, or holds, another one", called("0.layers.0.weight.b"))
+
+
 def check_damaged(scratch, train):
-    records = {}
-    with zipfile.ZipFile(scratch / "model.pt2") as archive:
-        for each in archive.infolist():
-            if "sample_inputs" not in each.filename:
-                records[each.filename] = archive.read(each)
+    records = records_of(scratch / "model.pt2")
     ends = {}
     for number in range(FILES):
         draw = random.Random(f"{SEED} {number}")
@@ -246,4 +283,5 @@ with Scratch() as scratch:
         return run(["train", scratch / "model.ini", "--run.directory", scratch / f"run-{next(count)}", *options])
 
     check_refused(scratch, train)
+    check_hostile(scratch, train)
     check_damaged(scratch, train)
