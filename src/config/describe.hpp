@@ -28,8 +28,9 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.devices", deck.run.devices, any(),
           "GPUs of a host to use: all, a count, or comma-separated numbers");
     visit("run.mode", deck.run.mode, one_of({"auto", "single", "dp", "ddp"}),
-          "single: one rank, sequential replicas; dp: one rank, concurrent replicas; ddp: replicas "
-          "spread over ranks");
+          "auto: ddp on several ranks, else single, or dp with several GPUs; single: one rank, "
+          "sequential replicas; dp: one rank, concurrent replicas; ddp: replicas spread over "
+          "ranks");
     visit("run.placement", deck.run.placement, one_of({"even", "speed"}),
           "how replicas are distributed over ranks: evenly, or by measured speed; the result is "
           "the same");

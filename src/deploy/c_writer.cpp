@@ -143,7 +143,7 @@ std::string fortran_of(Facts const& facts) {
         "_model\n  use, intrinsic :: iso_c_binding\n  implicit none\n  integer, parameter :: "
         "model_inputs = ",
         facts.inputs, "\n  integer, parameter :: model_outputs = ", facts.outputs,
-        "\n  interface\n    ! 0, or 1 where a whole number among the inputs is out of "
+        "\n  interface\n    ! Returns 0, or 1 if a whole number among the inputs is out of "
         "range\n    integer(c_int) function run_model(samples, inputs, outputs) &\n"
         "        bind(c, name='",
         name, "_run')\n      import\n      integer(c_size_t), value :: samples\n      ", type,

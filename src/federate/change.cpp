@@ -54,7 +54,8 @@ std::string fault_of_change(std::vector<std::uint32_t> const& words, std::size_t
     for (auto const word : words) {
         auto const value = point.decoded(word) / form.weight;
         if (std::abs(value) > point.range + 1 / (point.scale * form.weight)) {
-            return concat("it changes a weight by ", value, ", beyond the range of ", point.range);
+            return concat("it changes a weight by ", value, ", beyond the federation's range of ",
+                          point.range);
         }
         squares += value * value;
     }

@@ -187,7 +187,7 @@ Id GraphParts::wholes(std::vector<std::int64_t> const& values) {
 
 void GraphParts::require_own(Id a, std::int64_t axis) const {
     if (shape(a).at(static_cast<std::size_t>(axis)).batch) {
-        refuse_export("it joins, cuts or sums along the batch",
+        refuse_export("it concatenates, splits or sums along the batch dimension",
                       "each sample must be computed by itself");
     }
 }

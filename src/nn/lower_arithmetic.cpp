@@ -57,7 +57,7 @@ void lower_div(LoweredCall& call) {
     auto const rounding = call.arguments() > 2 ? call.text(2) : std::string();
     auto const element = call.result_element();
     if (element != Element::f32 || (!rounding.empty() && rounding != "floor")) {
-        call.refuse("only float32 is supported, rounded with floor or not at all");
+        call.refuse("only float32 is supported, with rounding_mode floor or none");
     }
     auto const found = call.binary("Div", call.operand(0, element), call.operand(1, element));
     call.give(rounding.empty() ? found : call.unary("Floor", found));
@@ -79,7 +79,7 @@ void lower_pow(LoweredCall& call) {
 void clip(LoweredCall& call, std::size_t low, std::size_t high) {
     constexpr double most = std::numeric_limits<float>::max();
     if (call.result_element() != Element::f32 || call.is_tensor(low) || call.is_tensor(high)) {
-        call.refuse("only real values can be clamped, and only at fixed numbers");
+        call.refuse("only real values can be clamped, and only between constant bounds");
     }
     call.give(call.unary("Clip", call.tensor(0),
                          {{"min", call.has(low) ? call.number(low) : -most},

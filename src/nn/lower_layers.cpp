@@ -293,7 +293,7 @@ Lowering reduction(std::string kind) { // of (self, axes, keep)
     return [kind](LoweredCall& call) {
         auto const x = call.cast(call.tensor(0), call.result_element());
         if (!call.has(1) || call.is_tensor(1)) {
-            call.refuse("it joins all samples of a batch");
+            call.refuse("it reduces over all samples of a batch");
         }
         auto const rank = static_cast<std::int64_t>(call.shape(x).size());
         auto axes = call.wholes_of(1);
@@ -301,7 +301,7 @@ Lowering reduction(std::string kind) { // of (self, axes, keep)
             axis = axis < 0 ? axis + rank : axis;
         }
         if (axes.empty()) {
-            call.refuse("it joins all samples of a batch");
+            call.refuse("it reduces over all samples of a batch");
         }
         call.give(call.reduce(kind, x, axes, call.flag(2)));
     };

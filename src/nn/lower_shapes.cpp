@@ -111,7 +111,7 @@ void lower_unbind(LoweredCall& call) {
 void lower_repeat_interleave(LoweredCall& call) {
     auto const x = call.tensor(0);
     if (call.is_tensor(1) || !call.has(2)) {
-        call.refuse("the numbers of repeats are not fixed");
+        call.refuse("only a fixed number of repeats along a named dimension is supported");
     }
     auto const axis = call.axis(2, rank_of(call, x));
     std::vector<std::int64_t> indices;

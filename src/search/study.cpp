@@ -129,7 +129,7 @@ std::unique_ptr<Study> Study::look_at(std::filesystem::path const& directory) {
         identity = {first.at("space").get<std::map<std::string, std::string>>(),
                     first.at("deck").get<std::string>(), first.at("version").get<std::string>()};
     } catch (Json::exception const&) {
-        throw_foreign("its first line does not say what the search is");
+        throw_foreign("its first line does not describe a search");
     }
     auto study = std::make_unique<Study>(std::move(identity), nullptr);
     study->replay(records);
@@ -140,7 +140,7 @@ void Study::replay(std::vector<Json> const& records) {
     try {
         auto const& first = records.front();
         if (first.at("event") != "search") {
-            throw_foreign("its first line does not say what the search is");
+            throw_foreign("its first line does not describe a search");
         }
         require_same({first.at("space").get<std::map<std::string, std::string>>(),
                       first.at("deck").get<std::string>(), ""},

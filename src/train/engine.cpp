@@ -29,7 +29,7 @@ namespace {
 /// Throws  AgreedError 64 on every rank when one has other parameters than rank 0.
 void require_same_model(comm::Communicator const& world, Layout const& layout,
                         nn::Model const& model) {
-    auto const own = concat(layout.text(), "code ", model.fingerprint());
+    auto const own = concat(layout.text(), "model files with hash ", model.fingerprint());
     auto root = own;
     comm::broadcast_text(world, root);
     comm::agree(world, "comparing the models", [&] {

@@ -179,7 +179,7 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
     if (!own_.is_open()) { // without renewals another job would take this one for dead
         auto const why = system_error(file_.string(), errno, "Check its permissions").text();
         throw Error(ExitCode::cannot_create,
-                    {concat("cannot renew the claim on run directory ", directory.string()),
+                    {concat("cannot renew the lease of run directory ", directory.string()),
                      concat(why.what, ": ", why.why), why.next});
     }
     renewal_ = std::jthread([descriptor = own_.get(), period_s](std::stop_token const& stop) {

@@ -28,12 +28,13 @@ void require_channels_can_go(config::Deck const& deck, Workload const& work) {
     }
     if (deck.communication.compression == "powersgd") {
         refuse("communication.compression = powersgd",
-               "it stores its error feedback for the weights of the whole model",
+               "its error feedback has the shapes of the model before channels are removed",
                "Set communication.compression to none, fp16 or bf16");
     }
     if (!deck.communication.broadcast_buffers) {
         refuse("communication.broadcast-buffers = false",
-               "each replica keeps running statistics of the whole model",
+               "each replica's running statistics have the shapes of the model before channels "
+               "are removed",
                "Set communication.broadcast-buffers = true");
     }
 }

@@ -29,10 +29,10 @@ class SignalRequests {
 /// Safe between fork and exec.
 void reset_signals() noexcept;
 
-/// Stands for a signal where the end of the job's time is the reason to leave.
+/// Takes the place of a signal's number when a run stops because its job's time is nearly over.
 constexpr int walltime_over = -1;
 
-/// Like `walltime_over`, where the whole of the job's time would be too short, too.
+/// Like `walltime_over`, but even the job's whole time limit would be too short.
 constexpr int job_too_short = -2;
 
 /// "SIGTERM" for 15, and so on; "walltime" for `walltime_over` and `job_too_short`.

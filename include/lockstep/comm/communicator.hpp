@@ -48,8 +48,8 @@ class Communicator {
     std::string const& device() const noexcept { return device_; }
     void set_device(std::string device) { device_ = std::move(device); }
 
-    /// Where this rank tells its host what it is at; null where nobody watches. Duplicates and
-    /// parts have the same.
+    /// The table in which this rank reports to the ranks of its host what it is doing; null where
+    /// nobody watches. Duplicates and parts share it.
     HeartbeatTable const* heartbeats() const noexcept { return heartbeats_.get(); }
     void set_heartbeats(std::shared_ptr<HeartbeatTable const> heartbeats) {
         heartbeats_ = std::move(heartbeats);

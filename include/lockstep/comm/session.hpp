@@ -47,7 +47,7 @@ class MpiSession {
     int thread_level_;
 };
 
-/// Whether MPI granted MPI_THREAD_MULTIPLE: threads may speak with other ranks at once, each on a
+/// Whether MPI granted MPI_THREAD_MULTIPLE: threads may call MPI at the same time, each on a
 /// communicator of its own. Not collective; MPI has to run.
 ///
 /// Throws  Error 69

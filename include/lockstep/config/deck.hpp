@@ -27,22 +27,22 @@ struct Run {
 };
 
 struct Data {
-    std::string train;               ///< a file, a list or a glob; empty: none
-    std::string validation;          ///< files, or a share of `train` such as 10 %; empty: none
-    std::string test;                ///< files; empty: none
-    std::string inputs = "inputs";   ///< names of datasets, with commas
-    std::string targets = "targets"; ///< names of datasets, with commas
-    bool sample_per_file = false;  ///< a file is one sample, without an extent that counts samples
-    std::int64_t sequence = 0;     ///< tokens of a sample, cut from all documents; 0: as stored
-    std::int64_t batch = 32;       ///< samples per replica and micro-batch
-    std::int64_t global_batch = 0; ///< over all replicas; 0: `batch` counts
-    bool drop_last = false;        ///< the last step of an epoch where it is incomplete
-    std::int64_t workers = 2;      ///< loader threads per rank
-    std::int64_t prefetch = 4;     ///< batches read ahead, per rank
-    std::string augment = "none";  ///< of training samples: flip, crop:4, noise:0.1, mask:8:20
-    std::string shuffle = "full";  ///< full, block, none
-    std::string sample_weights;    ///< dataset of weights to draw samples by; empty: none
-    bool replacement = true;       ///< of samples that are drawn by weight
+    std::string train;                 ///< a file, a list or a glob; empty: none
+    std::string validation;            ///< files, or a share of `train` such as 10 %; empty: none
+    std::string test;                  ///< files; empty: none
+    std::string inputs = "inputs";     ///< names of datasets, with commas
+    std::string targets = "targets";   ///< names of datasets, with commas
+    bool sample_per_file = false;      ///< a file is one sample, without a dimension over samples
+    std::int64_t sequence = 0;         ///< tokens of a sample, cut from all documents; 0: as stored
+    std::int64_t batch = 32;           ///< samples per replica and micro-batch
+    std::int64_t global_batch = 0;     ///< over all replicas; 0: `batch` counts
+    bool drop_last = false;            ///< the last step of an epoch where it is incomplete
+    std::int64_t workers = 2;          ///< loader threads per rank
+    std::int64_t prefetch = 4;         ///< batches read ahead, per rank
+    std::string augment = "none";      ///< of training samples: flip, crop:4, noise:0.1, mask:8:20
+    std::string shuffle = "full";      ///< full, block, none
+    std::string sample_weights;        ///< dataset of weights to draw samples by; empty: none
+    bool replacement = true;           ///< of samples that are drawn by weight
     std::int64_t bucket_by_length = 0; ///< batches of a window sorted by length; 0: off
     std::string cache = "none";        ///< none, memory, local:DIRECTORY
 };
@@ -134,7 +134,7 @@ struct Quantise {
 struct Privacy {
     double noise = 0;    ///< standard deviation, relative to `clip`; 0: off
     double clip = 1;     ///< largest L2 norm of a sample's gradient
-    double delta = 1e-5; ///< at which epsilon is told
+    double delta = 1e-5; ///< for which epsilon is reported
     double epsilon = 0;  ///< that a run stays within; 0: any
     std::string key;     ///< file of the secret behind noise and draws; empty: in the directory
 

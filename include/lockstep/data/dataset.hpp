@@ -30,7 +30,7 @@ struct DatasetOptions {
     std::string files;               ///< a file, a list with commas, or a glob
     std::string inputs = "inputs";   ///< names of datasets in the files, with commas
     std::string targets = "targets"; ///< the same
-    /// Each file is one sample: its datasets have no extent that counts samples.
+    /// Each file is one sample: its datasets have no dimension over samples.
     bool sample_per_file = false;
     std::string weights{}; ///< name of the samples' weights; empty: they have none
     /// Tokens of a sample, at least 2: the inputs are cut into samples of so many entries, however
@@ -156,7 +156,7 @@ class Dataset {
     /// Samples that are best read together, those of a chunk or of 1 MiB, and so many of these that
     /// a window of them can be kept decoded.
     Blocks blocks() const;
-    /// Of its files, as the ranks found that opened them together.
+    /// The hosts that see the same files, as `open_together` found them.
     Viewers viewers() const;
     /// How often a chunk was decoded so far.
     std::uint64_t chunks_decoded() const;

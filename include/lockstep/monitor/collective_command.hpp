@@ -10,8 +10,8 @@ namespace lockstep::monitor {
 class RootCause;
 class Watchdog;
 
-/// What a command that runs on all ranks is given; what it learns about itself, it tells the two
-/// last, so that a failure is found and told well.
+/// What a command that runs on all ranks is given. It informs `root_cause` and `watchdog` about
+/// itself, so that a failure is found and reported well.
 struct CommandContext {
     comm::MpiSession& session;
     comm::Communicator const& world;
@@ -21,9 +21,9 @@ struct CommandContext {
 
 /// Runs a command on all ranks from MPI's start to its end, and turns whatever it throws into one
 /// line that names the root cause, and into the exit code:
-/// an error that all ranks agreed on is told by rank 0, and all ranks leave; an error of one rank
-/// alone is told by that rank, which then ends the job. A rank that dies or stands still, from the
-/// start of MPI to its end, is told by the watchdog of another. One line is told on each host.
+/// an error that all ranks agreed on is reported by rank 0, and all ranks leave; an error of one
+/// rank alone is reported by that rank, which then ends the job. A rank that dies or stops, from
+/// the start of MPI to its end, is reported by the watchdog of another. Each host prints one line.
 ///
 /// Collective  over all ranks of the job
 /// Throws      Error 69, 71 or 74 when MPI does not start; nothing else

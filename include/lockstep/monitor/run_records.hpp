@@ -32,7 +32,7 @@ struct StepRecord {
     double device_utilization = unknown; ///< per cent
     double straggler_ms = unknown;
     int straggler = -1;
-    std::uint64_t weight_hash = 0; ///< 0: not told
+    std::uint64_t weight_hash = 0; ///< 0: not recorded
     std::string diverged{};        ///< the first replica with other weights than replica 0
 };
 
@@ -120,7 +120,7 @@ struct AttemptRecord {
     double elapsed_s = 0; ///< from its start to its newest record
     std::string reason;   ///< as in the end record; "failed"; empty while there is none
     std::string cause;    ///< of a failure
-    std::vector<std::string> memory{}; ///< by rank: where its arenas lay; empty: not told
+    std::vector<std::string> memory{}; ///< by rank: where its arenas lay; empty: not known
     ResourceRecord resources{};        ///< of its epochs; of all of it once it has ended
 };
 
@@ -176,11 +176,11 @@ class RunRecords {
     double peak_memory_bytes = unknown; ///< the largest of all ranks
     std::int64_t bad_lines = 0;
 
-    /// The newest step that anything was told of.
+    /// The newest step that any record names.
     std::int64_t last_step() const;
-    /// Seconds that all attempts took together, as far as they are told.
+    /// Seconds that all attempts took together, as far as they are recorded.
     double seconds() const;
-    /// What all attempts have used together, as far as it is told.
+    /// What all attempts have used together, as far as it is recorded.
     ResourceRecord resources() const;
 
   private:

@@ -13,7 +13,7 @@ namespace lockstep::nn {
 /// As people read it: "[8, 3, 32, 32]".
 std::string sizes_text(torch::IntArrayRef sizes);
 
-/// What one dataset of the files holds of a batch's samples.
+/// The values of a batch's samples from one dataset of the files.
 ///
 /// Shape  values [n, sample…]; of samples with a number of rows each: [rows of all samples, row…]
 struct Field {

@@ -14,7 +14,7 @@
 
 namespace lockstep::nn {
 
-/// What a model is fed and what it shall give.
+/// The inputs that a model gets, and the outputs that it must return.
 struct Interface {
     std::vector<std::int64_t> sample_shape; ///< of the first input, without the batch
     std::int64_t outputs = 0;               ///< of a sample, or of each place or time of it
@@ -52,8 +52,8 @@ class Model : public torch::nn::Module {
     /// Throws  LibTorch's exceptions, which end the run with 64 and the shapes of the batch
     virtual torch::Tensor forward(Fields const& inputs) = 0;
 
-    /// Of what the model is made from beside its deck, such as a file of code; 0: nothing. A run
-    /// continues with the same only.
+    /// A hash of what the model is made from besides its deck, such as a file of code; 0: nothing.
+    /// A run resumes only with the same value, or with --force.
     virtual std::uint64_t fingerprint() const { return 0; }
 
     /// What it does otherwise than its deck asked for; empty: nothing.
@@ -71,14 +71,14 @@ class Model : public torch::nn::Module {
     /// was there before.
     virtual void settle_buffers() const {}
 
-    /// Where a parameter's values are in a file of another program, under its names there: the
-    /// first that a file has counts.
+    /// Names under which a file of another program may hold a parameter's values; the first that
+    /// the file has in a fitting shape is used.
     virtual std::vector<WeightSource> other_names(std::string const& /*parameter*/) const {
         return {};
     }
 
     void set_random_key(std::uint64_t key) { random_key_->value = key; }
-    /// Which replica this module plays from now on; for layers that speak with the others.
+    /// The replica that this module computes from now on; for layers that exchange sums.
     void set_replica(ReplicaLink const& link) { *replica_link_ = link; }
 
   protected:

@@ -26,7 +26,7 @@ class Policy : public Model {
   public:
     /// Shape  as the members of PolicyInput and PolicyOutput
     virtual PolicyOutput judge(PolicyInput const& input) = 0;
-    /// Numbers that it remembers of one environment; an episode begins with zeros.
+    /// Length of the state that it keeps per environment; all zeros when an episode begins.
     virtual std::int64_t state_size() const { return 0; }
 
     /// Shape   inputs [n, observation]; returns [n, parameters + 1], the value last, of episodes

@@ -26,7 +26,8 @@ std::vector<ModelKind> model_kinds();
 ///         or 69 for a plug-in that is missing or cannot be loaded
 void require_known(config::Model const& chosen);
 
-/// How many parameters the deck's model has, as a double, since it may be absurd. Nothing is made.
+/// How many parameters the deck's model has. A double, since absurd keys may give more than an
+/// integer can hold. The model is not built.
 ///
 /// Throws  Error 64 to 69 as `make_model` does
 double parameter_count(config::Model const& chosen, Interface const& interface);

@@ -4,7 +4,7 @@
 
 namespace lockstep::nn {
 
-/// How a layer speaks with the other replicas in the middle of forward or backward.
+/// How a layer exchanges sums with other replicas in the middle of forward or backward.
 class ReplicaSums {
   public:
     virtual ~ReplicaSums() = default;
@@ -16,7 +16,7 @@ class ReplicaSums {
     virtual void sum(int replica, std::span<double> values) = 0;
 };
 
-/// Which replica a module plays at the moment, and how it reaches the others: null where layers do
+/// The replica that a module computes now, and how it reaches the others: null where layers do
 /// not communicate (communication.sync-batch-norm = false).
 struct ReplicaLink {
     ReplicaSums* sums = nullptr;

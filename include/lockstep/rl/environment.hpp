@@ -11,7 +11,7 @@
 
 namespace lockstep::rl {
 
-/// What an environment shows, and what it can be told.
+/// The observations that an environment gives, and the actions that it takes.
 struct Spaces {
     std::int64_t observation = 0; ///< numbers of an observation
     std::int64_t actions = 0;     ///< how many there are to choose from; or numbers of an action
@@ -19,9 +19,9 @@ struct Spaces {
     std::int64_t longest_episode = 0; ///< steps after which an episode is cut off
     std::int64_t window = 1;          ///< moments that an observation shows, the latest last
 
-    /// Numbers that tell an action.
+    /// How many numbers an action consists of.
     std::int64_t action_size() const { return continuous ? actions : 1; }
-    /// Numbers that tell how actions are distributed: a logit of each; or means and deviations.
+    /// Parameters of the distribution of actions: a logit for each; or means and deviations.
     std::int64_t parameters() const { return continuous ? 2 * actions : actions; }
 };
 

@@ -76,16 +76,16 @@ class Task {
     virtual std::int64_t outputs() const = 0;
     virtual std::size_t counts() const { return 0; } ///< length of Tally::counts
     virtual std::size_t sums() const { return 0; }   ///< length of Tally::sums
-    /// From the tallies of all batches of all ranks together. `loss` is added by the caller.
+    /// Metrics from the tallies of all batches on all ranks. `loss` is added by the caller.
     virtual Metrics metrics(Tally const& total) const = 0;
     virtual std::size_t training_counts() const { return 0; } ///< length of Loss::counts
-    /// Of an epoch while it was learnt, from the counts of all its batches together.
+    /// Training metrics of an epoch, from the counts of all its batches together.
     virtual Metrics training_metrics(std::vector<std::int64_t> const& /*counts*/) const {
         return {};
     }
-    /// Of the training loss, by class; empty: all 1.
+    /// Weight of each class in the training loss; empty: all 1.
     virtual std::vector<double> class_weights() const { return {}; }
-    /// Parts of the training loss that are told of steps and epochs, as means by weight.
+    /// Names of parts of the training loss; steps and epochs report their weighted means.
     virtual std::vector<std::string> figures() const { return {}; }
     /// Classes that values of the first target are of, where it is a class for each place of a
     /// sample; else 0.
@@ -139,7 +139,8 @@ rl::EnvironmentMaker open_environment(config::Task const& chosen, std::string co
 
 /// The metric of the deck's task that `key` of the deck wants; its first when `wanted` is empty.
 ///
-/// Throws  as require_known; Error 64 for a metric that it does not have; 65 or 66 for a model's file
+/// Throws  as require_known; Error 64 for a metric that it does not have; 65 or 66 for a model's
+/// file
 ///         that should describe some
 MetricKind metric_of(config::Deck const& deck, std::string const& key, std::string const& wanted);
 

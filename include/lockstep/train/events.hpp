@@ -9,11 +9,11 @@
 
 namespace lockstep::train {
 
-// What a run tells its observers. No torch here: the rooms above read these.
+// What a run reports to its observers. No torch here: code that is built without it reads these.
 
 struct Started {
     std::string version;
-    std::string attempt; ///< tells this attempt of the run from all others
+    std::string attempt; ///< identifies this attempt of the run
     std::vector<std::string> host_of_rank;
     std::vector<std::string> device_of_rank;
     std::vector<std::int64_t> replicas_of_rank;
@@ -198,7 +198,7 @@ struct Remark {
 
 /// A timeline was written, of steps first to last.
 struct Profiled {
-    /// Of rank 0's processor, or of its device.
+    /// An operator that rank 0 ran, on its processor or on its device.
     struct Operator {
         std::string name;
         std::int64_t calls = 0;

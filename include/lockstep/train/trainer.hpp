@@ -33,17 +33,17 @@ struct RunOptions {
     config::Deck deck;
     bool force = false;  ///< deck changes that change the result are allowed at a resume
     std::string version; ///< of the program
-    /// Until the job's time is over, from now on; rank 0's counts.
+    /// Seconds that the job's time still has when `train` is called; rank 0's value is used.
     std::optional<double> seconds_left{};
-    std::optional<double> seconds_of_job{}; ///< from the job's start on; rank 0's counts
-    std::vector<std::string> remarks{};     ///< to be told at the start; rank 0's
+    std::optional<double> seconds_of_job{}; ///< the job's whole time limit; rank 0's value is used
+    std::vector<std::string> remarks{};     ///< printed at the start; rank 0's are used
     /// Makes rank 0's observers, once the run's directory stands; may be empty.
     std::function<std::vector<std::unique_ptr<Observer>>(config::Deck const&)> observers{};
-    /// Called on every rank once no other job has the run's directory, with the number of this
-    /// attempt.
+    /// Called on every rank once this attempt holds the lease of the run's directory, with its
+    /// fencing token.
     std::function<void(std::int64_t token)> held{};
     /// Called on every rank once this attempt is on record; not for a run that is finished already.
-    /// Errors before it are no part of the run.
+    /// A failure before that is not added to the records of earlier attempts.
     std::function<void()> begun{};
     /// Called on each rank after its first step, when all that libraries make once is made.
     std::function<void()> stepped{};

@@ -268,7 +268,7 @@ TEST_CASE("an update that is too large, or not as long as the model, does not co
     auto const own = world.key_of("site1");
     for (auto const& [words, why] :
          {std::pair{std::vector<std::uint32_t>(values, 200000000U), "beyond the federation's clip"},
-          {std::vector<std::uint32_t>(values, 0x7fffffffU), "beyond the range"},
+          {std::vector<std::uint32_t>(values, 0x7fffffffU), "beyond the federation"},
           {std::vector<std::uint32_t>(values - 1, 0), "it has 5 values"}}) {
         Message message(world.federation->binding(1, phase::update, "site1"));
         message.add_words("change", words);
