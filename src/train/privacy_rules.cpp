@@ -35,7 +35,7 @@ double epsilon_after(config::Deck const& deck, std::int64_t samples, std::int64_
 
 std::int64_t private_steps(config::Deck const& deck, std::int64_t samples) {
     auto const& privacy = deck.privacy;
-    if (privacy.epsilon == 0) {
+    if (!privacy.is_on() || privacy.epsilon == 0) {
         return 0;
     }
     auto const steps =

@@ -41,8 +41,10 @@ void require_same_results(nn::Model& model, nn::LayerGraph const& graph,
             samples.front().narrow(0, 0, std::min<std::int64_t>(count, samples.front().size(0)));
         bool same = false;
         try {
-            same = torch::allclose(graph.run(some, [](auto, auto const&) { return std::nullopt; }),
-                                   model.forward(nn::Fields(some)), 1e-4, 1e-5, true);
+            auto const found = graph.run(some, [](auto, auto const&) { return std::nullopt; });
+            auto const wanted = model.forward(nn::Fields(some));
+            same =
+                found.sizes() == wanted.sizes() && torch::allclose(found, wanted, 1e-4, 1e-5, true);
         } catch (c10::Error const&) {
             same = false; // a shape of the traced batch stands in the graph
         }
@@ -78,6 +80,12 @@ std::vector<std::pair<std::string, torch::Tensor>> tensors_beside(nn::Model cons
 
 std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile const& file,
                           std::filesystem::path const& out, QuantiseOptions const& options) {
+    if (task::is_played(deck.task)) {
+        throw Error(ExitCode::usage, {"this model cannot be quantised",
+                                      concat("task.kind = ", deck.task.kind,
+                                             " has no training set to calibrate its layers on"),
+                                      "Choose a model that learns from a data set"});
+    }
     auto const plain = plain_deck(deck);
     configure_torch(plain.run);
     auto const work = open_workload(plain, open_datasets(plain), [](double) {});
