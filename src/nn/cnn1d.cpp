@@ -123,7 +123,8 @@ class Cnn1d : public Model {
         }
         auto lengths = inputs[0].lengths.defined()
                            ? inputs[0].lengths
-                           : torch::full({frames.size(0)}, frames.size(1), torch::kInt64);
+                           : torch::full({frames.size(0)}, frames.size(1),
+                                         frames.options().dtype(torch::kInt64));
         for (auto& block : blocks_) {
             lengths = block->shorter(lengths);
             auto const own = to_device(lengths, frames.device());

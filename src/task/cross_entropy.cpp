@@ -29,16 +29,20 @@ CrossEntropy::Weights CrossEntropy::weights_on(torch::Device device) const {
 }
 
 Loss CrossEntropy::training_loss(torch::Tensor const& logits, torch::Tensor const& labels) const {
-    auto options = functional::CrossEntropyFuncOptions()
-                       .reduction(torch::kSum)
-                       .label_smoothing(label_smoothing_);
+    auto options = functional::CrossEntropyFuncOptions().label_smoothing(label_smoothing_);
     auto weight = static_cast<double>(labels.numel());
     if (!weights_.empty()) {
         auto const weights = weights_on(logits.device());
         options.weight(weights.rounded);
         weight = weights.exact.index_select(0, labels.flatten()).sum().item<double>();
     }
-    return {functional::cross_entropy(logits, labels, options), weight};
+    if (labels.dim() == 1) {
+        options.reduction(torch::kSum);
+        return {functional::cross_entropy(logits, labels, options), weight};
+    }
+    // Of places, torch's own sum has no fixed order on GPUs: run.deterministic would refuse it.
+    options.reduction(torch::kNone);
+    return {functional::cross_entropy(logits, labels, options).sum(), weight};
 }
 
 Tally CrossEntropy::evaluate(torch::Tensor const& logits, torch::Tensor const& labels) const {

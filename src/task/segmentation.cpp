@@ -62,9 +62,16 @@ class Segmentation : public Task {
 
   private:
     /// Whole numbers, also from files that keep classes as real values. What a data set reads was
-    /// looked at there, where samples have a place in a file.
+    /// looked at there, where samples have a place in a file: a device is not waited for.
     torch::Tensor truth_of(Tensors const& batch) const {
         auto const& given = batch.targets.only();
+        if (given.is_cpu()) {
+            require_classes(given);
+        }
+        return given.to(torch::kInt64);
+    }
+
+    void require_classes(torch::Tensor const& given) const {
         auto fits = given.ge(0).logical_and(given.lt(classes_)); // NaN is neither
         if (given.is_floating_point()) {
             fits = fits.logical_and(given.eq(given.trunc()));
@@ -77,7 +84,6 @@ class Segmentation : public Task {
                                 " classes, and labels are whole numbers from 0 to ", classes_ - 1),
                          "Correct the data, or set task.classes"});
         }
-        return given.to(torch::kInt64);
     }
 
     torch::Tensor logits_of(nn::Model& model, Tensors const& batch,

@@ -31,9 +31,9 @@ def graphs(scratch):
 
     def row(at, model, settings, ranks, replayed):
         deck = deck_of(scratch, model, STEPS)
-        settings = {"run.replicas": 2, "data.batch": 5, "train.validate-every": 5, **SMALL_BUCKETS, "train.steps": 10,
-                    **settings}
+        settings = {"run.replicas": 2, "data.batch": 5, **SMALL_BUCKETS, "train.steps": 10, **settings}
         steps = settings.pop("train.steps")
+        settings["train.validate-every"] = steps // 2  # where a run in two parts ends its first
 
         def train(name, ranks, steps, graphs):
             words = words_of(deck, scratch / f"{name}-{at}", {**settings, "run.graphs": graphs}, "sim", steps)

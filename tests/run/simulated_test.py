@@ -33,7 +33,7 @@ COUNTS = ("launches", "waits", "host_waits", "races", "peers")  # of tests/sim/c
 
 def simulated(words, ranks, seed=1, route="direct", counts="", inject="", **more):
     """The program with the library of simulated devices."""
-    settings = {"devices": 4, "mib": 256, "delay-us": 60, "seed": seed, **more, **({"counts": counts} if counts else {})}
+    settings = {"devices": 4, "mib": 1024, "delay-us": 60, "seed": seed, **more, **({"counts": counts} if counts else {})}
     env = {"LD_PRELOAD": SIM, "LOCKSTEP_HOST_SUMS": route,
            "LOCKSTEP_SIM": ",".join(f"{key}={value}" for key, value in settings.items())}
     if counts:
@@ -59,7 +59,9 @@ def walk(scratch, at, name, settings, ranks, seed):
     what = f"{name} {settings} on {ranks} ranks, seed {seed}"
     draw = random.Random(f"{seed} {at}")
     ranks = min(ranks, settings["run.replicas"])
-    together_only = settings["communication.compression"] == "powersgd"  # one replica on each rank
+    # One replica on each rank; what comes from a file cannot run concurrently.
+    together_only = settings["communication.compression"] == "powersgd" or (
+        settings["communication.sync-batch-norm"] == "true" and name in ("export", "script"))
     if together_only:
         ranks = settings["run.replicas"]
     route = draw.choice(("direct", "halving"))

@@ -25,6 +25,7 @@ int checked(int result, char const* what) {
 } // namespace
 
 void Links::create(std::string const& name) {
+    unlink(name); // a killed process that had this one's number may have left it
     int const file = checked(::shm_open(name.c_str(), O_CREAT | O_RDWR | O_EXCL, 0600), "shm_open");
     int const result = ::ftruncate(file, sizeof(SharedLinks));
     ::close(file);
