@@ -43,34 +43,32 @@ std::int64_t divisor(c10::IValue const& value) {
                  "it needs more than 64 bits", "Use batches like those that it was exported for"});
 }
 
-std::int64_t sum(std::int64_t a, std::int64_t b) {
+/// What `compute` stores, which says whether it has overflowed.
+template <class Compute>
+std::int64_t within_64_bits(Compute const& compute) {
     std::int64_t result = 0;
-    if (__builtin_add_overflow(a, b, &result)) {
+    if (compute(&result)) {
         too_large();
     }
     return result;
+}
+
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+    return within_64_bits([&](auto* result) { return __builtin_add_overflow(a, b, result); });
 }
 double sum(double a, double b) {
     return a + b;
 }
 
 std::int64_t difference(std::int64_t a, std::int64_t b) {
-    std::int64_t result = 0;
-    if (__builtin_sub_overflow(a, b, &result)) {
-        too_large();
-    }
-    return result;
+    return within_64_bits([&](auto* result) { return __builtin_sub_overflow(a, b, result); });
 }
 double difference(double a, double b) {
     return a - b;
 }
 
 std::int64_t product(std::int64_t a, std::int64_t b) {
-    std::int64_t result = 0;
-    if (__builtin_mul_overflow(a, b, &result)) {
-        too_large();
-    }
-    return result;
+    return within_64_bits([&](auto* result) { return __builtin_mul_overflow(a, b, result); });
 }
 double product(double a, double b) {
     return a * b;
