@@ -43,6 +43,10 @@ std::string read_secret_text(std::filesystem::path const& file, std::string cons
     if (::stat(file.c_str(), &status) != 0) {
         throw system_error(concat("cannot read ", file.string()), errno, what_to_do);
     }
+    if (!S_ISREG(status.st_mode)) {
+        throw Error(ExitCode::data,
+                    {concat(file.string(), " is no key"), "it is not a file", what_to_do});
+    }
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         throw Error(
             ExitCode::usage,

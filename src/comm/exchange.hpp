@@ -82,7 +82,8 @@ class Exchange {
     /// Throws      Error 76 naming a rank that does not come
     virtual void publish() = 0;
 
-    ExchangeCost const& cost() const noexcept { return cost_; } ///< of the step so far
+    /// Of the step so far; whole after publish.
+    ExchangeCost const& cost() const noexcept { return cost_; }
 
   protected:
     explicit Exchange(Partition partition) : partition_(std::move(partition)) {}

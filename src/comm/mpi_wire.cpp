@@ -25,6 +25,7 @@ class MpiFlight : public Flight {
         });
     }
     void broadcast(std::span<std::byte> bytes) override { pending_.broadcast(comm_, bytes); }
+    void minimum(double& value) override { pending_.minimum(comm_, value); }
     bool done() override {
         queue_->progress();
         return pending_.done() && *unsent_ == 0;

@@ -114,6 +114,12 @@ void Pending::sum(Communicator const& comm, std::span<T> values) {
 template void Pending::sum(Communicator const&, std::span<float>);
 template void Pending::sum(Communicator const&, std::span<double>);
 
+void Pending::minimum(Communicator const& comm, double& value) {
+    check(MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MIN, raw(comm),
+                         &under_way_->others.emplace_back(MPI_REQUEST_NULL)),
+          "MPI_Iallreduce");
+}
+
 void Pending::gather(Communicator const& comm, float* whole,
                      std::vector<std::int64_t> const& bounds) {
     auto& begins = *under_way_->counts.emplace_back(std::make_unique<std::vector<int>>());

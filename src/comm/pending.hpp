@@ -48,6 +48,8 @@ class Pending {
     /// Collective  over `comm`, as are those below
     template <Element T>
     void sum(Communicator const& comm, std::span<T> values);
+    /// Makes `value` the smallest of all ranks'.
+    void minimum(Communicator const& comm, double& value);
     /// Makes each rank's shard of `whole` known: bounds [ranks + 1], less than 2^31 elements.
     ///
     /// Collective  over `comm`

@@ -69,6 +69,23 @@ class Office {
         box.letters.pop_front();
     }
 
+    /// The smallest value of all ranks is delivered to `receive` of each, when all have come.
+    void minimum(double value, std::shared_ptr<Receive> const& receive) {
+        std::lock_guard const lock(mutex_);
+        // A rank begins the next one only after all have joined this one.
+        smallest_ = smallest_receives_.empty() ? value : std::min(smallest_, value);
+        smallest_receives_.push_back(receive);
+        if (std::ssize(smallest_receives_) < ranks_) {
+            return;
+        }
+        for (auto const& each : smallest_receives_) {
+            if (auto const waiting = each.lock()) {
+                deliver(std::as_bytes(std::span(&smallest_, 1)), *waiting);
+            }
+        }
+        smallest_receives_.clear();
+    }
+
     /// Runs `join` of all ranks, one after the other, then `leave` of all.
     template <class Join, class Leave>
     void together(Join const& join, Leave const& leave) {
@@ -99,6 +116,8 @@ class Office {
     std::condition_variable wake_;
     std::map<std::tuple<int, int, int>, Box> boxes_; ///< by sender, receiver, tag
     std::vector<std::byte> common_;
+    std::vector<std::weak_ptr<Receive>> smallest_receives_; ///< of ranks that have come
+    double smallest_ = 0;
     int joined_ = 0;
     int leaving_ = 0;
 };
@@ -122,6 +141,11 @@ class ThreadFlight : public Flight {
         for (int to = 1; to < office_.ranks(); ++to) {
             send(to, tag, bytes);
         }
+    }
+    void minimum(double& value) override {
+        auto const& receive = open_.emplace_back(
+            std::make_shared<Receive>(std::as_writable_bytes(std::span(&value, 1))));
+        office_.minimum(value, receive);
     }
     bool done() override {
         return std::all_of(open_.begin(), open_.end(),

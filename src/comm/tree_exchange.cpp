@@ -72,6 +72,8 @@ class TreeExchange : public Exchange {
     void share_step_sums(std::span<double> step_sums, std::span<std::byte> payload);
     void spread(float* array);
     void poll_until_summed(std::uint32_t computed);
+    void compare_hosts(double exposed_s);
+    void settle_imbalance();
 
     TreeExchangeOptions options_;
     HostMemory memory_;
@@ -97,6 +99,9 @@ class TreeExchange : public Exchange {
     std::vector<double> all_squares_; ///< behind the step_sums; with several hosts only
     std::shared_ptr<std::vector<std::byte>> payload_; ///< on its way from rank 0; the same
     std::unique_ptr<Flight> payload_flight_;
+    double exposed_s_ = 0;                    ///< in finish, as this host's ranks alone tell
+    std::shared_ptr<double> least_exposed_s_; ///< of all ranks
+    std::unique_ptr<Flight> least_flight_;    ///< that of least_exposed_s_; null: none
 };
 
 TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts,
@@ -128,6 +133,7 @@ TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory
 TreeExchange::~TreeExchange() = default;
 
 void TreeExchange::begin() {
+    settle_imbalance(); // of a step that was not published
     cost_ = {};
     start_ = arrivals_.count();
     announced_ = summed_ = 0;
@@ -238,7 +244,30 @@ void TreeExchange::finish(std::span<double> step_sums, std::span<std::byte> payl
     arrivals_.arrive();
     arrivals_.wait_all(computed + 1);
     share_step_sums(step_sums, payload);
-    cost_.exposed_s += std::max(0.0, watch.seconds() - cost_.imbalance_s);
+    auto const exposed_s = std::max(0.0, watch.seconds() - cost_.imbalance_s);
+    cost_.exposed_s += exposed_s;
+    if (!one_host()) {
+        compare_hosts(exposed_s);
+    }
+}
+
+/// All ranks have their sums at about the same time, and it was shortest ago that a rank arrived on
+/// the host whose rank came last: what others were exposed to beyond that was a wait for this rank.
+/// It is found out while parameters are updated.
+void TreeExchange::compare_hosts(double exposed_s) {
+    exposed_s_ = exposed_s;
+    least_exposed_s_ = std::make_shared<double>(exposed_s);
+    least_flight_ = wire_->flight(least_exposed_s_);
+    least_flight_->minimum(*least_exposed_s_);
+}
+
+void TreeExchange::settle_imbalance() {
+    if (least_flight_) {
+        least_flight_->wait(options_.timeout_seconds);
+        least_flight_.reset();
+        cost_.imbalance_s += exposed_s_ - *least_exposed_s_;
+        cost_.exposed_s -= exposed_s_ - *least_exposed_s_;
+    }
 }
 
 /// Messages move only while MPI is called: no sleep on an arrival here.
@@ -305,12 +334,15 @@ void TreeExchange::spread(float* array) {
 }
 
 void TreeExchange::publish() {
-    if (options_.sums_everywhere) {
-        return; // every rank has updated all of its own parameters
-    }
     Stopwatch const watch;
+    if (options_.sums_everywhere) { // every rank has updated all of its own parameters
+        settle_imbalance();
+        cost_.exposed_s += watch.seconds();
+        return;
+    }
     if (!one_host()) {
         spread(parameters());
+        settle_imbalance();
     }
     arrivals_.arrive();
     arrivals_.wait_all(arrivals_.count());

@@ -22,6 +22,10 @@ class Flight {
     ///
     /// Collective  over all ranks, in the same order as other calls that are; does not wait
     virtual void broadcast(std::span<std::byte> bytes) = 0;
+    /// Makes `value` the smallest of all ranks'.
+    ///
+    /// Collective  as broadcast
+    virtual void minimum(double& value) = 0;
     /// Whether all are done; does not wait.
     [[nodiscard]] virtual bool done() = 0;
     /// Throws  Error 76 when they are not done in time

@@ -37,10 +37,10 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads per replica");
     visit("run.deterministic", deck.run.deterministic, any(fixed),
           "refuse operators without a deterministic form");
-    visit(
-        "run.graphs", deck.run.graphs, any(),
-        "record forward and backward of a batch as a graph of the accelerator, and replay it; the "
-        "result is the same");
+    visit("run.graphs", deck.run.graphs, any(),
+          "record forward and backward of a batch as a device graph (a CUDA graph), and replay it; "
+          "the "
+          "result is the same");
     visit("run.walltime-seconds", deck.run.walltime_seconds, between(0, longest_s),
           "time limit of the job, counted from its start; 0: the scheduler's limit");
 
@@ -199,7 +199,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "the sum of gradients gets, relative to privacy.clip; 0: off");
     visit("privacy.clip", privacy.clip, between(1e-9, 1e9, fixed),
           "L2 norm to which each sample's gradient is clipped");
-    visit("privacy.delta", privacy.delta, between(1e-30, 1), "delta at which epsilon is reported");
+    visit("privacy.delta", privacy.delta, between(1e-30, 0.5),
+          "delta at which epsilon is reported");
     visit("privacy.epsilon", privacy.epsilon, at_least(0),
           "end training before epsilon exceeds this; 0: no limit");
     visit("privacy.key", privacy.key, such_as(check_paths),

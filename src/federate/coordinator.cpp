@@ -79,10 +79,12 @@ std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fin
             found = true;
             auto const [place, is_new] = known.emplace(name, key);
             if (!is_new && place->second != key) {
-                throw Error(ExitCode::data,
-                            {concat("the key of ", name, " is not the one that was accepted"),
-                             "somebody else may have taken its name",
-                             "Let that site join under another name"});
+                throw Error(
+                    ExitCode::data,
+                    {concat("the key of ", name, " is not the one that was accepted"),
+                     "another site may be using this name",
+                     "Ask the site whether it made a new key: if so, let it join under another "
+                     "name"});
             }
             if (is_new) {
                 lines.push_back(concat("accepted ", name, ", ", hex_text(key)));

@@ -54,8 +54,8 @@ void require_site_name(std::string const& name) {
     });
     if (name.empty() || name.size() > 64 || !plain || name == coordinator_name) {
         throw Error(ExitCode::usage, {concat("--site ", name), "files are named after the site",
-                                      "Give it 1 to 64 letters, digits, - and _, other than "
-                                      "coordinator"});
+                                      "Use 1 to 64 letters, digits, - or _; the name "
+                                      "coordinator is reserved"});
     }
 }
 

@@ -34,8 +34,8 @@ struct Roster {
     /// Those of the names, in this order. Throws  Error 65 for a name that is not here
     std::vector<Member> part(std::vector<std::string> const& names) const;
 
-    /// What a site's change counts for: its share of the largest number of samples, or 1 where
-    /// noise hides who took part.
+    /// The weight of a site's change: its samples divided by the largest number of samples of
+    /// any site, or 1 where noise hides who took part.
     double weight_of(Member const& member, Charter const& charter) const;
     /// At which all changes, weighted, can be added.
     FixedPoint fixed_point(Charter const& charter) const;

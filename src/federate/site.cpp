@@ -95,9 +95,10 @@ std::vector<std::string> Site::listed(std::int64_t round, std::string const& pha
     auto const message = federation_.read_of_coordinator(round, phase);
     auto names = lines_in(message.text("sites"));
     if (!std::ranges::is_sorted(names, std::ranges::less_equal{})) {
-        throw Error(ExitCode::data, {concat("the list of ", phase, " is refused"),
-                                     "its names are not in order, or one is there twice",
-                                     "Ask the coordinator to copy it again"});
+        throw Error(ExitCode::data,
+                    {concat("the list of sites in the coordinator's ", phase, " is refused"),
+                     "its names are not in order, or one is there twice",
+                     "Ask the coordinator to copy it again"});
     }
     return names;
 }

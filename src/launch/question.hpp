@@ -14,7 +14,7 @@ struct Question {
     std::function<std::string(std::string const&)> meaning;
 };
 
-/// Asks on the terminal until an answer has a meaning, and returns that.
+/// Asks on the terminal until an answer has a meaning, and returns the meaning.
 ///
 /// Throws  Error 64 at the end of input or an interrupt
 std::string ask(Question const& question);

@@ -10,8 +10,8 @@
 
 namespace lockstep::monitor {
 
-/// An observer that may fail, with a warning at the first time, while the run continues: a full
-/// disk must not end training. It is asked again at the next event, when there may be room again.
+/// An observer that may fail while the run continues, with a warning the first time: a full disk
+/// must not end training. It is called again at the next event, when there may be room again.
 class Tolerant : public train::Observer {
   public:
     Tolerant(std::unique_ptr<train::Observer> observer, Log log)

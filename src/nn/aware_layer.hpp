@@ -6,9 +6,9 @@
 
 namespace lockstep::nn {
 
-/// What a layer that is trained for int8 has beside its weight and bias: "input_log_scale" [1] and
-/// "weight_log_scale" [outputs], natural logarithms that are learnt, and "input_zero" [1], the byte
-/// that stands for 0.
+/// What a layer that is trained for int8 has besides its weight and bias: "input_log_scale" [1] and
+/// "weight_log_scale" [outputs], natural logarithms that are learnt, and "input_zero" [1], the zero
+/// point of its input: the byte that stands for 0.
 inline constexpr char const* input_log_scale = "input_log_scale";
 inline constexpr char const* weight_log_scale = "weight_log_scale";
 inline constexpr char const* input_zero = "input_zero";

@@ -36,18 +36,21 @@ class FrameBlockImpl : public torch::nn::Module {
         norm_ = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({to})));
     }
 
-    /// Shape  frames [n, frames, from]; left [n] on their device, as `shorter` gives it; returned
-    ///        [n, fewer frames, to]
+    /// Shape  frames [n, frames, from]; left [n] on their device, as `shorter` gives it, undefined
+    ///        where samples are alike; returned [n, fewer frames, to]
     torch::Tensor forward(torch::Tensor const& frames, torch::Tensor const& left) {
-        auto const found = convolution_(frames.transpose(1, 2)).transpose(1, 2);
+        auto const convolved = convolution_(frames.transpose(1, 2)).transpose(1, 2);
+        auto const found = torch::gelu(norm_(convolved));
+        if (!left.defined()) {
+            return found; // all are its own
+        }
         auto const places = torch::arange(found.size(1), left.options());
-        auto const own = places.unsqueeze(0).lt(left.unsqueeze(1)).unsqueeze(2);
-        return torch::gelu(norm_(found)) * own;
+        return found * places.unsqueeze(0).lt(left.unsqueeze(1)).unsqueeze(2);
     }
 
     /// Frames that are left of so many.
     torch::Tensor shorter(torch::Tensor const& lengths) const {
-        return torch::div(lengths + stride_ - 1, stride_, "floor");
+        return lengths.defined() ? torch::div(lengths + stride_ - 1, stride_, "floor") : lengths;
     }
 
   private:
@@ -121,13 +124,10 @@ class Cnn1d : public Model {
         if (!features_) {
             frames = frames.unsqueeze(2);
         }
-        auto lengths = inputs[0].lengths.defined()
-                           ? inputs[0].lengths
-                           : torch::full({frames.size(0)}, frames.size(1),
-                                         frames.options().dtype(torch::kInt64));
+        auto lengths = inputs[0].lengths; // undefined: samples are alike
         for (auto& block : blocks_) {
             lengths = block->shorter(lengths);
-            auto const own = to_device(lengths, frames.device());
+            auto const own = lengths.defined() ? to_device(lengths, frames.device()) : lengths;
             frames = recompute_ ? recomputed({[block, own](torch::Tensor const& given) mutable {
                                                   return block->forward(given, own);
                                               },
@@ -137,9 +137,12 @@ class Cnn1d : public Model {
                                              frames)
                                 : block->forward(frames, own);
         }
+        auto const sums = frames.to(torch::kFloat32).sum(1);
         auto const counts =
-            to_device(lengths.clamp_min(1).unsqueeze(1).to(torch::kFloat32), frames.device());
-        return output_(dropout_(frames.to(torch::kFloat32).sum(1) / counts));
+            lengths.defined()
+                ? to_device(lengths.clamp_min(1).unsqueeze(1).to(torch::kFloat32), frames.device())
+                : torch::full({1, 1}, static_cast<double>(frames.size(1)), sums.options());
+        return output_(dropout_(sums / counts));
     }
 
   private:

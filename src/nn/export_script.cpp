@@ -46,12 +46,12 @@ void require_same(Model& model, torch::jit::Module script,
             same = false; // as the interpreter tells it
         }
         if (!same) {
-            throw Error(
-                ExitCode::usage,
-                {"this model cannot be exported as TorchScript",
-                 concat("its forward depends on the batch: the trace gives different results for ",
-                        count, count == 1 ? " sample" : " samples"),
-                 "Export --format safetensors and load the weights by name"});
+            throw Error(ExitCode::usage,
+                        {"this model cannot be exported as TorchScript",
+                         concat("its forward depends on the batch size: the trace gives different "
+                                "results for ",
+                                count, count == 1 ? " sample" : " samples"),
+                         "Export --format safetensors and load the weights by name"});
         }
     }
 }

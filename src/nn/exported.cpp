@@ -298,6 +298,19 @@ class Exported : public Model {
         return total;
     }
 
+    /// In-place operators can give a tensor other strides, and another shape.
+    void require_same_buffers(std::vector<torch::Tensor> const& before) const {
+        std::size_t at = 0;
+        for (auto const& item : named_buffers()) {
+            if (auto const& was = before[at++]; item.value().sizes() != was.sizes()) {
+                throw Error(ExitCode::usage,
+                            {concat(file_, " cannot be trained"),
+                             concat("its forward changes the shape of its buffer ", item.key()),
+                             "Let forward change only the values of buffers, and export it again"});
+            }
+        }
+    }
+
     /// Runs it once in training and evaluation, so that what does not fit is told at the start.
     void try_on(Interface const& interface) {
         std::vector<torch::Tensor> values;
@@ -328,6 +341,7 @@ class Exported : public Model {
         train();
         zero_grad();
         settle_buffers(); // nothing of this trial is left for the first step
+        require_same_buffers(values);
         auto const after = buffers();
         for (std::size_t at = 0; at < values.size(); ++at) {
             torch::Tensor(after[at]).copy_(values[at]);

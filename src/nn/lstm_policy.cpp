@@ -114,10 +114,9 @@ class CascadedLstmPolicy : public LstmPolicy {
 
   protected:
     torch::Tensor features_of(torch::Tensor const& observations) override {
-        auto const sequences = observations.size(0);
         auto const steps = observations.size(1);
         auto const moments =
-            observations.reshape({sequences * steps, window_.first, window_.second});
+            observations.flatten(0, 1).flatten(1).unflatten(1, {window_.first, window_.second});
         Block block;
         block.forward = [series = series_, features = features_](torch::Tensor shown) mutable {
             auto const outputs = [&] {
@@ -131,7 +130,7 @@ class CascadedLstmPolicy : public LstmPolicy {
             block.parameters.push_back(parameter);
         }
         auto const found = recomputes() ? recomputed(block, moments) : block.forward(moments);
-        return found.reshape({sequences, steps, -1});
+        return found.unflatten(0, {-1, steps});
     }
 
   private:

@@ -8,11 +8,10 @@
 namespace lockstep::nn {
 
 torch::Tensor Policy::forward(Fields const& fields) {
-    auto const& inputs = fields.only();
-    auto const count = inputs.size(0);
-    auto const output =
-        judge({inputs.reshape({count, 1, -1}), torch::ones({count, 1}, inputs.options()),
-               torch::zeros({count, state_size()}, inputs.options())});
+    auto const observations = fields.only().flatten(1);
+    auto const of_each = observations.narrow(1, 0, 1); // no sizes: a trace holds for any batch
+    auto const output = judge({observations.unsqueeze(1), torch::ones_like(of_each),
+                               torch::zeros_like(of_each).expand({-1, state_size()})});
     return torch::cat({output.actions.squeeze(1), output.values}, 1);
 }
 

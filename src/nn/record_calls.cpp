@@ -53,6 +53,11 @@ bool asks_for_form(std::string const& name) {
     return name.starts_with("aten::sym_") || name.starts_with("aten::is_") || others.contains(name);
 }
 
+/// Whether an operator's results are the same for all tensors of a form.
+bool takes_form_only(std::string const& name) {
+    return name == "aten::zeros_like" || name == "aten::ones_like";
+}
+
 struct Notes {
     Recording recording;
     std::set<std::string> const& known;
@@ -82,6 +87,7 @@ class Recorder : public c10::OperatorKernel {
                 depends = depends || call.values.back();
             });
         }
+        depends = depends && !takes_form_only(name);
         if (depends && !notes_.known.contains(name) &&
             op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
             op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, mode),

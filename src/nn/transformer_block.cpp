@@ -157,7 +157,7 @@ TransformerBlockImpl::TransformerBlockImpl(TransformerForm const& form, std::int
 torch::Tensor TransformerBlockImpl::attention(torch::Tensor const& values, Visible const& visible,
                                               KeyValues* cache) {
     auto const heads_of = [&](torch::Tensor const& flat, std::int64_t heads) {
-        return flat.view({flat.size(0), flat.size(1), heads, form_.head()}).transpose(1, 2);
+        return flat.unflatten(2, {heads, form_.head()}).transpose(1, 2);
     };
     auto query = heads_of(query_(values), form_.heads);
     auto key = heads_of(key_(values), form_.key_value_heads);
@@ -182,7 +182,7 @@ torch::Tensor TransformerBlockImpl::attention(torch::Tensor const& values, Visib
         query, key, value,
         visible.mask.defined() ? std::optional<torch::Tensor>(visible.mask) : std::nullopt, 0.0,
         causal && !visible.mask.defined());
-    return output_(found.transpose(1, 2).reshape(values.sizes()));
+    return output_(found.transpose(1, 2).flatten(2));
 }
 
 torch::Tensor TransformerBlockImpl::feed_forward(torch::Tensor const& values) {

@@ -60,7 +60,7 @@ class Vit : public Model {
     torch::Tensor forward(Fields const& inputs) override {
         auto const images = patches_.layout.arranged(inputs.only());
         auto const cut = cut_(images).flatten(2).transpose(1, 2);
-        auto const first = class_.to(cut.scalar_type()).expand({cut.size(0), 1, cut.size(2)});
+        auto const first = class_.to(cut.scalar_type()).expand_as(cut.narrow(1, 0, 1));
         auto const values = dropout_(torch::cat({first, cut}, 1) + positions_);
         return output_(blocks_(values, Visible{}).select(1, 0));
     }

@@ -8,11 +8,14 @@
 
 #include <ATen/ops/empty.h>
 #include <nlohmann/json.hpp>
+#include <zlib.h>
 
 #include <algorithm>
 #include <caffe2/serialize/in_memory_adapter.h>
 #include <caffe2/serialize/inline_container.h>
 #include <cstring>
+
+#include "zip_directory.hpp"
 
 namespace lockstep::program {
 
@@ -36,6 +39,7 @@ Archive::Archive(std::filesystem::path path)
         reader_ = std::make_unique<caffe2::serialize::PyTorchStreamReader>(
             std::make_shared<caffe2::serialize::MemoryReadAdapter>(
                 content_.data(), static_cast<off_t>(content_.size())));
+        checksums_ = checksums_of(content_);
         if (reader_->hasRecord("archive_format") && text("archive_format") == "pt2") {
             records_ = reader_->getAllRecords();
             return;
@@ -80,9 +84,18 @@ void Archive::take_record(std::string const& record, Take const& take) const {
             damaged(concat("its record ", record, " is larger than the file"));
         }
         auto const [data, size] = reader_->getRecord(record);
+        require_checksum(record, {static_cast<char const*>(data.get()), size});
         take(static_cast<char const*>(data.get()), size);
     } catch (c10::Error const& error) {
         damaged(split(error.what_without_backtrace(), '\n').front());
+    }
+}
+
+void Archive::require_checksum(std::string const& record, std::string_view bytes) const {
+    auto const stored = checksums_.find(record);
+    auto const* const begin = reinterpret_cast<Bytef const*>(bytes.data());
+    if (stored == checksums_.end() || ::crc32_z(0, begin, bytes.size()) != stored->second) {
+        damaged(concat("the checksum of its record ", record, " is wrong"));
     }
 }
 

@@ -5,8 +5,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace caffe2::serialize {
@@ -46,12 +49,15 @@ class Archive {
   private:
     template <class Take>
     void take_record(std::string const& record, Take const& take) const;
+    void require_checksum(std::string const& record, std::string_view bytes) const;
 
     std::filesystem::path path_;
     std::string content_;
     std::uint64_t hash_;
     std::unique_ptr<caffe2::serialize::PyTorchStreamReader> reader_;
     std::vector<std::string> records_;
+    std::map<std::string, std::uint32_t, std::less<>>
+        checksums_; ///< of records, as they are stored
 };
 
 } // namespace lockstep::program

@@ -24,7 +24,8 @@ class CompiledStep {
     /// Throws  Error 65 for a damaged file
     static std::string misfit(Archive const& archive);
 
-    /// Of a file that has no `misfit`; `train` is its program for training, whose tensors are used.
+    /// The compiled step of a file whose `misfit` is empty; `train` is the file's program for
+    /// training, whose tensors it uses.
     ///
     /// Throws  Error 65 for a damaged file; 69 where it cannot be loaded
     CompiledStep(Archive const& archive, Program const& train);

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <variant>
@@ -232,6 +233,22 @@ class GraphReader {
                                       "Give operators only tensors and numbers"});
     }
 
+    /// What LibTorch has as whole numbers, and takes without a look at which they are.
+    static void require_kind(Json const& json, c10::Argument const& wanted) {
+        auto const kind = plain(wanted.real_type())->kind();
+        auto const* const name = kind == c10::TypeKind::ScalarTypeType     ? "as_scalar_type"
+                                 : kind == c10::TypeKind::LayoutType       ? "as_layout"
+                                 : kind == c10::TypeKind::MemoryFormatType ? "as_memory_format"
+                                                                           : nullptr;
+        if (name != nullptr && member_name(json) != name && member_name(json) != "as_none") {
+            damaged(concat("its argument ", wanted.name(), " is given ", member_name(json),
+                           ", where an operator takes ", name));
+        }
+    }
+    Argument argument(Json const& json, c10::Argument const& wanted) {
+        require_kind(json, wanted);
+        return argument(json, wanted.type(), wanted.N().value_or(0));
+    }
     /// As an operator wants it: `count` above 0 means a list that may be given as one number.
     Argument argument(Json const& json, c10::TypePtr const& wanted, int count) {
         auto const type = plain(wanted);
@@ -297,12 +314,20 @@ class GraphReader {
         }
         arguments(node, json);
         auto const& given = node.arguments;
-        std::size_t const before = name == "wrap_with_autocast" ? 4 : 1;
+        // Of torch.set_grad_enabled(mode), and of torch.autocast(device, dtype, enabled, cache).
+        using Kinds = std::vector<std::string_view>;
+        auto const kinds = name == "wrap_with_autocast"
+                               ? std::vector<Kinds>{{"as_string", "as_device"},
+                                                    {"as_scalar_type", "as_none"},
+                                                    {"as_bool"},
+                                                    {"as_bool", "as_none"}}
+                               : std::vector<Kinds>{{"as_bool"}};
+        auto const before = kinds.size();
         bool fits = given.size() > before && given[before].kind == Argument::Kind::graph &&
                     given.size() - before - 1 == given[before].graph->inputs.size();
         for (std::size_t at = 0; fits && at < before; ++at) {
-            fits = given[at].kind == Argument::Kind::constant ||
-                   given[at].kind == Argument::Kind::device;
+            auto const& kind = member_name(json.at("inputs").at(at).at("arg"));
+            fits = std::ranges::find(kinds[at], kind) != kinds[at].end();
         }
         if (!fits) {
             damaged(concat(node.target, " has arguments that do not fit it"));
@@ -321,8 +346,7 @@ class GraphReader {
         for (auto const& wanted : node.op->schema().arguments()) {
             auto const found_argument = given.find(wanted.name());
             if (found_argument != given.end()) {
-                node.arguments.push_back(
-                    argument(*found_argument->second, wanted.type(), wanted.N().value_or(0)));
+                node.arguments.push_back(argument(*found_argument->second, wanted));
                 given.erase(found_argument);
             } else if (wanted.default_value()) {
                 node.arguments.push_back(constant(*wanted.default_value()));

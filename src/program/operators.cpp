@@ -33,14 +33,17 @@ constexpr std::array<std::string_view, 16> inner{"_adaptive_avg_pool2d",
                                                  "_upsample_nearest_exact2d",
                                                  "_weight_norm"};
 
-/// What reaches beyond the tensors that it is given.
-constexpr std::array<std::string_view, 7> forbidden{
-    "from_file", "set_", "resize_as_", "set_data", "resize_", "retain_grad", "requires_grad_"};
+/// What reaches beyond the tensors that it is given, and the inner forms of batch norm and of a
+/// loss, which take shapes as they are.
+constexpr std::array<std::string_view, 10> forbidden{
+    "from_file",   "set_",           "resize_as_",        "set_data", "resize_",
+    "retain_grad", "requires_grad_", "native_batch_norm", "ctc_loss", "cudnn_batch_norm"};
 
 /// Parts of the names of operators that take indices as they are: derivatives, which autograd calls
 /// with its own; and sparse layouts.
-constexpr std::array<std::string_view, 7> unchecked{
-    "backward", "sparse", "segment_reduce", "_csr", "_csc", "_bsr", "_bsc"};
+constexpr std::array<std::string_view, 9> unchecked{"backward", "sparse",    "segment_reduce",
+                                                    "_csr",     "_csc",      "_bsr",
+                                                    "_bsc",     "quantized", "lu_unpack"};
 
 bool holds(auto const& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();

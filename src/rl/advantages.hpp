@@ -22,8 +22,8 @@ struct Trace {
 
 /// Generalised advantage estimation (Schulman et al., arXiv 1506.02438):
 ///   d_t = r_t + gamma V_{t+1} n_{t+1} - V_t,  A_t = d_t + gamma lambda n_{t+1} A_{t+1},
-/// n = 0 where an episode begins. Bit for bit what stable-baselines3's RolloutBuffer gives, whose
-/// float32 operations and order it has.
+/// n = 0 where an episode begins. Bit for bit what stable-baselines3's RolloutBuffer gives: the
+/// same float32 operations in the same order.
 ///
 /// Shape  advantages [steps, environments]
 void estimate_advantages(Trace const& trace, Discount discount, std::span<float> advantages);

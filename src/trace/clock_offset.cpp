@@ -1,9 +1,11 @@
 #include "trace/clock_offset.hpp"
 
+#include "base/clock.hpp"
 #include "comm/messages.hpp"
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 namespace lockstep::trace {
@@ -13,6 +15,9 @@ namespace {
 constexpr int max_rounds = 100;
 constexpr int min_rounds = 10; ///< with each of many ranks
 constexpr int rounds_of_all = 20000;
+// On a busy host all of the rounds may be interrupted: then it takes more.
+constexpr std::int64_t short_round_trip_ns = 100'000;
+constexpr double more_rounds_s = 0.5; ///< of all ranks, at most
 
 using Number = std::array<std::int64_t, 1>;
 
@@ -24,27 +29,40 @@ std::span<std::byte> bytes_into(std::span<std::int64_t> numbers) {
     return std::as_writable_bytes(numbers);
 }
 
+std::int64_t round_trip(PingPong const& exchange) {
+    return exchange.received - exchange.sent;
+}
+
 void ask(comm::Communicator const& comm, Recorder const& recorder, int rank, int rounds) {
+    Stopwatch const watch;
     std::vector<PingPong> exchanges;
-    for (int round = 0; round < rounds; ++round) {
+    auto shortest = std::numeric_limits<std::int64_t>::max();
+    auto const is_last = [&] {
+        return std::ssize(exchanges) + 1 >= rounds &&
+               (shortest <= short_round_trip_ns || watch.seconds() > more_rounds_s / comm.size());
+    };
+    for (bool last = false; !last;) {
+        last = is_last();
         PingPong exchange;
-        Number word{};
+        Number word{last ? 1 : 0};
         exchange.sent = recorder.now_ns();
         comm::send(comm, bytes_of(word), rank);
         comm::receive(comm, bytes_into(word), rank);
         exchange.received = recorder.now_ns();
         exchange.answered = word[0];
         exchanges.push_back(exchange);
+        shortest = std::min(shortest, round_trip(exchange));
     }
     auto const found = estimated_offset(exchanges);
     std::array const told{found.at_ns, found.offset_ns, found.error_ns};
     comm::send(comm, std::as_bytes(std::span(told)), rank);
 }
 
-ClockOffset answer(comm::Communicator const& comm, Recorder const& recorder, int rounds) {
-    for (int round = 0; round < rounds; ++round) {
+ClockOffset answer(comm::Communicator const& comm, Recorder const& recorder) {
+    for (bool last = false; !last;) {
         Number word{};
         comm::receive(comm, bytes_into(word), 0);
+        last = word[0] != 0;
         word[0] = recorder.now_ns();
         comm::send(comm, bytes_of(word), 0);
     }
@@ -56,7 +74,6 @@ ClockOffset answer(comm::Communicator const& comm, Recorder const& recorder, int
 } // namespace
 
 ClockOffset estimated_offset(std::span<PingPong const> exchanges) {
-    auto const round_trip = [](PingPong const& e) { return e.received - e.sent; };
     auto const best = std::ranges::min_element(exchanges, {}, round_trip);
     if (best == exchanges.end()) {
         return {};
@@ -83,7 +100,7 @@ std::int64_t ClockCorrection::corrected(std::int64_t time_ns) const {
 ClockOffset measure_clock_offset(comm::Communicator const& comm, Recorder const& recorder) {
     auto const rounds = std::clamp(rounds_of_all / comm.size(), min_rounds, max_rounds);
     if (!comm.is_root()) {
-        return answer(comm, recorder, rounds);
+        return answer(comm, recorder);
     }
     for (int rank = 1; rank < comm.size(); ++rank) {
         ask(comm, recorder, rank, rounds);

@@ -76,7 +76,7 @@ class Engine {
         std::vector<comm::TreeNode> nodes{};
         /// Where replicas compute concurrently, `device` first; empty: all on `device`.
         std::vector<torch::Device> devices{};
-        /// Null: gradients are neither clipped by sample nor get noise.
+        /// Null: gradients are neither clipped per sample nor given noise.
         std::shared_ptr<Privacy const> privacy{};
     };
 

@@ -66,12 +66,12 @@ std::string fill(torch::Tensor const& tensor, std::string const& name, nn::Model
     if (!fits) {
         throw Error(
             ExitCode::data,
-            {concat(weights.path().string(), " has no fitting model/", path_of(name)),
+            {concat(weights.path().string(), " has no matching model/", path_of(name)),
              concat("the deck's model needs ", h5::shape_text(shape), " there, but the file has ",
                     entry == nullptr ? "nothing"
                                      : concat(entry->name == name ? "" : entry->name + " ",
                                               h5::shape_text(entry->shape))),
-             "Name a file of the deck's model, or the deck that this file was trained with"});
+             "Name a file with the deck's model, or the deck that this file was trained with"});
     }
     torch::Tensor(tensor).copy_(read(weights, *entry, shape));
     return name;
@@ -91,7 +91,7 @@ std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile
     auto const weights = checkpoint::open_weights(file);
     if (weights->quantised()) {
         throw Error(ExitCode::usage, {concat(file.path().string(), " is a quantised model"),
-                                      "its layers are int8, for lockstep evaluate alone",
+                                      "its layers are int8, which only lockstep evaluate can use",
                                       "Name the file that it was made from"});
     }
     narrow_as_noted(model, weights->record());

@@ -60,9 +60,9 @@ OpenedRun::OpenedRun(comm::Communicator const& over, comm::Topology places, RunS
     choose_device();
     open_work();
     nodes = place_replicas();
-    plan();
     prepare_pruning();
     fill_model();
+    plan();
     keep_near(deck().data, {work.train.get(), work.validation.get(), work.test.get()}, world);
     make_engine();
     name_attempt();
@@ -149,8 +149,11 @@ void OpenedRun::plan() {
     comm::agree(world, "planning the run", [&] {
         if (setup.privacy_key) {
             privacy = std::make_shared<Privacy const>(
-                deck().privacy,
-                secret_of_run(*setup.privacy_key, deck(), work.train->fingerprint()));
+                deck().privacy, secret_of_run(*setup.privacy_key, deck(),
+                                              {.data = work.train->fingerprint(),
+                                               .model = work.model->fingerprint(),
+                                               .teacher = work.teacher,
+                                               .initial_weights = initial_weights}));
         }
         data_module = make_data_module({world, deck(), work, own_node(), device, privacy});
         course.emplace(deck(), *data_module);
@@ -196,8 +199,14 @@ void OpenedRun::fill_model() {
     }
     if (setup.found) {
         comm::agree(world, "reading the checkpoint", [&] {
-            narrow_as_noted(*work.model, checkpoint::reader_of(*setup.found)->record());
+            auto const reader = checkpoint::reader_of(*setup.found);
+            narrow_as_noted(*work.model, reader->record());
+            if (setup.privacy_key) {
+                initial_weights = integer_of(reader->record(), "initial_weights");
+            }
         });
+    } else if (setup.privacy_key) {
+        initial_weights = static_cast<std::int64_t>(hash_of_tensors(*work.model) >> 1);
     }
     if (elements_of(*work.model) != whole) {
         shapes = nn::shapes_text(*work.model);

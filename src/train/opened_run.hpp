@@ -57,6 +57,7 @@ class OpenedRun {
     std::int64_t validation_hash = 0; ///< of what is measured; 0: no samples
     std::vector<comm::TreeNode> nodes;
     std::shared_ptr<Privacy const> privacy; ///< null: privacy.noise is 0
+    std::int64_t initial_weights = 0;       ///< hash of those at step 0, with privacy.noise
     std::unique_ptr<RunAudit> audit;
     std::unique_ptr<Engine> engine;
     std::unique_ptr<DataModule> data_module;

@@ -8,7 +8,8 @@ namespace lockstep::train {
 /// its refusal of devices that came to torch as plug-ins.
 void replace(torch::Tensor const& tensor, torch::Tensor const& values);
 
-/// Puts a module's parameters and buffers onto a device, of any kind: torch::nn::Module::to.
+/// Moves a module's parameters and buffers to a device of any kind, as torch::nn::Module::to does;
+/// also to one that came to torch as a plug-in.
 void place(torch::nn::Module const& module, torch::Device device);
 
 } // namespace lockstep::train

@@ -162,10 +162,13 @@ class PowerSgdExchange : public comm::Exchange {
         each_plain(
             [](torch::Tensor const& in_arena, torch::Tensor const& sent) { in_arena.copy_(sent); });
         add_squares();
-        add_costs();
     }
     std::span<double const> squares() const override { return squares_; }
-    void publish() override {}
+    void publish() override { // every rank has updated all of its own parameters
+        first_->publish();
+        then_->publish();
+        add_costs();
+    }
 
   private:
     torch::Tensor gradient(Factors const& each) const {

@@ -29,7 +29,9 @@ federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck 
             return;
         }
         auto const file = file_of(deck);
-        if (!resumes && !std::filesystem::exists(file)) {
+        // A link that leads nowhere is no missing file: its place may be a disk that is not
+        // mounted.
+        if (!resumes && !std::filesystem::exists(std::filesystem::symlink_status(file))) {
             write_secret_text(file, federate::hex_text(federate::Secret::random().bytes()) + "\n");
         }
         digits = trimmed(read_secret_text(
@@ -54,8 +56,10 @@ std::int64_t fingerprint(federate::Secret const& key) {
 }
 
 federate::Secret secret_of_run(federate::Secret const& key, config::Deck const& deck,
-                               std::uint64_t data) {
-    auto use = concat("DP-SGD ", data, "\n", joined(config::forbidden_changes({}, deck), "\n"));
+                               RunContents const& contents) {
+    auto use =
+        concat("DP-SGD ", contents.data, " ", contents.model, " ", contents.teacher, " ",
+               contents.initial_weights, "\n", joined(config::forbidden_changes({}, deck), "\n"));
     if (deck.schedule.name == "cosine") { // whose rates depend on the length
         use += concat("\n", deck.train.epochs, " ", deck.train.steps, " ", deck.privacy.epsilon,
                       " ", deck.privacy.delta);

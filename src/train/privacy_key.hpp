@@ -20,9 +20,17 @@ federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck 
 /// By which a run that resumes tells another key; the key cannot be found from it.
 std::int64_t fingerprint(federate::Secret const& key);
 
-/// A run's own secret: another for another deck, or for data of another fingerprint, since two sums
-/// with the same noise would give it away.
+/// What a run's gradients depend on, beside the deck: hashes of contents.
+struct RunContents {
+    std::uint64_t data = 0;
+    std::uint64_t model = 0;          ///< of the file of its layers
+    std::int64_t teacher = 0;         ///< 0: none
+    std::int64_t initial_weights = 0; ///< of those that the run began with
+};
+
+/// A run's own secret: another for another deck or other contents, since two sums with the same
+/// noise would give it away.
 federate::Secret secret_of_run(federate::Secret const& key, config::Deck const& deck,
-                               std::uint64_t data);
+                               RunContents const& contents);
 
 } // namespace lockstep::train

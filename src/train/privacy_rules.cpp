@@ -11,6 +11,8 @@ namespace lockstep::train {
 
 namespace {
 
+constexpr double least_noise = 1e-9;
+
 Error refused(std::string const& what, std::string const& why, std::string const& next) {
     return {ExitCode::usage, {concat(what, " with privacy.noise"), why, next}};
 }
@@ -66,6 +68,11 @@ void require_private(config::Deck const& deck) {
         return;
     }
     federate::require_cryptography();
+    if (deck.privacy.noise < least_noise) {
+        throw Error(ExitCode::usage, {concat("privacy.noise = ", deck.privacy.noise),
+                                      "so little noise protects nothing: epsilon would be endless",
+                                      "Raise it to about 1, or set it to 0 for none"});
+    }
     auto const& data = deck.data;
     auto const& sums = deck.communication;
     std::initializer_list<Breach> const breaches{

@@ -4,6 +4,7 @@
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/config/deck_source.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/quantised.hpp"
 #include "train/configure_torch.hpp"
@@ -32,6 +33,25 @@ void require_plain_input(nn::Interface const& interface) {
     }
 }
 
+/// The ranges of layers' inputs are computed without noise.
+void require_public_samples(config::Deck const& deck, checkpoint::VerifiedFile const& file) {
+    if (!deck.privacy.is_on()) {
+        return;
+    }
+    config::DeckSource trained;
+    trained.read_printed(checkpoint::open_weights(file)->record().deck, file.path().string());
+    if (auto const before = trained.parse();
+        before.privacy.is_on() && deck.data.train == before.data.train) {
+        throw Error(
+            ExitCode::usage,
+            {concat(file.path().string(), " cannot be calibrated on data.train"),
+             "it was trained with privacy.noise, and the ranges of its layers' inputs would "
+             "tell of single samples",
+             "Name other samples than those of the training, such as public ones: "
+             "--data.train FILE"});
+    }
+}
+
 /// That the graph stands for the model, whatever the batch.
 void require_same_results(nn::Model& model, nn::LayerGraph const& graph,
                           std::vector<torch::Tensor> const& samples) {
@@ -49,12 +69,12 @@ void require_same_results(nn::Model& model, nn::LayerGraph const& graph,
             same = false; // a shape of the traced batch stands in the graph
         }
         if (!same) {
-            throw Error(
-                ExitCode::usage,
-                {"this model cannot be quantised",
-                 concat("its forward depends on the batch: its trace gives different results for ",
-                        some.size(0), " samples"),
-                 "Choose a model whose forward is the same for every batch"});
+            throw Error(ExitCode::usage,
+                        {"this model cannot be quantised",
+                         concat("its forward depends on the batch size: its trace gives different "
+                                "results for ",
+                                some.size(0), " samples"),
+                         "Choose a model whose forward does not depend on the batch size"});
         }
     }
 }
@@ -86,6 +106,7 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
                                              " has no training set to calibrate its layers on"),
                                       "Choose a model that learns from a data set"});
     }
+    require_public_samples(deck, file);
     auto const plain = plain_deck(deck);
     configure_torch(plain.run);
     auto const work = open_workload(plain, open_datasets(plain), [](double) {});

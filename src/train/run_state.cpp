@@ -43,7 +43,7 @@ void RunState::read(checkpoint::Reader const& reader) {
                                             : progress_.step - engine.loss_scale().skipped());
     if (!fresh.empty()) {
         run_.remark(
-            concat("the checkpoint has no fitting state for some arrays, which start over: ",
+            concat("the checkpoint has no matching state for some arrays, which start over: ",
                    joined(fresh, ", ")));
     }
 }
@@ -58,27 +58,36 @@ void RunState::require_same_data(checkpoint::Reader const& reader) {
         }
         return;
     }
-    run_.audit->compare(reader.record());
-    require_same();
+    auto const compare = [&] {
+        run_.audit->compare(reader.record());
+        require_same();
+    };
+    if (!run_.privacy) {
+        compare();
+    } else if (auto const changed = comm::failure_of(compare)) {
+        throw Error(changed->code(),
+                    {changed->text().what, changed->text().why,
+                     "Restore the old files, or start over with --checkpoint.resume none"});
+    }
 }
 
 void RunState::require_same_code(checkpoint::Record const& record) const {
     auto const now = static_cast<std::int64_t>(run_.work.model->fingerprint());
-    if (integer_of(record, "model", now) != now && !options_.force) {
+    bool const may_change = options_.force && !run_.privacy;
+    std::string const next =
+        concat("Restore the old file", run_.privacy ? "" : ", allow it with --force",
+               ", or start over with --checkpoint.resume none");
+    if (integer_of(record, "model", now) != now && !may_change) {
         throw Error(ExitCode::usage,
                     {concat("the file of the model (model.name = ", run_.deck().model.name,
                             ") is not the one that this run began with"),
-                     "its contents have changed",
-                     "Restore the old file, allow it with --force, or start over with "
-                     "--checkpoint.resume none"});
+                     "its contents have changed", next});
     }
     if (auto const teacher = run_.work.teacher;
-        integer_of(record, "teacher", teacher) != teacher && !options_.force) {
+        integer_of(record, "teacher", teacher) != teacher && !may_change) {
         throw Error(ExitCode::usage, {concat("distill.teacher = ", run_.deck().distill.teacher,
                                              " is not the model that this run began with"),
-                                      "its weights have changed",
-                                      "Restore the old file, allow it with --force, or start over "
-                                      "with --checkpoint.resume none"});
+                                      "its weights have changed", next});
     }
 }
 
@@ -154,6 +163,7 @@ checkpoint::Record RunState::record() const {
     }
     if (run_.privacy) {
         record.integers["privacy_key"] = fingerprint(*run_.setup.privacy_key);
+        record.integers["initial_weights"] = run_.initial_weights;
         record.reals["epsilon"] = epsilon_after(deck, run_.work.train->samples(), progress_.step);
         record.reals["delta"] = deck.privacy.delta;
     }

@@ -63,6 +63,8 @@ class StagedExchange : public comm::Exchange {
     std::span<double const> squares() const override { return host_->squares(); }
     void publish() override {
         if (sums_everywhere()) {
+            host_->publish();
+            cost_ = host_->cost();
             return;
         }
         auto const owned = partition_.owned(rank());

@@ -140,6 +140,7 @@ def check_refused(scratch, train):
     frozen.requires_grad_(False)
     case(exported(frozen), "cannot be trained", "does not depend on its parameters")
     case(exported(nn.ReLU()), "has no parameters")
+    case(exported(Net(lambda self, x: (self.calls.unsqueeze_(0), x)[1])), "changes the shape of its buffer calls")
     case(exported(Net(), ({0: torch.export.Dim("batch", min=3)},)), "exported for 3 to")
     by_python(Net(lambda self, x: Doubled.apply(x)), "step 1, the gradient of first.weight")
     by_python(nn.Sequential(Net(replaced)), "differs from the model")
@@ -245,6 +246,20 @@ def check_hostile(scratch, train):
                     each["parameter"]["parameter_name"] = new
         return change
 
+    def dropout(name, *given):
+        """Another operator in the place of dropout."""
+        def change(value):
+            node = next(each for each in value["graph_module"]["graph"]["nodes"] if each["target"].endswith("dropout.default"))
+            node["target"] = f"torch.ops.aten.{name}"
+            node["inputs"] = [{"name": "self", "arg": node["inputs"][0]["arg"], "kind": 1},
+                              *({"name": key, "arg": argument, "kind": 1} for key, argument in given)]
+        return change
+
+    for number in (-1, 200):
+        case("where an operator takes as_scalar_type", dropout("to.dtype", ("dtype", {"as_int": number})))
+        case("where an operator takes as_memory_format", dropout("clone.default", ("memory_format", {"as_int": number})))
+        case("where an operator takes as_layout", dropout("zeros_like.default", ("layout", {"as_int": number})))
+    case("does not check the indices", dropout("lu_unpack.default"), 64)
     case("levels deep", lambda value: value["schema_version"].update(major="DEEP"))
     case("levels deep", lambda value: value.update(verifiers="DEEP"))
     case("this condition is not understood", lambda value: value.update(
@@ -252,6 +267,19 @@ def check_hostile(scratch, train):
     case("is not the name of a parameter", called("a." * 100_000 + "b"))
     case("is not the name of a parameter", called("a..b"))
     case("lies in, or holds, another one", called("0.layers.0.weight.b"))
+
+
+def check_flipped(scratch, train):
+    """A bit of the weights that has turned over."""
+    data = bytearray((scratch / "model.pt2").read_bytes())
+    with zipfile.ZipFile(scratch / "model.pt2") as archive:
+        record = next(each for each in archive.infolist() if "/data/weights/" in each.filename and each.file_size >= 64
+                      and not each.filename.endswith(".json"))
+    data[data.index(record.filename.encode(), record.header_offset) + len(record.filename) + 128 + record.file_size // 2] ^= 1
+    (scratch / "flipped.pt2").write_bytes(data)
+    with zipfile.ZipFile(scratch / "flipped.pt2") as archive:
+        check(archive.testzip() == record.filename, f"{archive.testzip()} was to be damaged, not {record.filename}")
+    train("--model.file", scratch / "flipped.pt2").expect(65, "the checksum of its record data/weights/")
 
 
 def check_damaged(scratch, train):
@@ -284,4 +312,5 @@ with Scratch() as scratch:
 
     check_refused(scratch, train)
     check_hostile(scratch, train)
+    check_flipped(scratch, train)
     check_damaged(scratch, train)

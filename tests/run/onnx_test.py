@@ -91,6 +91,7 @@ def exported(scratch, name):
     for source in files[1:]:
         from_c(source, identifier, inputs, outputs)
     if MODELS[name][1] == POLICY:
+        run(["checkpoint", "quantise", newest, scratch / f"{identifier}-int8.h5"]).expect(64, "no training set to calibrate")
         script = scratch / f"{identifier}.pt"
         run(["checkpoint", "export", newest, script]).expect(0)
         with torch.no_grad():

@@ -123,6 +123,26 @@ def bits_and_epsilon(runs):
     runs.train("none", "--privacy.epsilon", 0.01).expect(64, "privacy.epsilon = 0.01", "after one step")
 
 
+def noise_of_other_weights(runs):
+    """Two runs that differ only in what the file of model.weights holds do not get the same noise."""
+    start, change = runs.scratch / "start.h5", {}
+    for name, step in ("near", 2), ("far", 6):
+        shutil.copy(runs.scratch / f"one/checkpoints/step-{step:08}.h5", start)
+        runs.train(name, "--model.weights", start, noise=2, clip=0.3, batch=SAMPLES // 2, steps=1).expect(0)
+        first, after = (weights(runs.scratch / name, step) for step in (0, 1))
+        change[name] = numpy.concatenate([(after[key] - first[key]).ravel() for key in PERCEPTRON])
+    width = 0.5 * 2 * 0.3 / SAMPLES
+    apart = (change["near"] - change["far"]).std()
+    check(abs(apart / width - math.sqrt(2)) < 0.1, f"changes differ by {apart}, where noise has a width of {width}")
+    # A resumed run keeps the noise of the weights that it began with, whatever the file holds by then.
+    for name, steps in ("whole", (4,)), ("parts", (2, 4)):
+        for last in steps:
+            shutil.copy(runs.scratch / f"one/checkpoints/step-{4 if last == 4 and name == 'parts' else 2:08}.h5", start)
+            runs.train(name, "--model.weights", start, steps=last).expect(0)
+    whole, parts = (weights(runs.scratch / name, 4) for name in ("whole", "parts"))
+    check(all(numpy.array_equal(whole[key], parts[key]) for key in PERCEPTRON), "the noise of the first weights")
+
+
 def refusals(runs):
     for name, value, words in (("optimizer.clip-norm", 1, "before noise is added"),
                                ("precision.compute", "fp16", "skipped"),
@@ -140,6 +160,19 @@ def refusals(runs):
          runs.scratch / "norm", "--optimizer.clip-norm", 0, "--privacy.noise", 1]).expect(64, "batch norm")
     runs.train("one", "--force", noise=2, steps=7).expect(64, "epsilon is that of one deck")
     runs.train("one", "--privacy.key", runs.scratch / "key2", "--force", steps=7).expect(64, "not the one that this run")
+    runs.train("none", noise=1e-300).expect(64, "privacy.noise = 1e-300", "epsilon would be endless")
+    runs.train("none", "--privacy.delta", 0.7).expect(64, "privacy.delta")
+    runs.train("unused", "--privacy.epsilon", 0.001, noise=0, steps=3).expect(0)
+    check((runs.scratch / "unused/checkpoints/step-00000003.h5").exists(), "an epsilon without noise is ignored")
+    (runs.scratch / "nowhere").symlink_to(runs.scratch / "not mounted/key")
+    runs.train("none", "--privacy.key", runs.scratch / "nowhere").expect(66, "nowhere")
+    check((runs.scratch / "nowhere").is_symlink(), "a link is not replaced")
+    (runs.scratch / "folder").mkdir()
+    runs.train("none", "--privacy.key", runs.scratch / "folder").expect(65, "it is not a file")
+    trained = runs.scratch / "one/checkpoints/step-00000006.h5"
+    run(["checkpoint", "quantise", trained, runs.scratch / "int8.h5"]).expect(64, "with privacy.noise", "--data.train FILE")
+    shutil.copy(runs.scratch / "data.h5", runs.scratch / "public.h5")
+    run(["checkpoint", "quantise", trained, runs.scratch / "int8.h5", "--data.train", runs.scratch / "public.h5"]).expect(0)
     (runs.scratch / "key").chmod(0o644)
     runs.train("open").expect(64, "others may read")
     (runs.scratch / "key").unlink()
@@ -150,4 +183,5 @@ with Scratch() as scratch:
     runs = Runs(scratch)
     sums_are_right(runs)
     bits_and_epsilon(runs)
+    noise_of_other_weights(runs)
     refusals(runs)

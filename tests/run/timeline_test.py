@@ -255,20 +255,30 @@ def two_hosts(scratch):
     if not LONG or missing():
         print(f"two hosts: left out ({missing() or 'only at length'})")
         return
-    directory = scratch / "hosts"
+    directory, late = scratch / "hosts", scratch / "late"
     with Hosts(2) as hosts:
-        job = hosts.mpirun("host1:2,host2:2", [LOCKSTEP, "train", DECK, "--data.train", DATA / "train.h5",
-                                               "--data.validation", "", "--run.directory", directory, *BRIEF,
-                                               "--train.steps", 12, "--profile.steps", "3-10"],
-                           {"LOCKSTEP_INJECT": "clock:rank=3:seconds=1"})
-        text = job.communicate(timeout=120)[0]
-        check(job.returncode == 0, text)
+        for place, fault in (directory, "clock:rank=3:seconds=1"), (late, "slow:rank=3"):
+            job = hosts.mpirun("host1:2,host2:2", [LOCKSTEP, "train", DECK, "--data.train", DATA / "train.h5",
+                                                   "--data.validation", "", "--run.directory", place, *BRIEF,
+                                                   "--train.steps", 12, "--profile.steps", "3-10"],
+                               {"LOCKSTEP_INJECT": fault})
+            text = job.communicate(timeout=120)[0]
+            check(job.returncode == 0, text)
     events = check_timeline(directory, 3, 10, 4)
     profile = records(directory, "profile")[0]
     wrong = abs(profile["clock_offset_s"][3] - 1)
     print(f"two hosts: the offset was found to within {1e6 * wrong:.1f} us, at most {1e6 * profile['clock_error_s']:.1f}")
     check(wrong <= profile["clock_error_s"] + 50e-6, f"clocks are {profile['clock_offset_s']} apart")
     check(any(e["name"] == "bucket between hosts" for e in events), "no bucket travelled")
+    # A rank of the other host that is a tenth of a second late is waited for; that is no communication.
+    events = check_timeline(late, 3, 10, 4)
+    waited, exposed = (sum(e[key] for e in records(late, "step") if 3 <= e["step"] <= 10) / 8
+                       for key in ("imbalance_ms", "communication_ms"))
+    print(f"two hosts: rank 0 waited {waited:.1f} ms per step for a rank that is 100 ms late; exposed {exposed:.1f} ms")
+    check(waited > 50 and exposed < 0.5 * waited, f"{waited} ms waited, {exposed} ms exposed per step")
+    for rank in range(3):
+        waits = [e["dur"] for e in slices(events, rank, "waiting for rank 3")]
+        check(len(waits) == 8 and sum(waits) > 8 * 50e3, f"rank {rank} waited for rank 3: {waits}")
 
 
 def mistakes(scratch):

@@ -84,7 +84,8 @@ ExitCode train_command(Invocation const& invocation) {
             if (nothing_to_do && context.world.is_root() && !told.json) {
                 std::cout << "this run is finished at step " << ended.step
                           << ": nothing to train. To continue, raise train.epochs or train.steps, "
-                             "whichever was reached; to start over, add --checkpoint.resume none"
+                             "whichever was reached (or privacy.epsilon, if that is set); to "
+                             "start over, add --checkpoint.resume none"
                           << std::endl;
             }
             return nothing_to_do || ended.reason == "finished" ? ExitCode::ok

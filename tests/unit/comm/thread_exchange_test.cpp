@@ -4,6 +4,9 @@
 #include "comm/tree_exchange.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <latch>
 #include <thread>
 
 #include "catch.hpp"
@@ -56,6 +59,55 @@ bool play(Exchange& exchange, int rank, test::Schedule& schedule) {
 }
 
 } // namespace
+
+// Whatever the threads' times: what is left is the shortest exposure of all ranks, and the rest has
+// become a wait.
+TEST_CASE("a rank that is late on another host is waited for, which is no communication") {
+    constexpr auto lateness = std::chrono::milliseconds(300);
+    auto const exchanges = make_thread_exchanges(
+        {.nodes = subtrees_of_ranks(ranks, ranks),
+         .partition = Partition(size, ranks, reduction_block, 3 * reduction_block),
+         .step_sums = 1,
+         .payload = 1,
+         .sums_everywhere = true, // nothing else is exposed in publish
+         .timeout_seconds = 30},
+        {0, 0, 2, 2});
+    std::latch others_computed(ranks - 1);
+    std::vector<ExchangeCost> finished(ranks);
+    std::vector<ExchangeCost> published(ranks);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank) {
+        threads.emplace_back([&, rank] {
+            auto& exchange = *exchanges[static_cast<std::size_t>(rank)];
+            exchange.begin();
+            if (rank == ranks - 1) {
+                others_computed.wait();
+                std::this_thread::sleep_for(lateness);
+            } else {
+                others_computed.count_down();
+            }
+            for (int bucket = 0; bucket < exchange.partition().buckets(); ++bucket) {
+                exchange.ready(bucket);
+            }
+            std::vector<double> step_sums(1, 0);
+            std::vector<std::byte> payload(1);
+            exchange.finish(step_sums, payload);
+            finished[static_cast<std::size_t>(rank)] = exchange.cost();
+            exchange.publish();
+            published[static_cast<std::size_t>(rank)] = exchange.cost();
+        });
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    auto const least = std::ranges::min(finished, {}, &ExchangeCost::exposed_s).exposed_s;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        CAPTURE(rank);
+        auto const waited = published[rank].imbalance_s - finished[rank].imbalance_s;
+        CHECK(std::abs(waited - (finished[rank].exposed_s - least)) < 1e-9);
+        CHECK((rank > 1 || published[rank].imbalance_s > 0.1));
+    }
+}
 
 TEST_CASE("threads for ranks, whatever the schedule") {
     std::vector<std::vector<int>> const hosts{{0, 0, 0, 0}, {0, 0, 2, 2}, {0, 1, 2, 2}};

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace lockstep::program {
+
+/// CRC-32 of each record of a ZIP archive, by its name without the archive's own folder. LibTorch's
+/// reader has them, but does not compare them.
+///
+/// Source  PKWARE's APPNOTE.TXT 6.3.10, sections 4.3.12, 4.3.14 to 4.3.16
+/// Throws  Error 65 for an archive whose directory is damaged
+std::map<std::string, std::uint32_t, std::less<>> checksums_of(std::string_view archive);
+
+} // namespace lockstep::program
